@@ -12,10 +12,14 @@ pub(crate) const LOAD_SECONDS_MAX: u64 = 3_600;
 pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
 /// Most viewers of a benchmark: each is a connection of the server and of the generator.
 pub(crate) const VIEWERS_MAX: u32 = 50_000;
-/// Buyers during the same time.
+/// Most servers that have these viewers.
+pub(crate) const VIEWED_SERVERS_MAX: i64 = 16;
+/// Buyers of that event.
 pub(crate) const VIEWERS_BUYERS: u32 = 4;
 /// Changes a second while their delay is measured.
 pub(crate) const VIEWERS_CHANGES_PER_S: u64 = 1_000;
+/// Longest wait for all viewers of a server that was killed, milliseconds.
+pub(crate) const COMEBACK_MS_MAX: u64 = 60_000;
 /// First size of the buffer of a viewer.
 pub(crate) const VIEWER_BUFFER_BYTES: usize = 2 * 1_024;
 /// Most runs of one benchmark.

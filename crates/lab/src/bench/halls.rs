@@ -133,7 +133,7 @@ async fn hold(
         pace: Pace::Closed,
         until: Until::Requests(holds),
     };
-    let run = measured(plan, makers, Some(product.served.id)).await?;
+    let run = measured(plan, makers, &[product.served.id]).await?;
     let answered = run.load.count(201);
     anyhow::ensure!(
         answered == holds,
@@ -163,7 +163,7 @@ async fn restart(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyh
     Ok(())
 }
 
-fn millis(span: Duration) -> u64 {
+pub(super) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 

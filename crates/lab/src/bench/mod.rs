@@ -1,6 +1,7 @@
 //! `soldonce lab bench`: each scenario is compared with its ceiling, the bare echo, in the same run. Only
 //! the ratio counts: the machine's own speed drifts, so that rates of different days do not compare.
 
+mod comeback;
 mod echo;
 mod endure;
 mod fan_out;
@@ -34,7 +35,7 @@ use crate::exit::{Exit, usage};
 use crate::kit::{Cores, pin_to_core, print_report};
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
-    VIEWERS_MAX,
+    VIEWED_SERVERS_MAX, VIEWERS_MAX,
 };
 use crate::load::{Pace, Until};
 
@@ -71,6 +72,14 @@ pub(crate) struct BenchArgs {
     /// is measured then; --rate is the changes per second
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(VIEWERS_MAX)))]
     viewers: Option<u32>,
+    /// Servers on a private PostgreSQL, in place of one on a folder: the viewers are spread over them, and the
+    /// sale is at the first
+    #[arg(long, requires = "viewers", value_parser = clap::value_parser!(u32).range(1..=VIEWED_SERVERS_MAX))]
+    servers: Option<u32>,
+    /// Kill the server under its viewers and start it again: how soon all of them are back, and what buyers
+    /// notice
+    #[arg(long, requires = "viewers", conflicts_with_all = ["servers", "requests", "quick"])]
+    restart: bool,
     /// Core of the load generator; the server gets the next one. Without it the kernel decides
     #[arg(long)]
     pin: Option<usize>,
@@ -125,6 +134,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
         pin_to_core(core)?;
     }
     if let Some(count) = args.viewers {
+        if args.restart {
+            return comeback::run(args, count);
+        }
         return viewers::run(args, count);
     }
     if args.scenarios == [halls::NAME] {

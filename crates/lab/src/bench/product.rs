@@ -9,8 +9,9 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_server::Client;
+use tokio::process::Command;
 
-use crate::kit::{Cores, Served, admin_key, product};
+use crate::kit::{Cores, Served, admin_key, product, product_at};
 use crate::limits::LOAD_CONNECTIONS_MAX;
 
 /// The real server of a scenario, and the load to come.
@@ -43,29 +44,31 @@ impl Product {
         Self::start_with(&["--database-url".as_ref(), url.as_ref()], cores).await
     }
 
-    /// Starts it on a ledger in this folder, for so many readers of one address besides others.
-    pub(super) async fn start_for(viewers: u32, data: &Path, cores: Cores) -> anyhow::Result<Self> {
+    /// Starts it at this address for so many readers of one network address besides others, on the ledger that
+    /// these arguments name.
+    pub(super) async fn start_for(
+        viewers: u32,
+        address: SocketAddr,
+        ledger: [&OsStr; 2],
+        cores: Cores,
+    ) -> anyhow::Result<Self> {
+        let key = admin_key();
         let connections = (viewers + LOAD_CONNECTIONS_MAX).to_string();
-        let args: [&OsStr; 10] = [
-            "--data".as_ref(),
-            data.as_os_str(),
-            "--limit-connections".as_ref(),
-            connections.as_ref(),
-            "--limit-peer".as_ref(),
-            "off".as_ref(),
-            "--limit-streams".as_ref(),
-            "off".as_ref(),
-            "--limit-reads".as_ref(),
-            "off".as_ref(),
-        ];
-        Self::start_with(&args, cores).await
+        let mut command = product_at(address, &key)?;
+        command
+            .args(["--limit-connections", &connections, "--limit-peer", "off"])
+            .args(["--limit-streams", "off", "--limit-reads", "off"]);
+        Self::start_as(command.args(ledger), &key, cores).await
     }
 
     async fn start_with(args: &[&OsStr], cores: Cores) -> anyhow::Result<Self> {
         let key = admin_key();
-        let mut command = product(&key)?;
-        let served = Served::start(command.args(args), cores).await?;
-        let admin = Client::new(&format!("http://{}", served.address), &key)?;
+        Self::start_as(product(&key)?.args(args), &key, cores).await
+    }
+
+    async fn start_as(command: &mut Command, key: &str, cores: Cores) -> anyhow::Result<Self> {
+        let served = Served::start(command, cores).await?;
+        let admin = Client::new(&format!("http://{}", served.address), key)?;
         let setting = Setting {
             address: served.address,
             key: sell_key(&admin).await?,

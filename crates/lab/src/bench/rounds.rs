@@ -98,10 +98,7 @@ async fn on_postgres(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Res
     let database = private_postgres(&[most])?;
     let product = Product::start_on(&database.url, args.cores()).await?;
     let mut measured = put_load_on(product, set_up, args, pace).await?;
-    let options = PostgresOptions::new(database.url.clone());
-    let report = postgres::verify(&options, &mut |_| {}).await;
-    let report = report.context("the ledger was not verified")?;
-    measured.violations = Some(report.findings.len());
+    measured.violations = Some(violations_on(&database.url).await?);
     Ok(measured)
 }
 
@@ -126,6 +123,15 @@ async fn put_load_on(
 pub(super) fn violations(folder: &Path) -> anyhow::Result<usize> {
     let report = verify(folder, &mut |_| {}).context("the ledger was not verified")?;
     Ok(report.findings.len())
+}
+
+/// The same of a ledger in a database.
+pub(super) async fn violations_on(url: &str) -> anyhow::Result<usize> {
+    let report = postgres::verify(&PostgresOptions::new(url.to_owned()), &mut |_| {}).await;
+    Ok(report
+        .context("the ledger was not verified")?
+        .findings
+        .len())
 }
 
 /// The most requests that may come, warm-up included.
@@ -162,23 +168,27 @@ async fn put_load(
         None => Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS)),
     };
     load::run(plan(Pace::Closed, warmup), makers).await?;
-    measured(plan(pace, args.until()), makers, server).await
+    measured(plan(pace, args.until()), makers, server.as_slice()).await
 }
 
-/// Puts one load on a server and takes the CPU times around it.
+/// Puts one load on a server and takes the CPU times around it: the sum of `servers`, and nothing without any.
 pub(super) async fn measured(
     plan: LoadPlan,
     makers: &Makers,
-    server: Option<u32>,
+    servers: &[u32],
 ) -> anyhow::Result<Measured> {
-    let cpu = |server| CpuTime::of(server).and_then(|used| Ok((used, CpuTime::own()?)));
-    let before = server.map(cpu).transpose()?;
+    let cpu = || -> anyhow::Result<(Vec<CpuTime>, CpuTime)> {
+        let of_servers = servers.iter().map(|server| CpuTime::of(*server));
+        Ok((of_servers.collect::<Result<_, _>>()?, CpuTime::own()?))
+    };
+    let before = cpu()?;
     let load = load::run(plan, makers).await?;
-    let after = server.map(cpu).transpose()?;
-    let used = after
-        .zip(before)
-        .map(|(after, before)| (after.0.since(before.0), after.1.since(before.1)));
-    let (server_cpu, generator_cpu) = used.unzip();
+    let after = cpu()?;
+    let pairs = after.0.into_iter().zip(before.0);
+    let server_cpu = pairs.map(|(after, before)| after.since(before)).sum();
+    let (server_cpu, generator_cpu) = (!servers.is_empty())
+        .then(|| (server_cpu, after.1.since(before.1)))
+        .unzip();
     Ok(Measured {
         load,
         server_cpu,

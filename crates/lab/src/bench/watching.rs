@@ -58,15 +58,15 @@ impl Seen {
 }
 
 impl Watching {
-    /// Opens so many streams at once, and one more of every commit.
+    /// Opens so many streams at once, by turns at each of these servers with its key, and at the first one more of
+    /// every commit.
     pub(super) async fn open(
-        address: SocketAddr,
-        key: &str,
+        servers: &[(SocketAddr, &str)],
         (event, viewers): (&str, u32),
     ) -> anyhow::Result<Self> {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let mut opening = JoinSet::new();
-        for number in 0..=viewers {
+        for (number, (address, key)) in (0..=viewers).zip(servers.iter().cycle()) {
             let (reads, query) = if number == 0 {
                 (Reads::Commits, "?each=true")
             } else {
@@ -75,7 +75,7 @@ impl Watching {
             let request = format!(
                 "GET /v1/events/{event}/feed{query} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n"
             );
-            opening.spawn(open(address, request, reads));
+            opening.spawn(open(*address, request, reads));
         }
         let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
         while let Some(opened) = opening.join_next().await {

@@ -19,7 +19,7 @@ pub(crate) use self::goal::{Bound, Verdict};
 pub(crate) use self::machine::{Machine, load_average};
 pub(crate) use self::process::{Cores, CpuTime, pin_to_core, resident_bytes};
 pub(crate) use self::served::{
-    Served, admin_key, product, serves_line, stop_signal, unless_stopped,
+    Served, admin_key, product, product_at, serves_line, stop_signal, unless_stopped,
 };
 pub(crate) use self::services::{
     Service, private_postgres, private_redis, random_name, redis_version,

@@ -64,6 +64,11 @@ impl Served {
         })
     }
 
+    /// Kills it.
+    pub(crate) async fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill().await.context("the server was not killed")
+    }
+
     /// Lets it finish its requests, and end.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
@@ -79,6 +84,11 @@ impl Served {
 /// The program `soldonce` in the folder of this one as a server, on any free port, with this key of the
 /// scope admin.
 pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
+    product_at(SocketAddr::from(([127, 0, 0, 1], 0)), key)
+}
+
+/// The same at this address.
+pub(crate) fn product_at(address: SocketAddr, key: &str) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?.with_file_name("soldonce");
     if !program.is_file() {
         let place = program.display();
@@ -88,7 +98,7 @@ pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
     }
     let mut command = Command::new(program);
     command
-        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(["serve", "--listen", &address.to_string()])
         .env("SOLDONCE_ADMIN_KEY", key)
         .env("SOLDONCE_LOG", "warn");
     Ok(command)

@@ -160,9 +160,29 @@ fn a_short_endurance_has_every_answer_on_both_ledgers() {
 #[test]
 fn viewers_are_measured_beside_a_bare_fan_out() {
     let args = ["--viewers", "20", "--seconds", "1", "--runs", "1", "--json"];
-    let report = report_of(&bench(&args));
+    let on_a_folder = report_of(&bench(&args));
+    let on_servers = report_of(&bench(&[&args[..], &["--servers", "2"]].concat()));
+    for report in [on_a_folder, on_servers] {
+        viewers_are_measured(&report);
+    }
+}
+
+#[test]
+fn viewers_come_back_to_a_server_that_was_killed() {
+    let args = ["--viewers", "20", "--seconds", "1", "--runs", "1", "--json"];
+    let report = report_of(&bench(&[&args[..], &["--restart"]].concat()));
     assert_eq!(report["violations"], 0);
     let run = &report["runs"][0];
+    assert!(run["back_ms"].as_u64() > Some(0), "{run}");
+    assert!(
+        run["before_p99"].is_u64() && run["back_p99"].is_u64(),
+        "{run}"
+    );
+}
+
+fn viewers_are_measured(report: &Value) {
+    assert_eq!(report["violations"], 0);
+    let run = report.pointer("/runs/0").unwrap();
     for figure in [
         "alone_per_s",
         "watched_per_s",

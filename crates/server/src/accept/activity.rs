@@ -11,7 +11,7 @@ use std::task::Waker;
 use futures_util::task::AtomicWaker;
 
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
-const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Shared by one connection and the watch. Only hints: no other memory is published through it.
 #[derive(Debug, Default)]

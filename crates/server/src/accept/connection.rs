@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::either::Either;
 use tower::Service;
 
-use super::activity::{Activity, InFlight, Verdict};
+use super::activity::{Activity, HTTP2_PREFACE, InFlight, Verdict};
 use super::leftover::Rests;
 use super::progress::WatchedBody;
 use super::shares::Shares;
@@ -66,22 +66,20 @@ impl Connection {
         let Some(tls) = &self.tls else {
             return Ok(Either::Left(stream));
         };
-        let mut handshake = pin!(tls.accept(stream));
-        poll_fn(|cx| match self.activity.order(cx.waker()) {
-            Verdict::Cut => Poll::Ready(Err(Ended::Cut)),
-            Verdict::Close => Poll::Ready(Err(Ended::Finished)),
-            Verdict::Serve => Poll::Ready(match ready!(handshake.as_mut().poll(cx)) {
-                Ok(stream) => Ok(Either::Right(Box::new(stream))),
-                Err(error) => {
-                    tracing::debug!(peer = %self.peer.0, %error, "no TLS with this peer");
-                    Err(Ended::Finished)
-                }
-            }),
-        })
-        .await
+        match until_ordered(&self.activity, tls.accept(stream)).await? {
+            Ok(stream) => Ok(Either::Right(Box::new(stream))),
+            Err(error) => {
+                tracing::debug!(peer = %self.peer.0, %error, "no TLS with this peer");
+                Err(Ended::Finished)
+            }
+        }
     }
 
     async fn drive(self, stream: Stream) -> Ended {
+        let is_http1 = match until_ordered(&self.activity, begins_as_http1(&stream)).await {
+            Ok(is_http1) => is_http1,
+            Err(ended) => return ended,
+        };
         let Self {
             peer,
             router,
@@ -92,7 +90,10 @@ impl Connection {
             tls: _,
         } = self;
         let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(&activity)));
-        let protocol = protocol(streams.clone());
+        let mut protocol = protocol(streams.clone());
+        if is_http1 {
+            protocol = protocol.http1_only();
+        }
         let answerer = Answerer {
             // One router per connection, borrowed per request: a clone per request would have all
             // cores write to the same count.
@@ -122,6 +123,31 @@ impl Connection {
         })
         .await
     }
+}
+
+/// Whether the peer surely speaks HTTP/1, by what TLS agreed on or by its first bytes. hyper-util would find out by
+/// reading them, and hyper then keeps a buffer of twice the size for as long as the connection is open.
+async fn begins_as_http1(stream: &Stream) -> bool {
+    let stream = match stream {
+        Either::Left(stream) => stream,
+        Either::Right(stream) => return stream.get_ref().1.alpn_protocol() == Some(b"http/1.1"),
+    };
+    let mut first = [0; HTTP2_PREFACE.len()];
+    // An error is found again when the connection is served.
+    let length = stream.peek(&mut first).await.unwrap_or(0);
+    let first = first.get(..length).unwrap_or_default();
+    !HTTP2_PREFACE.starts_with(first)
+}
+
+/// Waits for `done` until the connection is to end.
+async fn until_ordered<T>(activity: &Activity, done: impl Future<Output = T>) -> Result<T, Ended> {
+    let mut done = pin!(done);
+    poll_fn(|cx| match activity.order(cx.waker()) {
+        Verdict::Serve => done.as_mut().poll(cx).map(Ok),
+        Verdict::Close => Poll::Ready(Err(Ended::Finished)),
+        Verdict::Cut => Poll::Ready(Err(Ended::Cut)),
+    })
+    .await
 }
 
 /// Answers the requests of one connection.

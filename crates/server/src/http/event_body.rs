@@ -1,6 +1,7 @@
 //! An event as the API shows it.
 
 use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
 use soldonce_core::{Event, EventState, Text, Timestamp};
 use soldonce_engine::EventSummary;
 use soldonce_engine::reply::Rfc3339;
@@ -80,6 +81,20 @@ impl<'a> EventBody<'a> {
             notes,
         }
     }
+}
+
+/// A number that changes when anything but the counts of the event does.
+pub(super) fn terms(summary: &EventSummary, now: Timestamp) -> u32 {
+    let body = EventBody {
+        free: 0,
+        held: 0,
+        seq: 0,
+        ..EventBody::new(summary, now, &[])
+    };
+    // Writing to memory does not fail.
+    let text = serde_json::to_vec(&body).unwrap_or_default();
+    let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(text).into();
+    u32::from_be_bytes([a, b, c, d])
 }
 
 struct Prices<'a>(&'a Event);

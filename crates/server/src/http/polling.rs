@@ -7,6 +7,7 @@ use soldonce_core::Seq;
 use soldonce_engine::live::Frame;
 
 use super::api_request::ApiRequest;
+use super::event_body::terms;
 use super::frames::{Cut, json, json_reset};
 use super::operation::{Tag, get};
 use super::problem::Handled;
@@ -51,7 +52,8 @@ async fn frames(req: ApiRequest) -> Handled {
     };
     let body = kept.map(|kept| {
         let frame = Frame::merge(&kept).unwrap_or_else(nothing);
-        json(&frame, Cut::Merged, &summary.event.chart)
+        let terms = terms(&summary, app.engine.now());
+        json(&frame, Cut::Merged, &summary.event.chart, Some(terms))
     });
     let body = body.filter(|body| body.len() <= FRAME_BYTES_MAX);
     let body = body.unwrap_or_else(|| json_reset(last, app.engine.now()));

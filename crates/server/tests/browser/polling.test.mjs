@@ -25,6 +25,8 @@ test("a page that polls shows what others do, over a restart of the server too",
   await stands("live");
   await (await stage.server.rival()).hold(event, "D-3");
   await shopper.seatIs("D-3", "held");
+  await stage.server.done("POST", `/v1/events/${event}/cancel`, {});
+  await shopper.part("sale-note").getByText("This event was cancelled").waitFor();
   assert.ok(asked.some((path) => path.endsWith("/frames")));
   assert.ok(!asked.some((path) => path.endsWith("/feed")), "a stream was opened");
 });

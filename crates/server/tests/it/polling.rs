@@ -31,6 +31,11 @@ async fn frames_are_all_commits_since_and_a_reset_where_they_are_gone() {
         let path = format!("/v1/events/hall/frames{query}");
         app.get(&path).send().await.expect(StatusCode::OK)
     };
+    let body = async |query: &str| {
+        let mut body = frames(query).await.json();
+        body.as_object_mut().unwrap().remove("terms");
+        body
+    };
     app.held("a", &["A-1", "A-2"]).await;
     app.held("b", &["A-3"]).await;
     let answer = frames("?after=0").await;
@@ -38,20 +43,36 @@ async fn frames_are_all_commits_since_and_a_reset_where_they_are_gone() {
     let (at, seats) = ("2026-12-01T12:00:00.000Z", json!([["A-1", "A-3"]]));
     let changes = json!([{"state": "held", "seats": seats}]);
     assert_eq!(
-        answer.json(),
+        body("?after=0").await,
         json!({"from": 1, "seq": 2, "at": at, "changes": changes})
     );
     let nothing = json!({"from": 3, "seq": 2, "at": at, "changes": []});
-    assert_eq!(frames("?after=2").await.json(), nothing);
-    assert_eq!(frames("").await.json(), nothing);
+    assert_eq!(body("?after=2").await, nothing);
+    assert_eq!(body("").await, nothing);
     let reset = json!({"from": 3, "seq": 2, "at": at, "changes": [], "reset": true});
-    assert_eq!(frames("?after=3").await.json(), reset);
+    assert_eq!(body("?after=3").await, reset);
     for wrong in ["?after=", "?after=x", "?each=true&after=1"] {
         let asked = app.get(&format!("/v1/events/hall/frames{wrong}"));
         asked.send().await.refused(400, "invalid_request");
     }
     let seats = app.get("/v1/events/hall/seats").send().await;
     assert_eq!(seats.header("cache-control"), "public, max-age=1");
+}
+
+#[tokio::test]
+async fn frames_say_that_the_event_itself_changed() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let terms = async || {
+        let frames = app.get("/v1/events/hall/frames").send().await;
+        frames.json()["terms"].as_u64().unwrap()
+    };
+    let first = terms().await;
+    app.held("a", &["A-1"]).await;
+    assert_eq!(terms().await, first, "a hold changes nothing but counts");
+    let change = json!({"policy": {"units_per_hold_max": 3}});
+    let patch = app.patch("/v1/events/hall").by(&app.admin).json(&change);
+    patch.send().await.expect(StatusCode::OK);
+    assert_ne!(terms().await, first);
 }
 
 #[tokio::test]

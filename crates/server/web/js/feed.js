@@ -10,7 +10,6 @@ const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const POLL_MS = 4000;
 // Where a cache carries the crowd, it answers each second anew.
 const FRAMES_MS = 900;
-const REREAD_MS = 60_000;
 const QUIET_CHECK_MS = 30_000;
 const HIDDEN_CLOSE_MS = 60_000;
 // A reset may reach every page of an event at the same moment.
@@ -35,7 +34,7 @@ export class Feed extends EventTarget {
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.hiddenTimer = undefined;
     /** Whether this server's pages poll in place of opening streams. */
     this.polls = document.documentElement.dataset.feed === "poll";
-    this.eventAt = performance.now();
+    /** The number of the event's terms. @type {number|undefined} */ this.terms = undefined;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.framesTimer = undefined;
     this.pollTimer = setInterval(() => this.poll(), POLL_MS);
     this.onVisibility = () => this.visibilityChanged();
@@ -130,15 +129,15 @@ export class Feed extends EventTarget {
       }
       this.frame(frame);
       this.nextFrames();
-      if (performance.now() - this.eventAt > REREAD_MS) await this.rereadEvent();
+      if (this.terms !== frame.terms) await this.rereadEvent();
+      this.terms = frame.terms;
     } catch (error) {
       this.lost(error);
     }
   }
 
-  /** A stream carries the event when it changes; without one it is read now and then. */
+  /** A stream carries the event when it changes. */
   async rereadEvent() {
-    this.eventAt = performance.now() + Math.random() * REREAD_MS;
     const detail = await asAnyone({ route: "GET /v1/events/{event}", id: this.event });
     this.dispatchEvent(new CustomEvent("event", { detail }));
   }

@@ -12,12 +12,11 @@ use axum::http::Method;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use soldonce_clock::{BootTime, Clock, SystemClock};
-use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 
 use self::cycle::{SEATS_PER_CONNECTION, makers};
 use self::report::{EnduranceReport, Sample};
 use super::product::Product;
-use super::rounds::{generator_runtime, violations};
+use super::rounds::{generator_runtime, violations, violations_on};
 use crate::exit::Exit;
 use crate::kit::{
     Cores, CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes,
@@ -91,11 +90,7 @@ async fn in_folder(args: &EndureArgs, folder: &Path) -> anyhow::Result<Endurance
 async fn on_database(args: &EndureArgs, url: &str) -> anyhow::Result<EnduranceReport> {
     let server = Product::start_on(url, Cores(None)).await?;
     let (load, samples) = endure(args, server).await?;
-    let verified = postgres::verify(&PostgresOptions::new(url.to_owned()), &mut |_| {}).await;
-    let findings = verified
-        .context("the ledger was not verified")?
-        .findings
-        .len();
+    let findings = violations_on(url).await?;
     Ok(EnduranceReport::new("PostgreSQL", load, samples, findings))
 }
 

@@ -71,7 +71,7 @@ fn every_choice_of_seats_is_read_as_it_was_written() {
             .map(|(unit, kind)| (unit, kind.as_str().to_owned()))
             .collect();
         for cut in [Cut::Merged, Cut::Each] {
-            let body = serde_json::from_slice(&written(&frame, cut, &chart)).unwrap();
+            let body = serde_json::from_slice(&written(&frame, cut, &chart, None)).unwrap();
             assert_eq!(read(&body, &chart), expected, "{body}");
         }
     }

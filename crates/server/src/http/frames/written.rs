@@ -45,17 +45,18 @@ pub(super) fn messages(frames: &[Arc<Frame>], cut: Cut, chart: &Chart) -> Option
 
 fn message(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
     let id = format!("id: {}\ndata: ", frame.seq.0);
-    [id.as_bytes(), &json(frame, cut, chart), b"\n\n"].concat()
+    [id.as_bytes(), &json(frame, cut, chart, None), b"\n\n"].concat()
 }
 
-/// A frame as JSON.
-pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
+/// A frame as JSON, with the number of the event's terms for readers to whom the event is not sent.
+pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart, terms: Option<u32>) -> Vec<u8> {
     let body = FrameBody {
         from: frame.from.0,
         seq: frame.seq.0,
         at: Rfc3339(frame.at),
         changes: changes(frame, cut, chart),
         reset: None,
+        terms,
     };
     // Writing to memory does not fail.
     serde_json::to_vec(&body).unwrap_or_default()
@@ -69,6 +70,8 @@ struct FrameBody<'a> {
     changes: Vec<ChangeBody<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reset: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terms: Option<u32>,
 }
 
 /// What stands in place of a frame where a reader needs a new snapshot.
@@ -79,6 +82,7 @@ pub(in crate::http) fn json_reset(seq: Seq, at: Timestamp) -> Vec<u8> {
         at: Rfc3339(at),
         changes: Vec::new(),
         reset: Some(true),
+        terms: None,
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }

@@ -111,6 +111,10 @@ pub(in crate::http) struct FeedFrame {
     /// Only of `GET ../frames`, and `true`: the commits are no longer kept, read the seats again.
     #[schema(nullable = false)]
     reset: Option<bool>,
+    /// Only of `GET ../frames`: another number than before says that the event itself changed (its policy, prices or
+    /// state, or its sale opened or closed), so that it is to be read again.
+    #[schema(nullable = false)]
+    terms: Option<u32>,
 }
 
 /// Seats that are now in a state, or an area with its counts.

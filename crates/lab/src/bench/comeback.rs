@@ -1,0 +1,325 @@
+//! The viewers of a server that is killed and started again: how soon all have their streams again, and how long
+//! buyers wait meanwhile. A viewer does as the page does: it waits for the time that the server gave it, asks for
+//! what it lacks, and takes a new snapshot where it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use soldonce_clock::{BootTime, Clock, SystemClock};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::BenchArgs;
+use super::halls::millis;
+use super::product::{Product, make_event};
+use super::rounds::{generator_runtime, violations};
+use super::viewers::{ANY_PORT, EVENT, HALL, sell};
+use crate::exit::Exit;
+use crate::kit::{Bound, RunFolder, Verdict, load_average, median, print_report};
+use crate::limits::{COMEBACK_MS_MAX, VIEWER_BUFFER_BYTES, VIEWERS_CHANGES_PER_S};
+use crate::load::Pace;
+
+/// Seconds of load after the start, in which all must be back.
+const GOAL_S: u64 = 10;
+
+#[derive(Debug, Serialize)]
+struct Comeback {
+    viewers: u32,
+    load_average: String,
+    runs: Vec<Run>,
+    goals: Vec<Verdict>,
+    violations: usize,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+struct Run {
+    /// From the start of the new process until it serves, milliseconds.
+    start_ms: u64,
+    /// From then until the last viewer has its stream.
+    back_ms: u64,
+    /// Snapshots that were fetched, and their bytes.
+    snapshots: u64,
+    snapshot_bytes: u64,
+    /// Of a buyer's request, microseconds: with all viewers before, and while they come back.
+    before_p99: u64,
+    back_p99: u64,
+    violations: usize,
+}
+
+/// Measures and prints.
+pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
+    let load_average = load_average();
+    let mut runs = Vec::new();
+    for _ in 0..args.runs {
+        runs.push(generator_runtime()?.block_on(measure(args, viewers))?);
+    }
+    let violations = runs.iter().map(|run| run.violations).sum();
+    let report = Comeback {
+        viewers,
+        load_average,
+        goals: goals(&runs),
+        runs,
+        violations,
+    };
+    print_report(args.json.into(), &report, || text(&report), violations)
+}
+
+async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
+    let folder = RunFolder::make(args.data.as_deref())?;
+    let ledger = || ["--data".as_ref(), folder.path().as_os_str()];
+    let product = Product::start_for(viewers, ANY_PORT, ledger(), args.cores()).await?;
+    make_event(&product.setting.admin, EVENT, HALL).await?;
+    // Its key is in the ledger, and what it holds with it.
+    let setting = product.setting;
+    let address = product.served.address;
+    let crowd = Crowd::gather(address, &setting.key, viewers);
+    crowd.all_here().await?;
+    let pace = Pace::Open(args.rate.unwrap_or(VIEWERS_CHANGES_PER_S));
+    let span = Duration::from_secs(args.seconds);
+    let before = sell(&setting, (pace, span), &[]).await?;
+    product.served.kill().await?;
+    crowd.forget();
+    let product = Product::start_for(viewers, address, ledger(), args.cores()).await?;
+    let serves = SystemClock.boot();
+    let load = (pace, Duration::from_secs(GOAL_S));
+    let (meanwhile, last) = tokio::join!(sell(&setting, load, &[]), crowd.all_here());
+    let run = Run {
+        start_ms: millis(serves.since(product.served.began)),
+        back_ms: millis(last?.since(serves)),
+        before_p99: before.load.latency_us.p99,
+        back_p99: meanwhile?.load.latency_us.p99,
+        snapshots: crowd.state(|state| state.snapshots),
+        snapshot_bytes: crowd.state(|state| state.snapshot_bytes),
+        violations: 0,
+    };
+    drop(crowd);
+    product.served.stop().await?;
+    Ok(Run {
+        violations: violations(folder.path())?,
+        ..run
+    })
+}
+
+/// Viewers that come again when their stream breaks. They end when it is dropped.
+struct Crowd {
+    viewers: u32,
+    state: Arc<Mutex<State>>,
+    _tasks: JoinSet<()>,
+}
+
+/// What all of them have since they were last forgotten.
+#[derive(Default)]
+struct State {
+    streams: u32,
+    snapshots: u64,
+    snapshot_bytes: u64,
+    last: BootTime,
+}
+
+impl Crowd {
+    fn gather(address: SocketAddr, key: &str, viewers: u32) -> Self {
+        let state: Arc<Mutex<State>> = Arc::default();
+        let mut tasks = JoinSet::new();
+        for _ in 0..viewers {
+            let viewer = Viewer {
+                address,
+                key: key.to_owned(),
+                state: Arc::clone(&state),
+                seq: None,
+                retry_ms: 1_000,
+            };
+            tasks.spawn(viewer.stay());
+        }
+        Self {
+            viewers,
+            state,
+            _tasks: tasks,
+        }
+    }
+
+    fn state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn forget(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+    }
+
+    /// Waits until each has its stream; when the last one had.
+    async fn all_here(&self) -> anyhow::Result<BootTime> {
+        let until = SystemClock
+            .boot()
+            .plus(Duration::from_millis(COMEBACK_MS_MAX));
+        loop {
+            let (streams, last) = self.state(|state| (state.streams, state.last));
+            if streams >= self.viewers {
+                return Ok(last);
+            }
+            let now = SystemClock.boot();
+            anyhow::ensure!(
+                now < until,
+                "{streams} of {} viewers have their stream after {COMEBACK_MS_MAX} ms",
+                self.viewers
+            );
+            SystemClock
+                .sleep_until(now.plus(Duration::from_millis(10)))
+                .await;
+        }
+    }
+}
+
+struct Viewer {
+    address: SocketAddr,
+    key: String,
+    state: Arc<Mutex<State>>,
+    /// The last commit it knows.
+    seq: Option<u64>,
+    retry_ms: u64,
+}
+
+impl Viewer {
+    async fn stay(mut self) {
+        loop {
+            // A stream that breaks is opened again; so is one that was refused.
+            if self.follow().await.is_ok_and(|is_reset| is_reset) && self.snapshot().await.is_ok() {
+                continue;
+            }
+            let wait = Duration::from_millis(self.retry_ms);
+            SystemClock.sleep_until(SystemClock.boot().plus(wait)).await;
+        }
+    }
+
+    async fn ask(&self, path: &str, more: &str) -> std::io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        let key = &self.key;
+        let request = format!(
+            "GET /v1/events/{EVENT}/{path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n{more}\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        Ok(stream)
+    }
+
+    /// Reads the feed to its end; whether it asked for a new snapshot.
+    async fn follow(&mut self) -> std::io::Result<bool> {
+        let known = self.seq.map(|seq| format!("last-event-id: {seq}\r\n"));
+        let mut stream = self.ask("feed", &known.unwrap_or_default()).await?;
+        let mut unread = Vec::with_capacity(VIEWER_BUFFER_BYTES);
+        let mut is_first = true;
+        while let Some(message) = next_message(&mut stream, &mut unread).await? {
+            self.note(&message);
+            if message.contains("event: reset") {
+                return Ok(true);
+            }
+            if std::mem::take(&mut is_first) {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.streams += 1;
+                state.last = SystemClock.boot();
+            }
+        }
+        Ok(false)
+    }
+
+    fn note(&mut self, message: &str) {
+        let number = |after: &str| {
+            let (_, rest) = message.split_once(after)?;
+            rest.split([',', '}', '\n']).next()?.parse::<u64>().ok()
+        };
+        self.retry_ms = number("retry: ").unwrap_or(self.retry_ms);
+        self.seq = number("\"seq\":").or(self.seq);
+    }
+
+    /// Fetches the seats as a browser does, compressed.
+    async fn snapshot(&self) -> std::io::Result<()> {
+        let more = "accept-encoding: gzip, br\r\nconnection: close\r\n";
+        let mut answer = Vec::new();
+        let mut stream = self.ask("seats", more).await?;
+        stream.read_to_end(&mut answer).await?;
+        if !answer.starts_with(b"HTTP/1.1 200") {
+            return Err(std::io::Error::other("no snapshot"));
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.snapshots += 1;
+        state.snapshot_bytes += u64::try_from(answer.len()).unwrap_or(0);
+        Ok(())
+    }
+}
+
+/// The next message of a feed; nothing at its end.
+async fn next_message(
+    stream: &mut TcpStream,
+    unread: &mut Vec<u8>,
+) -> std::io::Result<Option<String>> {
+    loop {
+        if let Some(end) = unread.windows(2).position(|two| two == b"\n\n") {
+            let message: Vec<u8> = unread.drain(..end + 2).collect();
+            return Ok(Some(String::from_utf8_lossy(&message).into_owned()));
+        }
+        if stream.read_buf(unread).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn goals(runs: &[Run]) -> Vec<Verdict> {
+    let middle = |figure: fn(&Run) -> u64| median(runs.iter().map(figure)).unwrap_or_default();
+    vec![
+        Verdict::single(
+            ("P19", "all viewers are back after, s"),
+            middle(|run| run.back_ms),
+            Bound::AtMost,
+            GOAL_S * 1_000,
+        ),
+        Verdict::single(
+            ("P19", "p99 of a buyer while they come back / before"),
+            middle(|run| run.back_p99 * 1_000 / run.before_p99.max(1)),
+            Bound::AtMost,
+            3_000,
+        ),
+    ]
+}
+
+fn text(report: &Comeback) -> String {
+    let mut lines = vec![format!(
+        "{} viewers of a server that is killed, load average {} before, violations {}",
+        report.viewers, report.load_average, report.violations
+    )];
+    for run in &report.runs {
+        lines.push(format!(
+            "serves again after {} ms, all viewers are back {} ms later with {} snapshots of {} bytes; p99 of a buyer \
+             {} us before, {} us meanwhile",
+            run.start_ms,
+            run.back_ms,
+            run.snapshots,
+            run.snapshot_bytes / run.snapshots.max(1),
+            run.before_p99,
+            run.back_p99,
+        ));
+    }
+    lines.extend(report.goals.iter().map(Verdict::line));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_viewer_remembers_what_the_feed_says() {
+        let mut viewer = Viewer {
+            address: ANY_PORT,
+            key: String::new(),
+            state: Arc::default(),
+            seq: None,
+            retry_ms: 1_000,
+        };
+        viewer.note("retry: 2345\nevent: event\ndata: {\"id\":\"hall\"}\n\n");
+        viewer.note("id: 8\ndata: {\"from\":7,\"seq\":8,\"changes\":[]}\n\n");
+        assert_eq!((viewer.seq, viewer.retry_ms), (Some(8), 2_345));
+        viewer.note("event: reset\ndata: {\"seq\":11}\n\n");
+        assert_eq!(viewer.seq, Some(11));
+    }
+}
