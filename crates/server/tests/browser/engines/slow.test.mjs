@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Shopper } from "../shopper.mjs";
 import { Stage } from "../stage.mjs";
 
 const stage = Stage.set();
@@ -58,9 +59,8 @@ for (const { seats, rows, cold, warm } of GOALS) {
     for (let round = 0; round < ROUNDS; round += 1) {
       const first = await stage.shopper(t, PHONE);
       for (const look of /** @type {const} */ (["cold", "warm"])) {
-        const page = look === "cold" ? first.page : await first.page.context().newPage();
-        first.page = page;
-        const told = await opened(first, event);
+        const shopper = look === "cold" ? first : await Shopper.in(t, first.page.context());
+        const told = await opened(shopper, event);
         times[look].push(told.ms);
         t.diagnostic(`${seats} seats, ${look}: ${JSON.stringify(told)}`);
       }
