@@ -27,7 +27,7 @@ use crate::over_grpc::call::{Reply, field_of, frame, resolved};
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/grpc/soldonce.binpb");
 
-/// Operations of the API that are no methods, beside those of the chapter `system`: readers that poll through a cache,
+/// Operations of the API that are no methods, like those of the chapter `system`: readers that poll through a cache,
 /// and the notices of a provider.
 const NO_METHODS: [&str; 2] = ["read_frames", "stripe_notice"];
 

@@ -127,7 +127,7 @@ fn wait(headers: &HeaderMap, problem: &DynamicMessage) -> Option<Duration> {
     Some(Duration { seconds, nanos })
 }
 
-/// Returns what an answer says beside its body.
+/// Returns what an answer says apart from its body.
 pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
     let mut said = HeaderMap::new();
     for name in [
