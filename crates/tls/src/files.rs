@@ -63,6 +63,7 @@ pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, FileError> {
 }
 
 /// The authorities that this system trusts.
+#[cfg(feature = "postgres")]
 pub(crate) fn system_authorities() -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();
     let (added, _) =

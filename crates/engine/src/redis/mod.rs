@@ -14,9 +14,6 @@ use tokio::task::JoinSet;
 use self::pause::{Change, Pause};
 use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
 
-/// How the address of a cluster begins.
-const CLUSTER: &str = "redis+cluster://";
-
 /// One Redis, or one Redis Cluster, that may be away.
 pub(crate) struct OptionalRedis {
     scripts: Arc<RedisScripts>,
@@ -46,7 +43,7 @@ pub(crate) enum Unheard {
 }
 
 impl OptionalRedis {
-    /// The Redis at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`.
+    /// The Redis at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`; `rediss` is TLS.
     /// Connects when it is first asked, so a Redis that is away keeps no server from starting.
     ///
     /// # Errors
@@ -57,12 +54,8 @@ impl OptionalRedis {
         clock: Arc<dyn Clock>,
         words: Words,
     ) -> Result<Self, BackendError> {
-        let scripts = match url.strip_prefix(CLUSTER) {
-            Some(seeds) => {
-                let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
-                let seeds: Vec<_> = seeds.split(',').map(seed).collect();
-                RedisScripts::cluster(&seeds, namespace, &clock)?
-            }
+        let scripts = match RedisConfig::seeds(url) {
+            Some(seeds) => RedisScripts::cluster(&seeds, namespace, &clock)?,
             None => RedisScripts::server(&RedisConfig::from(url), namespace)?,
         };
         Ok(Self {

@@ -7,8 +7,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use soldonce_clock::{Clock, ManualClock, SystemClock};
+use soldonce_core::{EventNo, Span, UnitNo};
 use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
-use soldonce_engine::rate::{Quota, RateKey, RedisRates, SharedRates, Taken, Unshared};
+use soldonce_engine::rate::{OwnHeld, Quota, RateKey, RedisRates, SharedRates, Taken, Unshared};
+use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, Tried, Who, Zone};
 use soldonce_lease::Namespace;
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
 use tokio::runtime::Runtime;
@@ -206,6 +208,60 @@ async fn a_redis_that_is_full_or_holds_something_else_stops_nobody() {
     redis.cli(&["LPUSH", name.trim(), "x"]).unwrap();
     let taken = SharedRates::take(&odd, key(1), slow(1)).await;
     assert_eq!(taken, Err(Unshared::NoAnswer));
+}
+
+/// The user of the manual, for the rates and the shield of a server.
+#[tokio::test]
+async fn a_user_with_only_the_listed_commands_serves_all_that_a_server_asks() {
+    let manual = include_str!("../../../../docs/operations.md");
+    let user = manual
+        .lines()
+        .find(|line| line.starts_with("user soldonce on "));
+    let user = user.unwrap().replace("PASSWORD", "word");
+    let users = format!("user default off\n{user}\n");
+    let redis = Redis::options().acl(&users).start().unwrap();
+    let url = redis.url().replace("redis://", "redis://soldonce:word@");
+    let (namespace, clock) = (Namespace::new("soldonce").unwrap(), Arc::new(SystemClock));
+    let rates = RedisRates::at(&url, &namespace, clock.clone()).unwrap();
+    let rates = rates.wait(PATIENCE);
+    assert!(has_passed(answered(&rates, key(1), slow(10)).await));
+    let own = OwnHeld {
+        address: 1,
+        event: EventNo(0),
+        units: 2,
+        checkouts: 0,
+        ends_in: Span::from_ms(60_000),
+    };
+    let told = SharedRates::tell_held(&rates, own).await;
+    assert!(told.is_ok(), "{told:?}");
+    let shield = RedisShield::at(&url, &namespace, clock).unwrap();
+    let shield = shield.wait(PATIENCE);
+    let zone = Zone {
+        ledger: 7,
+        event: EventNo(0),
+        no: 0,
+    };
+    let part = Part {
+        zone,
+        contents: Contents::Seats(vec![UnitNo(1)]),
+    };
+    let tried = shield.try_units(Who(1), &[part.clone()]).await;
+    assert_eq!(tried, Tried::Passed);
+    assert!(shield.drop_claims(Who(1), &part).await);
+    let note = Note {
+        number: 1,
+        version: 1,
+        kind: Kind::Sold,
+        left: Span::from_ms(60_000),
+        who: Who(1),
+    };
+    assert!(shield.note(zone, &[note]).await);
+    let other = redis.ask_as("soldonce", "word", &["FLUSHALL"]).unwrap();
+    assert!(
+        other
+            .text()
+            .is_err_and(|error| error.to_string().contains("NOPERM"))
+    );
 }
 
 #[tokio::test]

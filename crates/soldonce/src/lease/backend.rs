@@ -15,8 +15,6 @@ use super::span::span;
 use crate::clear_text::ClearLink;
 use crate::exit::{Exit, USAGE};
 
-const CLUSTER: &str = "redis+cluster://";
-
 /// Longest wait for one answer. Commands are started where machines are busy, at night during backups,
 /// and a database that syncs its disk for half a second is no reason to leave one out.
 const CALL: Duration = Duration::from_secs(1);
@@ -27,7 +25,7 @@ const PREPARE: Duration = Duration::from_secs(2);
 /// Where the leases are.
 #[derive(Debug, Args)]
 pub(crate) struct BackendArgs {
-    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT; given 3, 5 or 7 times, a Redlock
+    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS; given 3, 5 or 7 times, a Redlock
     #[arg(
         long,
         env = "SOLDONCE_REDIS_URL",
@@ -91,7 +89,7 @@ impl BackendArgs {
     /// Why these options do not fit together, if they do not.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let database = self.database_url.is_some();
-        let is_cluster = |url: &String| url.starts_with(CLUSTER);
+        let is_cluster = |url: &String| RedisConfig::seeds(url).is_some();
         let why = match (self.redis_url.as_slice(), &self.epochs) {
             ([], _) if !database => "no backend: give --redis-url or --database-url",
             ([], Some(_)) => "PostgreSQL keeps epochs of its own: leave --epochs away",
@@ -246,11 +244,8 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
 
 /// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.
 pub(crate) fn redis(url: &str) -> Builder {
-    match url.strip_prefix(CLUSTER) {
-        Some(seeds) => {
-            let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
-            Locks::cluster(seeds.split(',').map(seed).collect())
-        }
+    match RedisConfig::seeds(url) {
+        Some(seeds) => Locks::cluster(seeds),
         None => Locks::redis(url),
     }
 }

@@ -131,6 +131,6 @@ fn between(shared: Shared, redis: ShieldRedis<'_>) -> anyhow::Result<Arc<RedisSh
 pub(crate) fn redis_shield(setting: &str, url: &str) -> anyhow::Result<RedisShield> {
     let shield = RedisShield::at(url, &Namespace::new(NAMESPACE)?, Arc::new(SystemClock));
     shield.with_context(|| {
-        format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")
+        format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
     })
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::redis::{ClientCertificate, Redis};
 use soldonce_testkit::{Authority, PATIENCE, Validity, until};
 
-use crate::crash::server::{ADMIN_KEY, PROGRAM, Server};
+use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving};
 use crate::store::folder;
 
 /// The exit code of the program that trusts the authority of this file, and what it says.
@@ -67,6 +68,56 @@ fn a_server_speaks_tls_to_its_database_and_to_its_tools() {
     until("the renewed certificate is shown", PATIENCE, is_shown).unwrap();
     let (code, said) = run(&list, &trusted);
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// Whether all connections to this Redis, but for the one that asks, have TLS; and how many there are.
+fn encrypted(redis: &Redis) -> (bool, usize) {
+    let all = redis.cli(&["CLIENT", "LIST"]).unwrap();
+    let others = all.lines().filter(|line| !line.contains("cmd=client"));
+    let others: Vec<&str> = others.collect();
+    let here = format!("laddr={} ", redis.tls_address());
+    (others.iter().all(|line| line.contains(&here)), others.len())
+}
+
+#[test]
+fn servers_and_tools_speak_tls_to_redis() {
+    let at = folder("tls-redis");
+    let authority = Authority::new().unwrap();
+    let trusted = authority.write(&at).unwrap();
+    let certificate = authority.certify("127.0.0.1", Validity::Now).unwrap();
+    let redis = Redis::options().tls(&certificate, &authority, ClientCertificate::Optional);
+    let redis = redis.start().unwrap();
+    let address = redis.tls_address();
+    let url = format!("rediss://{address}?sslrootcert={}", trusted.display());
+    let mut command = serving(&at.join("data"));
+    command.args(["--redis-url", &url]);
+    let server = Server::run(command, &at.join("server")).unwrap();
+    let is_connected = || encrypted(&redis) == (true, 1);
+    until("the server is connected", PATIENCE, is_connected).unwrap();
+    drop(server);
+    let job = ["lease", "run", "nightly", "--redis-url", &url, "--", "true"];
+    let (code, said) = run(&job, &trusted);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(&["doctor", "--redis-url", &url], &trusted);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("tokens can be minted"), "{said}");
+    // This authority does not know the server.
+    let stranger = Authority::new()
+        .unwrap()
+        .write(&folder("tls-redis-stranger"));
+    let unknown = format!("rediss://{address}");
+    let job = [
+        "lease",
+        "run",
+        "nightly",
+        "--redis-url",
+        &unknown,
+        "--",
+        "true",
+    ];
+    let (code, said) = run(&job, &stranger.unwrap());
+    assert_ne!(code, Some(0), "{said}");
+    assert!(said.contains("certificate"), "{said}");
 }
 
 #[test]

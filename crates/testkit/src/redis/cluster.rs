@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ports, Redis, RedisOptions};
+use super::{ClientCertificate, Ports, Redis, RedisOptions};
 use crate::server::{PATIENCE, until};
+use crate::{Authority, Certificate};
 
 /// Time after which a silent node counts as failed.
 pub const NODE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -35,13 +36,35 @@ impl RedisCluster {
     /// Starts the nodes and waits until every one says that the cluster is up and every replica has
     /// what its primary has. Redis itself makes a restarted primary wait 2 s.
     pub fn start(coverage: FullCoverage) -> Result<Self> {
+        Self::start_with(&RedisOptions::default(), coverage)
+    }
+
+    /// The same of nodes that speak TLS with clients and with each other; the certificate is for 127.0.0.1.
+    /// Tests ask them without it.
+    pub fn start_tls(own: &Certificate, by: &Authority) -> Result<Self> {
+        let options = RedisOptions::default().tls(own, by, ClientCertificate::Optional);
+        let options = options.line("tls-cluster yes").line("tls-replication yes");
+        Self::start_with(&options, FullCoverage::NotRequired)
+    }
+
+    fn start_with(base: &RedisOptions, coverage: FullCoverage) -> Result<Self> {
         let ports: Vec<Ports> = (0..NODES)
             .map(|_| Ports::reserve())
             .collect::<Result<_>>()?;
-        let pictures: Vec<String> = (0..NODES).map(|me| picture(&ports, me)).collect();
+        let encrypted = base.tls.is_some();
+        let told = |ports: &Ports| {
+            let clients = if encrypted {
+                &ports.encrypted
+            } else {
+                &ports.clients
+            };
+            [clients.number(), ports.nodes.number()]
+        };
+        let told: Vec<_> = ports.iter().map(told).collect();
+        let pictures: Vec<String> = (0..NODES).map(|me| picture(&told, me)).collect();
         let launched = ports.into_iter().zip(pictures);
         let launched: Vec<Redis> = launched
-            .map(|(ports, picture)| Redis::launch(options(coverage, picture), ports))
+            .map(|(ports, picture)| Redis::launch(options(base, coverage, picture), ports))
             .collect::<Result<_>>()?;
         let nodes = launched.into_iter().map(Redis::ready);
         let cluster = Self {
@@ -108,12 +131,13 @@ impl RedisCluster {
     }
 }
 
-fn options(coverage: FullCoverage, picture: String) -> RedisOptions {
+fn options(base: &RedisOptions, coverage: FullCoverage, picture: String) -> RedisOptions {
     let full = match coverage {
         FullCoverage::Required => "yes",
         FullCoverage::NotRequired => "no",
     };
-    let mut options = RedisOptions::default()
+    let mut options = base
+        .clone()
         .line(&format!(
             "cluster-node-timeout {}",
             NODE_TIMEOUT.as_millis()
@@ -145,10 +169,9 @@ fn slots(primary: usize) -> std::ops::RangeInclusive<u16> {
 }
 
 /// `nodes.conf` of the node `me`: id, address, flags, primary, times, epoch, link, slots.
-fn picture(ports: &[Ports], me: usize) -> String {
+fn picture(ports: &[[u16; 2]], me: usize) -> String {
     let mut lines = String::new();
-    for (place, ports) in ports.iter().enumerate() {
-        let (clients, nodes) = (ports.clients.number(), ports.nodes.number());
+    for (place, [clients, nodes]) in ports.iter().enumerate() {
         let myself = if place == me { "myself," } else { "" };
         let primary = place % PRIMARIES;
         let epoch = primary + 1;

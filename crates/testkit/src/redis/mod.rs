@@ -4,6 +4,7 @@
 mod cluster;
 mod options;
 mod pair;
+mod tls;
 mod wire;
 
 use std::fs;
@@ -18,6 +19,7 @@ use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
 pub use cluster::{FullCoverage, NODE_TIMEOUT, RedisCluster};
 pub use options::RedisOptions;
 pub use pair::RedisPair;
+pub use tls::ClientCertificate;
 pub use wire::Reply;
 
 use wire::Wire;
@@ -50,18 +52,24 @@ pub struct Redis {
     options: RedisOptions,
 }
 
-/// The port for clients, and in a cluster that for other nodes.
+/// The port for clients, that for clients with TLS, and in a cluster that for other nodes.
 #[derive(Debug)]
 struct Ports {
     clients: Port,
+    encrypted: Port,
     nodes: Port,
 }
 
 impl Ports {
     fn reserve() -> Result<Self> {
         let clients = Port::reserve()?;
+        let encrypted = Port::reserve()?;
         let nodes = Port::reserve()?;
-        Ok(Self { clients, nodes })
+        Ok(Self {
+            clients,
+            encrypted,
+            nodes,
+        })
     }
 }
 
@@ -126,6 +134,11 @@ impl Redis {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.ports.clients.at(&self.options.site)
+    }
+
+    /// Where it listens for clients with TLS, if [`RedisOptions::tls`] asked for that.
+    pub fn tls_address(&self) -> SocketAddr {
+        self.ports.encrypted.at(&self.options.site)
     }
 
     /// The id of its process.
@@ -209,6 +222,10 @@ fn write_files(options: &RedisOptions, folder: &Folder, ports: &Ports) -> Result
     if let Some(users) = &options.acl {
         fs::write(folder.join(USERS), users)?;
         add("aclfile", &folder.join(USERS).display().to_string());
+    }
+    if let Some(tls) = &options.tls {
+        add("tls-port", &ports.encrypted.number().to_string());
+        tls.write(folder, &mut add)?;
     }
     if let Some(nodes) = &options.nodes {
         fs::write(folder.join(NODES), nodes)?;

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 
-use super::Redis;
+use super::tls::Tls;
+use super::{ClientCertificate, Redis};
 use crate::server::Site;
+use crate::{Authority, Certificate};
 
 /// Options of a private Redis. Without any it keeps nothing on disk.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +15,7 @@ pub struct RedisOptions {
     lines: Vec<String>,
     pub(super) acl: Option<String>,
     pub(super) nodes: Option<String>,
+    pub(super) tls: Option<Tls>,
     pub(super) site: Site,
 }
 
@@ -36,6 +39,14 @@ impl RedisOptions {
     #[must_use]
     pub fn acl(mut self, users: &str) -> Self {
         self.acl = Some(users.to_owned());
+        self
+    }
+
+    /// Listens for clients with TLS, too, at [`Redis::tls_address`], and verifies their certificates by the
+    /// authority.
+    #[must_use]
+    pub fn tls(mut self, own: &Certificate, by: &Authority, clients: ClientCertificate) -> Self {
+        self.tls = Some(Tls::new(own, by, clients));
         self
     }
 

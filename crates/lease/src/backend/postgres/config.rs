@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::Client;
+use tokio_postgres::config::Host;
 
+use super::tls::{self, Tls};
 use crate::BackendError;
 
 /// The port of a server, unless it is set.
@@ -17,11 +19,12 @@ const CONNECTIONS: usize = 4;
 const CONNECTIONS_MAX: usize = 64;
 
 /// Where the PostgreSQL server is, and how it is used. Works through `PgBouncer` in transaction mode,
-/// except for [`PgConfig::notify`]. Connections are not encrypted: use a private network, a Unix
-/// socket, or a local proxy that encrypts.
+/// except for [`PgConfig::notify`]. With the feature `tls`, `sslmode`, `sslrootcert`, `sslcert` and `sslkey`
+/// of an address are those of libpq; without it connections are not encrypted.
 #[derive(Clone)]
 pub struct PgConfig {
     driver: tokio_postgres::Config,
+    tls: Tls,
     connections: usize,
     notify: bool,
 }
@@ -31,33 +34,23 @@ impl PgConfig {
     /// dbname=..`. Several hosts are tried in order.
     ///
     /// # Errors
-    /// [`BackendError::Config`] when the text is neither, or asks for encryption.
+    /// [`BackendError::Config`] when the text is neither, asks for encryption that cannot be had, or names
+    /// files that cannot be used.
     pub fn url(url: &str) -> Result<Self, BackendError> {
-        // The driver's words hold no part of the text, so no password.
-        let driver: tokio_postgres::Config = url
-            .parse()
-            .map_err(|error| BackendError::Config(format!("PostgreSQL address: {error}")))?;
-        if driver.get_ssl_mode() == SslMode::Require {
-            let fix = "PostgreSQL address: sslmode=require cannot be met, this client does not \
-                        encrypt; use a private network or a local proxy that encrypts";
-            return Err(BackendError::Config(fix.to_owned()));
-        }
-        Ok(Self::of(driver))
+        // These words hold no password.
+        let read = tls::read(url);
+        let (driver, tls) =
+            read.map_err(|why| BackendError::Config(format!("PostgreSQL address: {why}")))?;
+        Ok(Self::of(driver, tls))
     }
 
-    /// The server at `host` (a name, an address, or the folder of a Unix socket) and `port`.
-    pub fn new(host: &str, port: u16, user: &str, database: &str) -> Self {
-        let mut driver = tokio_postgres::Config::new();
-        driver.host(host).port(port).user(user).dbname(database);
-        Self::of(driver)
-    }
-
-    fn of(mut driver: tokio_postgres::Config) -> Self {
+    fn of(mut driver: tokio_postgres::Config, tls: Tls) -> Self {
         if driver.get_application_name().is_none() {
             driver.application_name("soldonce-lease");
         }
         Self {
             driver,
+            tls,
             connections: CONNECTIONS,
             notify: false,
         }
@@ -85,6 +78,15 @@ impl PgConfig {
     pub fn notify(mut self) -> Self {
         self.notify = true;
         self
+    }
+
+    /// Opens a connection.
+    pub(super) async fn connect(&self) -> Result<(Client, tls::Connection), tokio_postgres::Error> {
+        self.driver.connect(self.tls()).await
+    }
+
+    pub(super) fn tls(&self) -> Tls {
+        self.tls.clone()
     }
 
     pub(crate) fn driver(&self) -> &tokio_postgres::Config {
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn encryption_that_cannot_be_had_is_an_error_at_once() {
-        let error = PgConfig::url("postgres://app@db/main?sslmode=require");
+        let error = PgConfig::url("postgres://app@db/main?sslmode=verify-ca");
         assert!(matches!(error, Err(BackendError::Config(_))));
     }
 }

@@ -26,6 +26,10 @@ const NOT_INSTALLED: [SqlState; 3] = [
 /// What a failed connect means. Nothing was sent.
 pub(super) fn of_connect(error: &tokio_postgres::Error) -> BackendError {
     let Some(said) = error.as_db_error() else {
+        #[cfg(feature = "tls")]
+        if soldonce_tls::is_certificate_refusal(error) {
+            return BackendError::Config(chain(error));
+        }
         return BackendError::NotSent(chain(error));
     };
     let class = said.code().code().get(..2);

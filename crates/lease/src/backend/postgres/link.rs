@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres::{Client, Row};
 
 use super::{PgConfig, failure};
 use crate::{BackendError, BootTime, Clock};
@@ -129,7 +129,7 @@ impl Link {
             return Ok(live.client.clone());
         }
         *live = None;
-        let connected = self.within(self.config.driver().connect(NoTls)).await;
+        let connected = self.within(self.config.connect()).await;
         let (client, connection) = connected
             .ok_or_else(|| BackendError::NotSent(late("the connection", self.limit)))?
             .map_err(|error| failure::of_connect(&error))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio_postgres::AsyncMessage;
 
 use super::PgConfig;
 use crate::Clock;
@@ -119,7 +119,7 @@ impl Ear {
 
     /// Listens until the connection ends.
     async fn hear(&self, listening: &watch::Sender<bool>) {
-        let (client, mut connection) = match self.config.driver().connect(NoTls).await {
+        let (client, mut connection) = match self.config.connect().await {
             Ok(connected) => connected,
             Err(error) => return tracing::debug!(%error, "no connection for wake-ups"),
         };

@@ -14,6 +14,7 @@ mod pooling;
 mod prune;
 mod renew_release;
 mod schema;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
+use tokio_postgres::tls::MakeTlsConnect;
 
 use super::{PgConfig, Postgres};
 use crate::backend::{Finding, Verdict};
@@ -51,7 +51,9 @@ async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> 
     let ours = stream
         .local_addr()
         .map_err(|_| "the socket has no address")?;
-    let connected = config.driver().connect_raw(stream, NoTls).await;
+    let handshake = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut config.tls(), host);
+    let handshake = handshake.map_err(|_| "cannot connect")?;
+    let connected = config.driver().connect_raw(stream, handshake).await;
     let (client, connection) = connected.map_err(|_| "cannot connect")?;
     let mut driver = JoinSet::new();
     driver.spawn(async move { connection.await.unwrap_or_default() });

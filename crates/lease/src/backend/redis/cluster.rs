@@ -37,7 +37,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 const HOPS: usize = 3;
 
 pub(super) struct ClusterLink {
-    seeds: Vec<ConnectionInfo>,
+    entry: Entry,
     keys: Arc<Keyspace>,
     main: Watchdog,
     renew: Watchdog,
@@ -53,15 +53,9 @@ impl ClusterLink {
         keys: Arc<Keyspace>,
         settings: &RedisSettings,
     ) -> Result<Self, BackendError> {
-        let seeds: Result<Vec<_>, _> = seeds.iter().map(RedisConfig::driver).collect();
-        let seeds = seeds?;
-        if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
-            return Err(BackendError::Config(
-                "a cluster has only database 0".to_owned(),
-            ));
-        }
-        let quick = build(builder(&seeds).response_timeout(settings.call_timeout))?;
-        let patient = build(builder(&seeds).response_timeout(WAIT_TIMEOUT))?;
+        let entry = Entry::new(seeds)?;
+        let quick = build(entry.builder().response_timeout(settings.call_timeout))?;
+        let patient = build(entry.builder().response_timeout(WAIT_TIMEOUT))?;
         let rebuilt = Arc::new(Notify::new());
         let watchdog = |client: &ClusterClient, role| {
             Watchdog::new(client.clone(), keys.shards(), role, (settings, &rebuilt))
@@ -70,7 +64,7 @@ impl ClusterLink {
             main: watchdog(&quick, ConnectionRole::Main),
             renew: watchdog(&quick, ConnectionRole::Renew),
             durable: watchdog(&patient, ConnectionRole::Durable),
-            seeds,
+            entry,
             keys,
             rebuilt,
         })
@@ -151,7 +145,7 @@ impl ClusterLink {
 
     /// Where the seeds are, without a login.
     pub(super) fn address(&self) -> String {
-        let seeds = self.seeds.iter().map(|seed| seed.addr().to_string());
+        let seeds = self.entry.seeds.iter().map(|seed| seed.addr().to_string());
         seeds.collect::<Vec<_>>().join(",")
     }
 
@@ -162,7 +156,9 @@ impl ClusterLink {
         heard: impl AsyncPushSender,
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
-        let builder = builder(&self.seeds)
+        let builder = self
+            .entry
+            .builder()
             .use_protocol(ProtocolVersion::RESP3)
             .push_sender(heard);
         let client = build(builder)?;
@@ -174,14 +170,47 @@ impl ClusterLink {
     }
 }
 
-fn builder(seeds: &[ConnectionInfo]) -> ClusterClientBuilder {
-    let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
-    // Our own limit bounds every call, and `hop` follows redirections.
-    ClusterClientBuilder::new(seeds.to_vec())
-        .retries(0)
-        .connection_timeout(NODE_TIMEOUT)
-        .overall_response_timeout(None)
-        .tcp_settings(tcp)
+/// Where connections to a cluster begin, and what its nodes must prove.
+struct Entry {
+    seeds: Vec<ConnectionInfo>,
+    /// Those of the first seed count for all nodes.
+    #[cfg(feature = "tls")]
+    certificates: Option<redis::TlsCertificates>,
+}
+
+impl Entry {
+    fn new(configs: &[RedisConfig]) -> Result<Self, BackendError> {
+        let seeds: Result<Vec<_>, _> = configs.iter().map(RedisConfig::driver).collect();
+        let seeds = seeds?;
+        if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
+            return Err(BackendError::Config(
+                "a cluster has only database 0".to_owned(),
+            ));
+        }
+        Ok(Self {
+            seeds,
+            #[cfg(feature = "tls")]
+            certificates: match configs.first() {
+                Some(first) => first.certificates()?,
+                None => None,
+            },
+        })
+    }
+
+    fn builder(&self) -> ClusterClientBuilder {
+        let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
+        // Our own limit bounds every call, and `hop` follows redirections.
+        let builder = ClusterClientBuilder::new(self.seeds.clone())
+            .retries(0)
+            .connection_timeout(NODE_TIMEOUT)
+            .overall_response_timeout(None)
+            .tcp_settings(tcp);
+        #[cfg(feature = "tls")]
+        if let Some(certificates) = &self.certificates {
+            return builder.certs(certificates.clone());
+        }
+        builder
+    }
 }
 
 fn build(builder: ClusterClientBuilder) -> Result<ClusterClient, BackendError> {

@@ -34,16 +34,15 @@ impl RedisBackend {
             format!("{} ms", round_trip.as_millis()),
             "use ttls of at least twenty round trips, or a nearer server",
         ));
-        let Some(info) = info else {
+        let shown = info.as_deref().map(ServerInfo::of);
+        if self.calls.fenced {
+            findings.push(tokens(shown.as_ref()));
+        }
+        let Some(server) = shown else {
             let what = "INFO is not answered";
-            findings.push(hidden(
-                "server settings",
-                what,
-                "allow INFO, also inside scripts",
-            ));
+            findings.push(hidden("server settings", what, "allow INFO"));
             return findings;
         };
-        let server = ServerInfo::of(&info);
         findings.extend([version(&server), role(&server), script_fixes(&server)]);
         findings.push(self.eviction(&server).await);
         findings.push(self.durability(&server).await);
@@ -179,6 +178,18 @@ fn verdict((check, good, bad): (&'static str, bool, Verdict), found: String, fix
 
 fn hidden(check: &'static str, found: &str, fix: &str) -> Finding {
     Finding::new(check, Verdict::NotVerifiable, found, fix)
+}
+
+/// Scripts see by this id that the server has lost its data.
+fn tokens(server: Option<&ServerInfo<'_>>) -> Finding {
+    let id = server.and_then(|server| server.field("master_replid"));
+    let found = if id.is_some() { "shown" } else { "hidden" };
+    verdict(
+        ("tokens can be minted", id.is_some(), Verdict::Fail),
+        format!("master_replid is {found}"),
+        "allow INFO, also inside scripts; a server that hides it grants leases without tokens alone: \
+         no_fencing()",
+    )
 }
 
 fn version(server: &ServerInfo<'_>) -> Finding {

@@ -71,11 +71,20 @@ pub(super) fn of_connect(error: &RedisError) -> BackendError {
         ErrorKind::InvalidClientConfig,
         ErrorKind::RESP3NotSupported,
     ];
-    if login || settings.contains(&error.kind()) {
+    if login || settings.contains(&error.kind()) || is_certificate_refusal(error) {
         BackendError::Config(error.to_string())
     } else {
         BackendError::NotSent(words(error))
     }
+}
+
+/// Whether the other end proves nothing that counts here.
+fn is_certificate_refusal(error: &RedisError) -> bool {
+    #[cfg(feature = "tls")]
+    let is_refusal = soldonce_tls::is_certificate_refusal(error);
+    #[cfg(not(feature = "tls"))]
+    let is_refusal = error.kind() == ErrorKind::InvalidClientConfig;
+    is_refusal
 }
 
 /// The meaning of an error of the first command, which changes nothing: whether it ran is not asked.

@@ -8,6 +8,8 @@ mod facade;
 mod faults;
 mod gate;
 mod race;
+#[cfg(feature = "tls")]
+mod tls;
 mod unknown;
 
 use std::sync::Arc;

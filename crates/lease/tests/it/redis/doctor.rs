@@ -28,6 +28,7 @@ async fn a_server_as_it_should_be_is_ok() {
     let site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
     let expected = [
         ("server version", Verdict::Ok),
+        ("tokens can be minted", Verdict::Ok),
         ("role is primary", Verdict::Ok),
         ("eviction", Verdict::Ok),
         ("leases survive a restart", Verdict::Ok),
@@ -72,6 +73,19 @@ async fn what_the_server_hides_is_not_verifiable() {
         ("leases survive a restart", Verdict::NotVerifiable),
     ];
     assert_all(&backend.doctor().await, &expected);
+}
+
+#[tokio::test]
+async fn a_server_that_hides_what_tokens_need_is_found_where_tokens_are_wanted() {
+    let users = "user default on nopass ~* &* +@all -info\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let mut plain = settings();
+    plain.fenced = false;
+    let fenced = connect(&redis, settings()).await.doctor().await;
+    assert_all(&fenced, &[("tokens can be minted", Verdict::Fail)]);
+    let plain = connect(&redis, plain).await.doctor().await;
+    assert_all(&plain, &[("server settings", Verdict::NotVerifiable)]);
+    assert!(plain.iter().all(|found| found.verdict != Verdict::Fail));
 }
 
 const HOUR_MS: i64 = 3_600_000;

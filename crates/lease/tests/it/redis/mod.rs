@@ -17,6 +17,8 @@ mod queue;
 mod refusals;
 mod site;
 mod spans;
+#[cfg(feature = "tls")]
+mod tls;
 mod unknown;
 #[cfg(target_os = "linux")]
 mod waiters;

@@ -1,13 +1,20 @@
-//! Where a Redis server is and how to log in. Our own type, so that the driver can change.
+//! Where a Redis server is, how to log in, and what it must prove. Our own type, so that the driver can
+//! change.
+
+mod tls;
+mod url;
 
 use std::fmt;
 
+use self::tls::Tls;
 use crate::BackendError;
 
 /// The address of one Redis server: `redis://[user[:password]@]host[:port][/database]`, or its
 /// parts. A text that is no address is reported when it is first used.
 ///
-/// TLS (`rediss://`) is refused: put a tunnel on this machine and connect to that.
+/// `rediss://` is TLS (feature `tls`): the server proves its name by the system's authorities, or by those of
+/// `?sslrootcert=FILE`; `sslcert=FILE&sslkey=FILE` is the client's own certificate. There is no way to verify
+/// less, and none back to a connection without TLS.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisConfig(Result<Address, String>);
 
@@ -18,6 +25,7 @@ struct Address {
     user: Option<String>,
     password: Option<String>,
     database: i64,
+    tls: Option<Tls>,
 }
 
 const PORT: u16 = 6_379;
@@ -31,7 +39,14 @@ impl RedisConfig {
             user: None,
             password: None,
             database: 0,
+            tls: None,
         }))
+    }
+
+    /// The seeds of `redis+cluster://[user[:password]@]host[:port],host[:port]`, or of `rediss+cluster://` with
+    /// TLS: a login and parameters count for all of them. `None` if the text begins with neither.
+    pub fn seeds(url: &str) -> Option<Vec<Self>> {
+        Some(url::of_seeds(url)?.map(Self::from).collect())
     }
 
     /// Logs in as this user of the server's access control list.
@@ -75,16 +90,32 @@ impl RedisConfig {
         if let Some(password) = &address.password {
             login = login.set_password(password);
         }
-        let at = redis::ConnectionAddr::Tcp(address.host.clone(), address.port);
-        let info = redis::IntoConnectionInfo::into_connection_info(at);
-        let info = info.map_err(|error| config(error.to_string()))?;
+        let at = (address.host.clone(), address.port);
+        let info = match &address.tls {
+            Some(tls) => tls.driver(at)?,
+            None => redis::IntoConnectionInfo::into_connection_info(at)
+                .map_err(|error| config(error.to_string()))?,
+        };
         Ok(info.set_tcp_settings(tcp).set_redis_settings(login))
+    }
+}
+
+/// What all nodes of a cluster prove and are shown.
+#[cfg(all(feature = "cluster", feature = "tls"))]
+impl RedisConfig {
+    pub(super) fn certificates(&self) -> Result<Option<redis::TlsCertificates>, BackendError> {
+        let tls = self
+            .0
+            .as_ref()
+            .ok()
+            .and_then(|address| address.tls.as_ref());
+        tls.map(Tls::certificates).transpose()
     }
 }
 
 impl From<&str> for RedisConfig {
     fn from(url: &str) -> Self {
-        Self(parse(url))
+        Self(url::parse(url))
     }
 }
 
@@ -98,53 +129,17 @@ impl From<String> for RedisConfig {
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Ok(at) => write!(f, "RedisConfig({}:{}/{})", at.host, at.port, at.database),
+            Ok(at) => {
+                let tls = if at.tls.is_some() { ", TLS" } else { "" };
+                write!(
+                    f,
+                    "RedisConfig({}:{}/{}{tls})",
+                    at.host, at.port, at.database
+                )
+            }
             Err(why) => write!(f, "RedisConfig({why})"),
         }
     }
-}
-
-/// The parts of a URL. Errors never repeat it, because it may hold a password.
-fn parse(url: &str) -> Result<Address, String> {
-    if url.starts_with("rediss://") {
-        return Err("rediss:// (TLS) is not supported: connect through a TLS tunnel".to_owned());
-    }
-    let Some(parsed) = redis::parse_redis_url(url).filter(|parsed| parsed.scheme() == "redis")
-    else {
-        return Err("the address must look like redis://host:6379".to_owned());
-    };
-    let plain = |part: &str| decoded(part).ok_or("the login of the address is not valid");
-    let database = match parsed.path().trim_matches('/') {
-        "" => 0,
-        text => text
-            .parse::<u16>()
-            .map_err(|_| "the database of the address is no number")?,
-    };
-    let host = parsed.host_str().filter(|host| !host.is_empty());
-    let user = Some(parsed.username()).filter(|user| !user.is_empty());
-    Ok(Address {
-        host: host.ok_or("the address has no host")?.to_owned(),
-        port: parsed.port().unwrap_or(PORT),
-        user: user.map(plain).transpose()?,
-        password: parsed.password().map(plain).transpose()?,
-        database: i64::from(database),
-    })
-}
-
-/// Undoes percent encoding.
-fn decoded(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            let digits = std::str::from_utf8(&digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -160,20 +155,52 @@ mod tests {
     }
 
     #[test]
+    fn a_host_in_brackets_is_an_address() {
+        let info = RedisConfig::from("redis://[::1]:7000")
+            .driver()
+            .expect("legal");
+        assert_eq!(info.addr().to_string(), "::1:7000");
+    }
+
+    #[test]
+    fn seeds_share_their_login_and_their_parameters() {
+        let seeds = |url| RedisConfig::seeds(url);
+        let login = |at: &str| RedisConfig::from(format!("redis://ann:p%40@{at}").as_str());
+        let both = seeds("redis+cluster://ann:p%40@a:1,b:2");
+        assert_eq!(both, Some(vec![login("a:1"), login("b:2")]));
+        let each = seeds("redis+cluster://:x@a,:x@b");
+        let each_own = ["redis://:x@a", "redis://:x@b"].map(RedisConfig::from);
+        assert_eq!(each, Some(each_own.to_vec()));
+        let encrypted = seeds("rediss+cluster://:x@a,b?sslrootcert=/ca");
+        let each = ["a", "b"].map(|at| format!("rediss://:x@{at}?sslrootcert=/ca"));
+        assert_eq!(encrypted, Some(each.map(RedisConfig::from).to_vec()));
+        assert_eq!(seeds("redis://a,b"), None);
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_that_cannot_be_had_is_an_error_at_once() {
+        let tls = RedisConfig::from("rediss://h").driver().expect_err("TLS");
+        assert!(tls.to_string().contains("feature"), "{tls}");
+    }
+
+    #[test]
     fn what_cannot_work_is_a_configuration_error() {
         for bad in [
             "",
             "10.0.0.5",
             "http://h",
             "redis://h/x",
-            "rediss://h",
+            "redis://h?sslrootcert=/ca.pem",
+            "redis://h?nonsense=1",
+            "rediss://h#insecure",
+            "rediss://h?sslcert=/own.pem",
+            "rediss://h?sslrootcert=/no/ca.pem",
             "redis://a:%zz@h",
         ] {
             let error = RedisConfig::from(bad).driver().expect_err(bad);
             assert!(matches!(error, BackendError::Config(_)), "{bad}: {error}");
         }
-        let tls = RedisConfig::from("rediss://h").driver().expect_err("TLS");
-        assert!(tls.to_string().contains("TLS"), "{tls}");
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! TLS to the server; without the feature `tls` none, and an error for an address that asks for it.
+
+use tokio_postgres::{Config, Socket};
+
+/// An open connection, which its owner drives.
+pub(super) type Connection = tokio_postgres::Connection<Socket, Stream>;
+
+#[cfg(feature = "tls")]
+pub(super) use soldonce_tls::postgres::PgTls as Tls;
+#[cfg(not(feature = "tls"))]
+pub(super) use tokio_postgres::NoTls as Tls;
+
+#[cfg(feature = "tls")]
+type Stream = soldonce_tls::postgres::PgStream<Socket>;
+#[cfg(not(feature = "tls"))]
+type Stream = tokio_postgres::tls::NoTlsStream;
+
+/// Reads an address. What is said of a wrong one holds no part of it but names of files.
+#[cfg(feature = "tls")]
+pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
+    let read = soldonce_tls::postgres::read(url);
+    read.map(|address| (address.config, address.tls))
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "tls"))]
+pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
+    let config: Config = url.parse().map_err(|error| format!("{error}"))?;
+    if config.get_ssl_mode() == tokio_postgres::config::SslMode::Require {
+        return Err("sslmode=require needs the feature `tls` of soldonce-lease".to_owned());
+    }
+    Ok((config, Tls))
+}
