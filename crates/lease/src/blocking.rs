@@ -10,7 +10,7 @@ thread_local! {
     static WAITING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread polls on behalf of [`wait`], which keeps a runtime that it belongs to from its tasks.
+/// Whether this thread polls on behalf of [`block_on`], which keeps a runtime that it belongs to from its tasks.
 pub(crate) fn is_waiting() -> bool {
     WAITING.get()
 }
@@ -34,9 +34,20 @@ impl Wake for Unpark {
     }
 }
 
-/// Blocks this thread until `future` is ready. The lease thread does the work, so this is right
-/// inside a runtime too; there it keeps one of the runtime's threads from other work.
-pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+/// Blocks this thread until `future` is ready: for code without an executor. The lease thread does the
+/// work, so this works inside a runtime too; there it keeps one of the runtime's threads from other work.
+///
+/// ```
+/// use soldonce_lease::{Leases, block_on};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let leases = block_on(Leases::memory().connect())?;
+/// let lease = block_on(leases.lease("report").acquire())?;
+/// block_on(lease.release())?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = std::pin::pin!(future);

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::Holder;
+use crate::backend::{Holder, Names};
+use crate::error::NotGranted;
 use crate::grant::{Grant, TicketTerms};
-use crate::inbox::{AcquireParams, Command, Unclaimed, Where};
+use crate::inbox::{AcquireParams, Command, Unclaimed};
 use crate::worker::Ctx;
-use crate::{AcquireError, BackendError, FencingToken, Name, ReleaseOutcome, Unsettled};
+use crate::{AcquireError, BackendError, FencingToken, ReleaseOutcome, Unsettled};
 
-/// Kept by every `Locks`, request and lease. Its drop ends the thread.
+/// Kept by every `Leases`, request and lease. Its drop ends the thread.
 pub(crate) struct Client {
     pub(crate) ctx: Arc<Ctx>,
     pub(crate) ttl_min: Option<Duration>,
@@ -39,7 +40,7 @@ impl Client {
     }
 
     /// In the caller's task on the runtime that connected, else on the lease thread.
-    pub(crate) async fn acquire(&self, params: AcquireParams) -> Result<Arc<Grant>, AcquireError> {
+    pub(crate) async fn acquire(&self, params: AcquireParams) -> Result<Arc<Grant>, NotGranted> {
         if self.ctx.is_here() {
             return self.ctx.acquire_here(params).await;
         }
@@ -48,7 +49,7 @@ impl Client {
         claimed(answer).await
     }
 
-    pub(crate) async fn resume(&self, ticket: TicketTerms) -> Result<Arc<Grant>, AcquireError> {
+    pub(crate) async fn resume(&self, ticket: TicketTerms) -> Result<Arc<Grant>, NotGranted> {
         let (to, answer) = oneshot::channel();
         self.send(Command::Resume(ticket, to));
         claimed(answer).await
@@ -72,32 +73,33 @@ impl Client {
         drop(thread.map(JoinHandle::join));
     }
 
-    pub(crate) async fn inspect(&self, place: Where) -> Result<Option<OwnerInfo>, BackendError> {
+    pub(crate) async fn inspect(&self, name: Names) -> Result<Option<OwnerInfo>, BackendError> {
         let (to, answer) = oneshot::channel();
-        self.send(Command::Inspect(place, to));
+        self.send(Command::Inspect(name, to));
         let holder = answer.await.unwrap_or_else(|_| Err(closed()))?;
         Ok(holder.as_ref().map(OwnerInfo::of))
     }
 
     pub(crate) async fn force_release(
         &self,
-        place: Where,
+        name: Names,
         expect: FencingToken,
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
-        tracing::warn!(name = %place.name, token = %expect, why, "lease released by force");
+        tracing::warn!(?name, token = %expect, why, "lease released by force");
         let (to, answer) = oneshot::channel();
-        self.send(Command::ForceRelease(place, expect, to));
+        self.send(Command::ForceRelease(name, expect, to));
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 }
 
 /// Waits for the outcome of an acquire on the lease thread.
 async fn claimed(
-    outcome: oneshot::Receiver<Result<Unclaimed, AcquireError>>,
-) -> Result<Arc<Grant>, AcquireError> {
-    let granted = outcome.await.unwrap_or(Err(AcquireError::Closed))?;
-    granted.claim().ok_or(AcquireError::Closed)
+    outcome: oneshot::Receiver<Result<Unclaimed, NotGranted>>,
+) -> Result<Arc<Grant>, NotGranted> {
+    let closed = || NotGranted::Failed(AcquireError::Closed);
+    let granted = outcome.await.unwrap_or_else(|_| Err(closed()))?;
+    granted.claim().ok_or_else(closed)
 }
 
 impl Drop for Client {
@@ -110,7 +112,7 @@ impl Drop for Client {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnerInfo {
-    /// The token of the grant, without a tag.
+    /// The token of the grant.
     pub token: FencingToken,
     /// How long it has been held, on the backend's clock.
     pub held: Duration,
@@ -138,15 +140,6 @@ impl OwnerInfo {
     }
 }
 
-impl Where {
-    pub(crate) fn alone(name: &Name) -> Self {
-        Self {
-            group: None,
-            name: name.clone(),
-        }
-    }
-}
-
 fn closed() -> BackendError {
-    BackendError::NotSent("these locks are shut down".to_owned())
+    BackendError::NotSent("these leases are shut down".to_owned())
 }

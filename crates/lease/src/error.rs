@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{EpochError, FencingToken, InvalidName, Name};
+use crate::{FenceError, FencingToken, InvalidName, Name};
 
 /// Why a call to the backend has no answer of the backend itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,23 +65,10 @@ pub struct Refusal {
     pub queued: bool,
 }
 
-/// Why there is no lease.
+/// Why there is no lease, if it is not that another holds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Another owner holds it.
-    #[error("held by another owner; retry after {} ms", .0.retry_after.as_millis())]
-    Refused(Refusal),
-    /// Another owner held it for the whole wait.
-    #[error("still held by another owner after {} ms and {attempts} attempts", .waited.as_millis())]
-    TimedOut {
-        /// How long we waited.
-        waited: Duration,
-        /// How often we asked.
-        attempts: u32,
-        /// The last answer.
-        last: Refusal,
-    },
     /// The command may have run, and we act as if not holding. The grant, if there is one, is
     /// released in the background.
     #[error("unknown whether it was granted; retry after {} ms", .retry_after.as_millis())]
@@ -92,18 +79,44 @@ pub enum AcquireError {
     /// The backend cannot be used.
     #[error(transparent)]
     Unavailable(#[from] BackendError),
-    /// A new epoch was needed and could not be had.
+    /// The fence source gave no number that the token needs.
     #[error(transparent)]
-    Epoch(#[from] EpochError),
+    Fence(#[from] FenceError),
     /// Too many wait for this name already.
     #[error("too many waiters for this name")]
     QueueFull,
-    /// The `Locks` was shut down.
-    #[error("these locks are shut down")]
+    /// The [`crate::Leases`] were shut down.
+    #[error("these leases are shut down")]
     Closed,
     /// The request can never be granted.
     #[error("invalid request: {0}")]
     Invalid(#[from] InvalidRequest),
+}
+
+/// How an acquire ended without a grant.
+#[derive(Debug)]
+pub(crate) enum NotGranted {
+    /// Another owner holds it, or held it for the whole wait.
+    Refused(Refusal),
+    Failed(AcquireError),
+}
+
+impl From<AcquireError> for NotGranted {
+    fn from(error: AcquireError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl std::fmt::Display for NotGranted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotGranted::Refused(refusal) => {
+                let free = refusal.retry_after.as_millis();
+                write!(f, "held by another owner; retry after {free} ms")
+            }
+            NotGranted::Failed(error) => error.fmt(f),
+        }
+    }
 }
 
 /// Why a request can never be granted.
@@ -123,9 +136,9 @@ pub enum InvalidRequest {
         /// Most.
         most: Duration,
     },
-    /// The cap is shorter than the ttl, or longer than 30 days.
-    #[error("cap {} ms must be between the ttl and 30 days", .0.as_millis())]
-    Cap(Duration),
+    /// The longest life is shorter than the ttl, or longer than 30 days.
+    #[error("max_lifetime {} ms must be between the ttl and 30 days", .0.as_millis())]
+    MaxLifetime(Duration),
     /// No name, or more than the backend takes in one grant.
     #[error("{got} names in one grant; 1 to {most} are possible")]
     Names {
@@ -153,7 +166,7 @@ pub enum InvalidRequest {
 pub enum LostReason {
     /// The local deadline passed without a confirmed renewal.
     Deadline,
-    /// The backend has no such grant; or the thread of these [`crate::Locks`] has ended, and nothing
+    /// The backend has no such grant; or the thread of these [`crate::Leases`] has ended, and nothing
     /// keeps it any more.
     Gone,
     /// The backend has granted it to another.
@@ -207,8 +220,8 @@ pub enum TokenError {
     /// It was released.
     #[error("lease released")]
     Released,
-    /// These locks were built with `no_fencing()`.
-    #[error("these locks give no fencing tokens")]
+    /// These leases were built with `no_fencing()`.
+    #[error("these leases give no fencing tokens")]
     NoFencing,
 }
 
@@ -233,9 +246,6 @@ pub struct Unsettled;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError<T, E> {
-    /// There was no lease; the body did not run.
-    #[error(transparent)]
-    NotAcquired(AcquireError),
     /// The lease was lost while the body ran.
     #[error("lease lost: {reason}")]
     Lost {

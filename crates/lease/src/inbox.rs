@@ -7,11 +7,13 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
+use crate::error::NotGranted;
 use crate::grant::{Grant, TicketTerms};
+use crate::wait::Wait;
 use crate::worker::Ctx;
 use crate::{
-    AcquireError, BackendError, BootTime, Drained, FencingToken, LostReason, Name, Owner,
-    ReleaseOutcome, Renew, RenewError, Unsettled, Wait,
+    BackendError, BootTime, Drained, FencingToken, LostReason, Owner, ReleaseOutcome, RenewError,
+    Unsettled,
 };
 
 /// A request for a lease, which has no owner yet.
@@ -26,7 +28,7 @@ pub(crate) struct AcquireParams {
     pub(crate) durability: Durability,
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
-    pub(crate) renew: Renew,
+    pub(crate) manual: bool,
 }
 
 impl AcquireParams {
@@ -78,7 +80,7 @@ impl Drop for Unclaimed {
 }
 
 /// Where the outcome of an acquire is sent.
-pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, AcquireError>>;
+pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
 pub(crate) type Holding = Result<Option<Holder>, BackendError>;
 
@@ -99,9 +101,11 @@ pub(crate) enum Command {
     ),
     /// The target has seen a higher token, which has ended the grant.
     Overtaken(Arc<Grant>, LostReason),
-    Inspect(Where, oneshot::Sender<Holding>),
+    /// One name.
+    Inspect(Names, oneshot::Sender<Holding>),
+    /// One name.
     ForceRelease(
-        Where,
+        Names,
         FencingToken,
         oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
     ),
@@ -110,13 +114,6 @@ pub(crate) enum Command {
     Shutdown(Duration, oneshot::Sender<Drained>),
     /// The last handle was dropped.
     Close,
-}
-
-/// A name, and its group if it has one.
-#[derive(Clone, Debug)]
-pub(crate) struct Where {
-    pub(crate) group: Option<Name>,
-    pub(crate) name: Name,
 }
 
 /// The queue. Its length is bounded by what waits or is held: each caller has one question open,

@@ -4,20 +4,16 @@
 pub mod backend;
 mod blocking;
 mod client;
-mod epoch;
-mod epochs;
 mod error;
+mod fence;
 pub mod gate;
 mod grant;
-#[cfg(feature = "test-kit")]
-pub mod history;
 mod inbox;
 mod lease;
+mod leases;
 pub mod limits;
-mod locks;
 mod name;
 mod notice;
-mod options;
 mod owner;
 mod request;
 mod run;
@@ -26,31 +22,29 @@ mod stats;
 pub mod test_kit;
 mod timing;
 mod token;
+mod wait;
 mod worker;
 
-pub use backend::Durability;
 #[cfg(feature = "postgres")]
 pub use backend::postgres::PgConfig;
+pub use blocking::block_on;
 pub use client::OwnerInfo;
-pub use epoch::{EpochError, EpochSource, TokenSource};
-pub use epochs::{FileEpochs, FileTokens};
-#[cfg(feature = "postgres")]
-pub use epochs::{PgEpochs, PgTokens};
 pub use error::{
     AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
     RenewError, RunError, TokenError, Unsettled,
 };
+#[cfg(feature = "postgres")]
+pub use fence::PgFence;
+pub use fence::{FenceError, FenceKind, FenceSource, FileFence};
 pub use grant::LeaseState;
-pub use lease::{Lease, LeaseRef, LeaseTicket, LostSignal, StateWatch};
-pub use locks::{Builder, Doctor, DoctorReport, Locks};
+pub use lease::{Lease, LeaseRef, LeaseTicket};
+pub use leases::{Builder, Doctor, Leases};
 pub use name::{InvalidName, Name, Namespace};
 pub use notice::{Notice, NoticeKind, NoticeStream, Notices};
-pub use options::{Cap, Renew, Wait};
 pub use owner::Owner;
-pub use request::{Group, Request};
-pub use run::AcquireResultExt;
+pub use request::Request;
 pub use soldonce_clock::{
     BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
 };
 pub use stats::{Drained, Stats};
-pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
+pub use token::{EPOCH_MAX, FencingToken, InvalidToken};

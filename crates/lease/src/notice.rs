@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use crate::backend::Kind;
 use crate::limits::NOTICES_MAX;
 use crate::stats::Counters;
-use crate::{FencingToken, Name, blocking};
+use crate::{FencingToken, Name};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub enum NoticeKind {
     Suspect,
     /// A suspect lease was renewed.
     Recovered,
+    /// A lease without a `max_lifetime` has been held for 15 minutes. Told once.
+    LongHeld,
     /// A lease is lost.
     Lost,
     /// A lease was released.
@@ -106,7 +108,7 @@ impl Notices {
         self.tell(|| Notice::of(NoticeKind::LinkRebuilt, backend).because(which));
     }
 
-    /// The counters of the locks to which these notices belong.
+    /// The counters of the leases to which these notices belong.
     pub(crate) fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -132,7 +134,7 @@ pub struct NoticeStream {
 }
 
 impl NoticeStream {
-    /// The next notice; `None` after the end of the locks.
+    /// The next notice; `None` after the end of the leases.
     ///
     /// # Cancel safety
     /// A dropped call loses no notice.
@@ -144,11 +146,6 @@ impl NoticeStream {
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
-    }
-
-    /// [`NoticeStream::next`] for code without an executor.
-    pub fn next_blocking(&mut self) -> Option<Arc<Notice>> {
-        blocking::wait(self.next())
     }
 
     /// The next notice if there is one already.

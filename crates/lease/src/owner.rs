@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
-
-use crate::{Entropy, SystemEntropy, Tag};
+use crate::{Entropy, SystemEntropy};
 
 const OWNER_BYTES: usize = 16;
 
@@ -32,17 +30,6 @@ impl Owner {
     /// The secret bits. Never log them.
     pub const fn expose(&self) -> [u8; 16] {
         self.0
-    }
-
-    /// The tag that this owner's fencing tokens carry: 63 bits of SHA-256, which do not give away
-    /// the owner.
-    pub fn tag(&self) -> Tag {
-        let hash = Sha256::digest(self.0);
-        let mut bits = [0; 8];
-        for (to, from) in bits.iter_mut().zip(hash) {
-            *to = from;
-        }
-        Tag::from_bits(u64::from_be_bytes(bits))
     }
 }
 
@@ -83,7 +70,6 @@ mod tests {
         let from = SeededEntropy::new(1);
         let (a, b) = (Owner::draw(&from), Owner::draw(&from));
         assert_ne!(a, b);
-        assert_ne!(a.tag(), b.tag());
         assert_eq!(format!("{a:?}"), "Owner(redacted)");
         assert_eq!(Owner::from_bits(a.expose()), a);
     }

@@ -9,25 +9,24 @@ use tokio::sync::oneshot;
 use crate::grant::LeaseState;
 use crate::inbox::Command;
 use crate::lease::{Lease, LeaseRef};
-use crate::request::Request;
-use crate::{AcquireError, LostReason, RunError, Wait, blocking};
+use crate::{LostReason, RunError};
 
-impl Request {
-    /// Acquires, runs `body`, releases. The body is dropped at its next await once the lease is
-    /// lost; code that does not await cannot be stopped, so its writes need the token.
+impl Lease {
+    /// Runs `body` and releases. The body is dropped at its next await once the lease is lost; code that does
+    /// not await cannot be stopped, so its writes need the token.
     ///
     /// A body that finished is never discarded: should the lease have been lost meanwhile, its
     /// output is in the error. A release that fails is a notice, not the result.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use soldonce_lease::{Locks, RunError, TokenError, Wait};
+    /// # use soldonce_lease::{Leases, TokenError};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let locks = Locks::memory().connect().await?;
-    /// let request = locks.lease("report:2026").ttl(Duration::from_secs(10));
-    /// let run = request.run(Wait::UpTo(Duration::from_secs(3)), async |lease| {
-    ///     let token = lease.live_token()?;
+    /// let leases = Leases::memory().connect().await?;
+    /// let lease = leases.lease("report:2026").acquire().await?;
+    /// let run = lease.run(async |lease| {
+    ///     let token = lease.token()?;
     ///     Ok::<_, TokenError>(token.number())
     /// });
     /// assert_eq!(run.await?, 1);
@@ -36,32 +35,30 @@ impl Request {
     /// ```
     ///
     /// # Errors
-    /// [`RunError::NotAcquired`] before the body, `Lost` during it, `Body` with its own error.
+    /// [`RunError::Lost`] if it was lost meanwhile, `Body` with the body's own error.
     ///
     /// # Cancel safety
     /// Dropping it drops the body and releases the lease.
-    pub async fn run<T, E, F, Fut>(self, wait: Wait, body: F) -> Result<T, RunError<T, E>>
+    pub async fn run<T, E, F, Fut>(self, body: F) -> Result<T, RunError<T, E>>
     where
         F: FnOnce(LeaseRef) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let lease = self.acquire(wait).await.map_err(RunError::NotAcquired)?;
-        let body = std::pin::pin!(body(lease.handle()));
-        let output = until_lost(&lease, body).await.ok();
-        conclude(lease, output).await
+        let body = std::pin::pin!(body(self.handle()));
+        let output = until_lost(&self, body).await.ok();
+        conclude(self, output).await
     }
 
-    /// As [`Request::run`], but the body gets `grace` after the loss to end by itself: it sees the
+    /// As [`Lease::run`], but the body gets `grace` after the loss to end by itself: it sees the
     /// loss by [`LeaseRef::lost`].
     ///
     /// # Errors
-    /// As [`Request::run`].
+    /// As [`Lease::run`].
     ///
     /// # Cancel safety
-    /// As [`Request::run`].
+    /// As [`Lease::run`].
     pub async fn run_cooperative<T, E, F, Fut>(
         self,
-        wait: Wait,
         grace: Duration,
         body: F,
     ) -> Result<T, RunError<T, E>>
@@ -69,64 +66,12 @@ impl Request {
         F: FnOnce(LeaseRef) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let lease = self.acquire(wait).await.map_err(RunError::NotAcquired)?;
-        let mut body = std::pin::pin!(body(lease.handle()));
-        let output = match until_lost(&lease, body.as_mut()).await {
+        let mut body = std::pin::pin!(body(self.handle()));
+        let output = match until_lost(&self, body.as_mut()).await {
             Ok(output) => Some(output),
-            Err(_) => within_grace(&lease, grace, body).await,
+            Err(_) => within_grace(&self, grace, body).await,
         };
-        conclude(lease, output).await
-    }
-
-    /// [`Request::run_cooperative`] for code without an executor: the body is polled on this thread,
-    /// which sleeps while the body waits.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use soldonce_lease::{Locks, Wait};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let locks = Locks::memory().connect_blocking()?;
-    /// let grace = Duration::from_secs(1);
-    /// let run = locks.lease("import").run_cooperative_blocking(Wait::No, grace, async |lease| {
-    ///     let lost = lease.lost();
-    ///     let mut rows = 0;
-    ///     while rows < 100 && !lost.is_lost() {
-    ///         rows += 1; // one step, which takes less than the grace
-    ///     }
-    ///     Ok::<_, std::io::Error>(rows)
-    /// });
-    /// assert_eq!(run?, 100);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Request::run`].
-    pub fn run_cooperative_blocking<T, E, F, Fut>(
-        self,
-        wait: Wait,
-        grace: Duration,
-        body: F,
-    ) -> Result<T, RunError<T, E>>
-    where
-        F: FnOnce(LeaseRef) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-    {
-        blocking::wait(self.run_cooperative(wait, grace, body))
-    }
-
-    /// [`Request::run`] for code without an executor. Nothing stops the body when the lease is lost:
-    /// it has to look.
-    ///
-    /// # Errors
-    /// As [`Request::run`]; `Lost` always has the body's output.
-    pub fn run_blocking<T, E, F>(self, wait: Wait, body: F) -> Result<T, RunError<T, E>>
-    where
-        F: FnOnce(LeaseRef) -> Result<T, E>,
-    {
-        let lease = self.acquire_blocking(wait).map_err(RunError::NotAcquired)?;
-        let output = body(lease.handle());
-        blocking::wait(conclude(lease, Some(output)))
+        conclude(self, output).await
     }
 }
 
@@ -136,11 +81,10 @@ async fn until_lost<T>(
     lease: &Lease,
     body: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, LostReason> {
-    let lost = lease.lost();
     tokio::select! {
         biased;
         output = body => Ok(output),
-        reason = lost.wait() => Err(reason),
+        reason = lease.lost() => Err(reason),
     }
 }
 
@@ -178,35 +122,5 @@ async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T,
             reason: LostReason::Gone,
             output: None,
         }),
-    }
-}
-
-/// For callers who prefer an option.
-///
-/// ```
-/// # use soldonce_lease::{AcquireResultExt, Locks};
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let locks = Locks::memory().connect_blocking()?;
-/// let mine = locks.lease("job").try_acquire_blocking().granted()?;
-/// assert!(mine.is_some());
-/// assert!(locks.lease("job").try_acquire_blocking().granted()?.is_none());
-/// # Ok(())
-/// # }
-/// ```
-pub trait AcquireResultExt<T> {
-    /// `Ok(None)` if another holds it, however long we waited.
-    ///
-    /// # Errors
-    /// All but `Refused` and `TimedOut`.
-    fn granted(self) -> Result<Option<T>, AcquireError>;
-}
-
-impl<T> AcquireResultExt<T> for Result<T, AcquireError> {
-    fn granted(self) -> Result<Option<T>, AcquireError> {
-        match self {
-            Ok(lease) => Ok(Some(lease)),
-            Err(AcquireError::Refused(_) | AcquireError::TimedOut { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }

@@ -30,7 +30,7 @@ macro_rules! counters {
             $(pub(crate) $name: Counter,)*
         }
 
-        /// What happened since the locks were connected. `lease.md` 2.4.
+        /// What happened since the leases were connected. `lease.md` 2.4.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {

@@ -28,6 +28,9 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How often the wall clock is compared with the boot clock while leases live.
 pub(crate) const DRIFT_LOOK: Duration = Duration::from_millis(250);
 
+/// A lease that may be renewed for ever and was held for so long is worth a notice.
+pub(crate) const LONG_HELD: Duration = Duration::from_mins(15);
+
 /// LT3: the local instant from which the lease counts as lost.
 pub(crate) fn deadline(sent: BootTime, granted: Duration, safety: Duration) -> BootTime {
     let margin = (MARGIN_LEAST + granted / 100).min(granted / MARGIN_MOST_PART);

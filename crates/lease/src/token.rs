@@ -7,71 +7,46 @@ use std::str::FromStr;
 /// Highest epoch: 21 bits.
 pub const EPOCH_MAX: u32 = (1 << 21) - 1;
 
+/// Digits of a token in text.
+const DIGITS: usize = 16;
+
 /// Bits of the counter, the lower half of a token's number.
 const COUNTER_BITS: u32 = 32;
 
 /// Highest number of a token: 53 bits, exact in Lua, JavaScript, JSON and SQL's `bigint`.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
-/// A number that is higher for every later grant of a name, and a tag that tells two grants apart
-/// should their numbers ever be equal. Public: it orders, it does not authorise.
+/// A number that is higher for every later grant of a name. Public: it orders, it does not authorise.
 ///
-/// Its text is 16 decimal digits with leading zeros, so the order of the texts is the order of the
-/// numbers; with its tag, `-` and 16 hexadecimal digits follow. Tokens are compared by number, then
-/// by tag. A token reported about another owner has no tag.
+/// Its text is 16 decimal digits with leading zeros, so the order of the texts is the order of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FencingToken {
-    number: NonZeroU64,
-    tag: Tag,
-}
-
-/// 63 bits of SHA-256 of a grant's owner; zero where the owner is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Tag(u64);
-
-impl Tag {
-    /// The tag of `bits`; the highest bit is dropped, so that it fits SQL's `bigint`.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits & (u64::MAX >> 1))
-    }
-
-    /// The 63 bits.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-}
+pub struct FencingToken(NonZeroU64);
 
 impl FencingToken {
-    /// The token of `number` and `tag`; `None` for zero and for more than 53 bits.
-    pub fn new(number: u64, tag: Tag) -> Option<Self> {
-        let number = NonZeroU64::new(number).filter(|number| number.get() <= NUMBER_MAX)?;
-        Some(Self { number, tag })
+    /// The token of `number`; `None` for zero and for more than 53 bits.
+    pub fn new(number: u64) -> Option<Self> {
+        NonZeroU64::new(number)
+            .filter(|number| number.get() <= NUMBER_MAX)
+            .map(Self)
     }
 
-    /// The token of its halves, without a tag; `None` when both are zero or the epoch is above
-    /// [`EPOCH_MAX`].
+    /// The token of its halves; `None` when both are zero or the epoch is above [`EPOCH_MAX`].
     pub fn from_parts(epoch: u32, counter: u32) -> Option<Self> {
         let number = (u64::from(epoch) << COUNTER_BITS) | u64::from(counter);
-        Self::new(number, Tag::default())
-    }
-
-    /// The same number with another tag.
-    #[must_use]
-    pub fn with_tag(self, tag: Tag) -> Self {
-        Self { tag, ..self }
+        Self::new(number)
     }
 
     /// `epoch * 2^32 + counter`, below 2^53.
     pub fn number(self) -> u64 {
-        self.number.get()
+        self.0.get()
     }
 
-    /// Which grant it is, among equal numbers.
-    pub fn tag(self) -> Tag {
-        self.tag
+    /// The number as SQL's `bigint` keeps it.
+    pub fn sql(self) -> i64 {
+        i64::try_from(self.number()).unwrap_or(i64::MAX)
     }
 
-    /// The half that comes from durable storage; 0 when the token is unanchored.
+    /// The upper half: from a fence source, or from the server's clock.
     pub fn epoch(self) -> u32 {
         u32::try_from(self.number() >> COUNTER_BITS).unwrap_or(EPOCH_MAX)
     }
@@ -80,55 +55,47 @@ impl FencingToken {
     pub fn counter(self) -> u32 {
         u32::try_from(self.number() & u64::from(u32::MAX)).unwrap_or(u32::MAX)
     }
+}
 
-    /// Whether it keeps rising when the backend loses its data: it has an epoch.
-    pub fn is_anchored(self) -> bool {
-        self.epoch() > 0
-    }
+/// The number from which tokens go on that have no fence source: the wall clock, with room for 2,048 grants in each
+/// millisecond. It stays below 2^53 until the year 2109, and above all epochs that a source is likely to have given.
+pub(crate) fn of_clock(wall_ms: i64) -> u64 {
+    const GRANTS_PER_MS: u64 = 2_048;
+    let wall = u64::try_from(wall_ms).unwrap_or(0);
+    wall.saturating_mul(GRANTS_PER_MS).min(NUMBER_MAX - 1)
 }
 
 impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016}", self.number)
+        write!(f, "{:016}", self.0)
     }
 }
 
 impl fmt::Debug for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}-{:016x}", self.tag.0)
+        write!(f, "{self}")
     }
 }
 
 /// A text that is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a fencing token is 16 decimal digits, and may end in `-` and 16 hexadecimal digits")]
+#[error("a fencing token is 16 decimal digits")]
 pub struct InvalidToken;
-
-/// Length of the number and of the tag in text.
-const DIGITS: usize = 16;
-
-fn digits(text: &str, radix: u32) -> Result<u64, InvalidToken> {
-    // `from_str_radix` takes a sign, which would be a second spelling.
-    let plain = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let value = u64::from_str_radix(text, radix).ok().filter(|_| plain);
-    value.ok_or(InvalidToken)
-}
 
 impl FromStr for FencingToken {
     type Err = InvalidToken;
 
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
-        let (number, tag) = match text.split_once('-') {
-            Some((number, tag)) => (number, Tag::from_bits(digits(tag, 16)?)),
-            None => (text, Tag::default()),
-        };
-        Self::new(digits(number, 10)?, tag).ok_or(InvalidToken)
+        // `parse` takes a sign, which would be a second spelling.
+        let plain = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| plain);
+        number.and_then(Self::new).ok_or(InvalidToken)
     }
 }
 
 impl serde::Serialize for FencingToken {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&format_args!("{self:?}"))
+        to.collect_str(self)
     }
 }
 
@@ -163,14 +130,10 @@ mod tests {
 
     #[test]
     fn text_has_one_spelling() {
-        let token = FencingToken::new(41, Tag::from_bits(0xab)).expect("legal");
-        let text = "0000000000000041-00000000000000ab";
-        assert_eq!(format!("{token:?}"), text);
+        let token = FencingToken::new(41).expect("legal");
+        let text = "0000000000000041";
+        assert_eq!(format!("{token:?} {token}"), format!("{text} {text}"));
         assert_eq!(text.parse(), Ok(token));
-        assert_eq!(
-            "0000000000000041".parse(),
-            Ok(token.with_tag(Tag::default()))
-        );
         for bad in [
             "41",
             "+000000000000041",

@@ -3,37 +3,36 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::io;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
-use soldonce_lease::{LeaseRef, Locks, RunError, Wait};
+use soldonce_lease::{LeaseRef, Leases, RunError};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args()
         .nth(1)
         .ok_or("usage: lease_in_axum ADDRESS")?;
-    // For several hosts: `Locks::redis("redis://10.0.0.5").namespace("app").epochs(..)`.
-    let locks = Locks::memory().connect().await?;
+    // For several hosts: `Leases::redis("redis://10.0.0.5").namespace("app").fence(..)`.
+    let leases = Leases::memory().connect().await?;
     let app = Router::new()
         .route("/report", post(report))
-        .with_state(locks);
+        .with_state(leases);
     let listener = tokio::net::TcpListener::bind(address).await?;
     println!("http://{}", listener.local_addr()?);
     Ok(axum::serve(listener, app).await?)
 }
 
-async fn report(State(locks): State<Locks>) -> (StatusCode, String) {
-    let lease = locks.lease("report").ttl(Duration::from_secs(10));
-    match lease.run(Wait::No, write_report).await {
+async fn report(State(leases): State<Leases>) -> (StatusCode, String) {
+    let written = match leases.lease("report").try_acquire().await {
+        Ok(Some(lease)) => lease.run(write_report).await,
+        Ok(None) => return (StatusCode::CONFLICT, "another host is at it\n".to_owned()),
+        Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    };
+    match written {
         Ok(()) => (StatusCode::OK, "written\n".to_owned()),
-        Err(RunError::NotAcquired(why)) => (
-            StatusCode::CONFLICT,
-            format!("another host is at it: {why}\n"),
-        ),
         Err(RunError::Lost { reason, .. }) => (
             StatusCode::SERVICE_UNAVAILABLE,
             format!("stopped half-way: {reason}\n"),
@@ -44,7 +43,7 @@ async fn report(State(locks): State<Locks>) -> (StatusCode, String) {
 
 async fn write_report(lease: LeaseRef) -> io::Result<()> {
     // Send the token with the write: the target refuses one that is lower than the highest it has seen.
-    let token = lease.live_token().map_err(io::Error::other)?;
+    let token = lease.token().map_err(io::Error::other)?;
     let rows = tokio::task::spawn_blocking(move || format!("report by {token}").len()).await?;
     tracing::info!(rows, %token, "written");
     Ok(())

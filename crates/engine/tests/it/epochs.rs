@@ -9,10 +9,12 @@ use soldonce_clock::ManualClock;
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource};
+use soldonce_lease::{FenceError, FenceKind, FenceSource};
 use tokio::task::JoinSet;
 
 use crate::ledgers::{Recorder, TempFolder, open_in};
+
+const MOST: u64 = FenceKind::Epoch.most();
 
 fn open(folder: &Path) -> Arc<SqliteLedger> {
     let (clock, recorder) = (ManualClock::at(1_000), Arc::new(Recorder::default()));
@@ -20,10 +22,10 @@ fn open(folder: &Path) -> Arc<SqliteLedger> {
     Arc::new(ledger.unwrap())
 }
 
-async fn twenty(ledger: Arc<SqliteLedger>) -> Vec<u32> {
+async fn twenty(ledger: Arc<SqliteLedger>) -> Vec<u64> {
     let mut given = Vec::new();
     for _ in 0..20 {
-        given.push(ledger.next("app", 0).await.unwrap());
+        given.push(ledger.next(FenceKind::Epoch, "app", 0).await.unwrap());
     }
     assert!(given.is_sorted(), "{given:?}");
     given
@@ -37,27 +39,39 @@ async fn epochs_are_given_once_and_rise_over_a_restart() {
     for _ in 0..10 {
         asking.spawn(twenty(Arc::clone(&ledger)));
     }
-    let given: BTreeSet<u32> = asking.join_all().await.into_iter().flatten().collect();
+    let given: BTreeSet<u64> = asking.join_all().await.into_iter().flatten().collect();
     assert_eq!(given, (1..=200).collect());
-    assert_eq!(ledger.next("other", 0).await, Ok(1));
+    assert_eq!(ledger.next(FenceKind::Epoch, "other", 0).await, Ok(1));
     ledger.close().await;
     assert!(matches!(
-        ledger.next("app", 0).await,
-        Err(EpochError::Unavailable(_))
+        ledger.next(FenceKind::Epoch, "app", 0).await,
+        Err(FenceError::Unavailable(_))
     ));
     drop(ledger);
 
     let ledger = open(folder.path());
-    assert_eq!(ledger.next("app", 0).await, Ok(201));
-    assert_eq!(ledger.next("app", 5_000).await, Ok(5_001));
-    assert_eq!(ledger.next("app", 7).await, Ok(5_002));
-    let used = Err(EpochError::Exhausted { above: EPOCH_MAX });
-    assert_eq!(ledger.next("app", EPOCH_MAX).await, used);
-    assert_eq!(ledger.next("app", EPOCH_MAX - 1).await, Ok(EPOCH_MAX));
+    assert_eq!(ledger.next(FenceKind::Epoch, "app", 0).await, Ok(201));
+    assert_eq!(ledger.next(FenceKind::Epoch, "app", 5_000).await, Ok(5_001));
+    assert_eq!(ledger.next(FenceKind::Epoch, "app", 7).await, Ok(5_002));
+    let used = Err(FenceError::Exhausted { above: MOST });
+    assert_eq!(ledger.next(FenceKind::Epoch, "app", MOST).await, used);
     assert_eq!(
-        ledger.next("app", 0).await,
-        Err(EpochError::Exhausted { above: 0 })
+        ledger.next(FenceKind::Epoch, "app", MOST - 1).await,
+        Ok(MOST)
     );
+    assert_eq!(
+        ledger.next(FenceKind::Epoch, "app", 0).await,
+        Err(FenceError::Exhausted { above: 0 })
+    );
+    ledger.close().await;
+}
+
+#[tokio::test]
+async fn the_ledger_gives_no_whole_tokens() {
+    let folder = TempFolder::new();
+    let ledger = open(folder.path());
+    let token = ledger.next(FenceKind::Token, "app", 0).await;
+    assert!(matches!(token, Err(FenceError::Unavailable(_))));
     ledger.close().await;
 }
 
@@ -65,8 +79,8 @@ async fn epochs_are_given_once_and_rise_over_a_restart() {
 async fn a_damaged_epoch_is_found_and_never_used() {
     let folder = TempFolder::new();
     let ledger = open(folder.path());
-    assert_eq!(ledger.next("app", 0).await, Ok(1));
-    ledger.next("app", 40).await.unwrap();
+    assert_eq!(ledger.next(FenceKind::Epoch, "app", 0).await, Ok(1));
+    ledger.next(FenceKind::Epoch, "app", 40).await.unwrap();
     ledger.close().await;
     drop(ledger);
     assert!(verify(folder.path(), &mut |_| {}).unwrap().is_clean());
@@ -78,7 +92,7 @@ async fn a_damaged_epoch_is_found_and_never_used() {
     assert!(!verify(folder.path(), &mut |_| {}).unwrap().is_clean());
     let ledger = open(folder.path());
     assert!(matches!(
-        ledger.next("app", 0).await,
-        Err(EpochError::Unavailable(_))
+        ledger.next(FenceKind::Epoch, "app", 0).await,
+        Err(FenceError::Unavailable(_))
     ));
 }

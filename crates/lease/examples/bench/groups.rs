@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use soldonce_lease::{Clock, Lease, Locks, SystemClock};
+use soldonce_lease::{Clock, Lease, Leases, SystemClock};
 use tokio::task::JoinSet;
 
 use super::Setting;
@@ -44,7 +44,7 @@ pub(crate) async fn measure(setting: &Setting) -> Result<String, Box<dyn Error>>
 }
 
 async fn per_s(
-    locks: &Locks,
+    locks: &Leases,
     setting: &Setting,
     (form, size): (Form, usize),
 ) -> Result<u64, Box<dyn Error>> {
@@ -70,23 +70,31 @@ async fn per_s(
     Ok(rounds.saturating_mul(1_000_000) / took.max(1))
 }
 
-async fn take_and_release(locks: &Locks, form: Form, which: (usize, usize)) {
+async fn take_and_release(locks: &Leases, form: Form, which: (usize, usize)) {
     for lease in take(locks, form, which).await {
         lease.release().await.unwrap();
     }
 }
 
-async fn take(locks: &Locks, form: Form, (task, size): (usize, usize)) -> Vec<Lease> {
+async fn take(locks: &Leases, form: Form, (task, size): (usize, usize)) -> Vec<Lease> {
     let names = (0..size).map(|n| format!("seat-{task}-{n}"));
     match form {
         Form::Group => {
-            let group = locks.group(format!("hall-{task}")).names(names);
-            vec![group.ttl(TTL).try_acquire().await.unwrap()]
+            let group = locks.group(format!("hall-{task}"), names);
+            vec![group.ttl(TTL).try_acquire().await.unwrap().unwrap()]
         }
         Form::Singles => {
             let mut leases = Vec::with_capacity(size);
             for name in names {
-                leases.push(locks.lease(name).ttl(TTL).try_acquire().await.unwrap());
+                leases.push(
+                    locks
+                        .lease(name)
+                        .ttl(TTL)
+                        .try_acquire()
+                        .await
+                        .unwrap()
+                        .unwrap(),
+                );
             }
             leases
         }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use soldonce_lease::{Cap, Clock, SystemClock, Wait};
+use soldonce_lease::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
 use super::Setting;
@@ -118,8 +118,8 @@ async fn hold() {
 
 async fn ours(peers: &Peers) {
     for _ in 0..TURNS {
-        let request = peers.locks.lease("hot").ttl(TTL).cap(Cap::None);
-        let lease = request.acquire(Wait::Forever).await.unwrap();
+        let request = peers.locks.lease("hot").ttl(TTL);
+        let lease = request.acquire().await.unwrap();
         hold().await;
         lease.release().await.unwrap();
     }

@@ -5,7 +5,7 @@
 //! - **script pair**: this crate's own acquire and release scripts, sent by redis-rs as they are;
 //! - **script pair, by a thread**: the same over a connection that another thread reads and writes: the
 //!   most that any library can reach whose leases live while the caller's executor does not run;
-//! - **soldonce-lease**: acquire and release through [`soldonce_lease::Locks`];
+//! - **soldonce-lease**: acquire and release through [`soldonce_lease::Leases`];
 //! - **rslock**: its `lock` and `unlock`.
 //!
 //! `cargo run --release -p soldonce-lease --features redis --example bench -- [--url redis://..]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::Script;
 use redis::aio::MultiplexedConnection;
-use soldonce_lease::{Doctor, Lease, Locks};
+use soldonce_lease::{Doctor, Lease, Leases};
 use tokio::sync::oneshot;
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub(crate) struct Peers {
     elsewhere: MultiplexedConnection,
     bare: (Script, Script),
     scripts: (Script, Script),
-    pub(crate) locks: Locks,
+    pub(crate) locks: Leases,
     rslock: rslock::LockManager,
 }
 
@@ -64,7 +64,7 @@ impl Peers {
         let client = redis::Client::open(url)?;
         let mut connection = client.get_multiplexed_async_connection().await?;
         bind_fence(&mut connection).await?;
-        let locks = Locks::redis(url).namespace("bench").doctor(Doctor::Off);
+        let locks = Leases::redis(url).namespace("bench").doctor(Doctor::Off);
         let scripts = (Script::new(ACQUIRE), Script::new(RELEASE));
         Ok(Self {
             bare: (Script::new(BARE_LOCK), Script::new(BARE_UNLOCK)),
@@ -100,7 +100,13 @@ impl Peers {
     }
 
     async fn lease(&self, name: &str) -> Lease {
-        self.locks.lease(name).ttl(TTL).try_acquire().await.unwrap()
+        self.locks
+            .lease(name)
+            .ttl(TTL)
+            .try_acquire()
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     async fn bare_pair(&mut self, task: usize) {
@@ -168,7 +174,7 @@ async fn bind_fence(connection: &mut MultiplexedConnection) -> Result<(), Box<dy
     Ok(())
 }
 
-/// A connection of a thread of its own, as `Locks` have one: it lives as long as the process.
+/// A connection of a thread of its own, as `Leases` have one: it lives as long as the process.
 async fn connect_elsewhere(client: redis::Client) -> Result<MultiplexedConnection, Box<dyn Error>> {
     let (ready, connection) = oneshot::channel();
     std::thread::spawn(move || {

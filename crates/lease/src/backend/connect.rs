@@ -3,7 +3,7 @@
 //! A backend plugs in with three things in its own module:
 //!
 //! 1. a settings type, turned into a [`BackendFactory`];
-//! 2. `impl Locks { pub fn <kind>(settings) -> Builder { Builder::of(..) } }` under its feature;
+//! 2. `impl Leases { pub fn <kind>(settings) -> Builder { Builder::of(..) } }` under its feature;
 //! 3. a [`Backend`].
 //!
 //! The future of [`BackendFactory::connect`] and all futures of the backend are polled on one thread with
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Backend, Fut, Kind};
-use crate::{BackendError, Clock, Entropy, EpochSource, Namespace, Notices, TokenSource};
+use crate::{BackendError, Clock, Entropy, FenceSource, Namespace, Notices};
 
 /// Settings of a backend that can become one.
 pub trait BackendFactory: Send + 'static {
@@ -69,13 +69,11 @@ pub struct BackendContext {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Fencing {
-    /// Nowhere: tokens are unanchored.
+    /// The clock of the server, where nothing better is to be had.
     #[default]
-    Unanchored,
-    /// Epochs from durable storage.
-    Epochs(Arc<dyn EpochSource>),
-    /// Whole tokens from a durable sequence, for Redlock.
-    Tokens(Arc<dyn TokenSource>),
+    Clock,
+    /// Durable storage outside of the backend.
+    Source(Arc<dyn FenceSource>),
     /// The caller wants no tokens at all.
     Off,
 }
@@ -83,9 +81,8 @@ pub enum Fencing {
 impl std::fmt::Debug for Fencing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Fencing::Unanchored => "Unanchored",
-            Fencing::Epochs(_) => "Epochs",
-            Fencing::Tokens(_) => "Tokens",
+            Fencing::Clock => "Clock",
+            Fencing::Source(_) => "Source",
             Fencing::Off => "Off",
         })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BackendError, EpochError, FencingToken, Name, Owner, Refusal};
+use crate::{BackendError, FenceError, FencingToken, Name, Owner, Refusal};
 
 /// The names of one grant: sorted, each once, possibly of a group. In Redis Cluster the names of a
 /// group share one slot; without a group there is exactly one name.
@@ -11,6 +11,8 @@ use crate::{BackendError, EpochError, FencingToken, Name, Owner, Refusal};
 pub struct Names {
     group: Option<Name>,
     names: Arc<[Name]>,
+    /// One of them is asked for, whichever is free.
+    any: bool,
 }
 
 impl Names {
@@ -19,6 +21,7 @@ impl Names {
         Self {
             group: None,
             names: Arc::new([name]),
+            any: false,
         }
     }
 
@@ -29,6 +32,36 @@ impl Names {
         Self {
             group: Some(group),
             names: names.into(),
+            any: false,
+        }
+    }
+
+    /// One of the names of a group, whichever is free.
+    pub fn any_of(group: Name, names: Vec<Name>) -> Self {
+        let names = Self::of_group(group, names);
+        Self {
+            any: names.names.len() > 1,
+            ..names
+        }
+    }
+
+    /// Whether one of the names is asked for, and not all.
+    pub fn is_any(&self) -> bool {
+        self.any
+    }
+
+    /// Those of the names that `keep` wants, all of them.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(&Name) -> bool) -> Self {
+        Self {
+            group: self.group.clone(),
+            names: self
+                .names
+                .iter()
+                .filter(|name| keep(name))
+                .cloned()
+                .collect(),
+            any: false,
         }
     }
 
@@ -68,14 +101,14 @@ pub enum Durability {
     },
 }
 
-/// Asks for a grant.
+/// Asks for a grant of all names, or of one of them.
 ///
 /// An owner proves one grant: it is drawn for one set of names and never used for another one. A
 /// backend may rely on that; what it answers to an owner that asks for other names is undefined,
 /// but it must still keep every law for all other owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acquire {
-    /// All or none of them.
+    /// All or none of them; or one, see [`Names::any_of`].
     pub names: Names,
     /// Whose grant it will be.
     pub owner: Owner,
@@ -98,9 +131,11 @@ pub struct Acquire {
 /// Answers [`Acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AcquireReply {
-    /// All names are the owner's.
+    /// All names are the owner's, or the one that was picked.
     Granted {
-        /// The token, without a tag.
+        /// The name that was picked, if any one was asked for.
+        picked: Option<Name>,
+        /// The token.
         token: FencingToken,
         /// Life left on the backend's clock; a cap may make it shorter than the ttl.
         granted: Duration,
@@ -116,7 +151,7 @@ pub enum AcquireReply {
     /// The owner's cap is used up.
     CapReached,
     /// A new epoch was needed and could not be had. Nothing was granted.
-    Epoch(EpochError),
+    Epoch(FenceError),
     /// No answer of the backend itself.
     Failed(BackendError),
 }
@@ -191,7 +226,7 @@ pub enum ReleaseReply {
 pub struct Holder {
     /// The holder's secret.
     pub owner: Owner,
-    /// The token of the grant, without a tag.
+    /// The token of the grant.
     pub token: FencingToken,
     /// How long it has been held, on the backend's clock.
     pub held: Duration,

@@ -1,5 +1,5 @@
 //! What a backend must do: eight methods and ten laws. Timers,
-//! retries, deadlines, queues and events belong to [`crate::Locks`], written once above this
+//! retries, deadlines, queues and events belong to [`crate::Leases`], written once above this
 //! contract. `lease.md` 5.1.
 
 mod connect;
@@ -9,6 +9,7 @@ mod message;
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod worst;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -88,13 +89,11 @@ pub struct Facts {
     pub fair: bool,
     /// Longest sleep of a waiter between two tries.
     pub poll: Duration,
-    /// What its tokens survive.
-    pub tokens: Tokens,
 }
 
 impl Facts {
     /// The facts of a backend of `kind` with the bounds all networked ones share: ttl of a second
-    /// or more, 64 names, a poll each second, no queue, no wake-ups, unanchored tokens.
+    /// or more, 64 names, a poll each second, no queue, no wake-ups.
     pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
@@ -102,19 +101,8 @@ impl Facts {
             names_max: crate::limits::NAMES_MAX,
             fair: false,
             poll: Duration::from_secs(1),
-            tokens: Tokens::Unanchored,
         }
     }
-}
-
-/// What the tokens of a backend survive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Tokens {
-    /// They have an epoch from durable storage: they rise through loss of the backend's data.
-    Anchored,
-    /// They rise only while the backend keeps its data.
-    Unanchored,
 }
 
 /// The kinds of backends.

@@ -1,6 +1,5 @@
 //! The gate for embedded stores.
 
-use super::Trust;
 use crate::FencingToken;
 
 /// The part of an embedded store that keeps the highest token seen of each resource.
@@ -11,7 +10,7 @@ pub trait FenceStore {
     /// Why the store failed.
     type Error;
 
-    /// The highest token seen of `resource`, tag included; `None` when none was.
+    /// The highest token seen of `resource`; `None` when none was.
     ///
     /// # Errors
     /// The error of the store.
@@ -21,7 +20,7 @@ pub trait FenceStore {
         resource: &str,
     ) -> Result<Option<FencingToken>, Self::Error>;
 
-    /// Keeps `token` as the highest one seen of `resource`, tag included.
+    /// Keeps `token` as the highest one seen of `resource`.
     ///
     /// # Errors
     /// The error of the store.
@@ -45,8 +44,6 @@ pub enum Admit {
         /// The token of that holder.
         current: FencingToken,
     },
-    /// The token has no epoch, and this gate does not trust such tokens.
-    Unanchored,
 }
 
 /// A gate over any embedded store with transactions.
@@ -83,23 +80,12 @@ pub enum Admit {
 #[derive(Clone, Debug)]
 pub struct Embedded<S> {
     store: S,
-    trust: Trust,
 }
 
 impl<S: FenceStore> Embedded<S> {
-    /// A gate that keeps its tokens in `store` and trusts anchored tokens only.
+    /// A gate that keeps its tokens in `store`.
     pub fn new(store: S) -> Self {
-        Self {
-            store,
-            trust: Trust::Anchored,
-        }
-    }
-
-    /// Trusts these tokens.
-    #[must_use]
-    pub fn trust(mut self, trust: Trust) -> Self {
-        self.trust = trust;
-        self
+        Self { store }
     }
 
     /// Lets a write with `token` to `resource` pass, or not. To be called inside of the transaction
@@ -113,9 +99,6 @@ impl<S: FenceStore> Embedded<S> {
         resource: &str,
         token: FencingToken,
     ) -> Result<Admit, S::Error> {
-        if self.trust.check(token).is_err() {
-            return Ok(Admit::Unanchored);
-        }
         match self.store.highest(tx, resource)? {
             Some(current) if current > token => Ok(Admit::Stale { current }),
             Some(current) if current == token => Ok(Admit::Ok),
@@ -133,7 +116,6 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
-    use crate::Tag;
 
     /// A store whose transaction is the only reference to its table.
     struct Table;
@@ -180,26 +162,5 @@ mod tests {
             admit("job", token(1, u32::MAX)),
             Ok(Admit::Stale { current })
         );
-    }
-
-    #[test]
-    fn of_two_grants_with_one_number_only_one_can_go_on_writing() {
-        let (gate, mut table) = (Embedded::new(Table), BTreeMap::new());
-        let low = token(1, 5).with_tag(Tag::from_bits(1));
-        let high = token(1, 5).with_tag(Tag::from_bits(2));
-        assert_eq!(gate.admit(&mut table, "job", low), Ok(Admit::Ok));
-        assert_eq!(gate.admit(&mut table, "job", high), Ok(Admit::Ok));
-        let stale = Admit::Stale { current: high };
-        assert_eq!(gate.admit(&mut table, "job", low), Ok(stale));
-    }
-
-    #[test]
-    fn a_token_without_epoch_needs_trust() {
-        let mut table = BTreeMap::new();
-        let gate = Embedded::new(Table);
-        let bare = token(0, 9);
-        assert_eq!(gate.admit(&mut table, "job", bare), Ok(Admit::Unanchored));
-        let gate = gate.trust(Trust::Unanchored);
-        assert_eq!(gate.admit(&mut table, "job", bare), Ok(Admit::Ok));
     }
 }

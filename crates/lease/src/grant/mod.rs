@@ -10,7 +10,7 @@
 mod state;
 mod terms;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub(crate) struct Grant {
     clock: Arc<dyn Clock>,
     /// The longest ttl in force, in nanoseconds: `renew_for` may change it.
     ttl_nanos: AtomicU64,
+    /// That it has been held for long was told.
+    long_told: AtomicBool,
     life: Mutex<Life>,
     changed: Notify,
     #[cfg(feature = "tokio-util")]
@@ -63,6 +65,7 @@ impl Grant {
         };
         Self {
             ttl_nanos: AtomicU64::new(nanos(confirmed.asked)),
+            long_told: AtomicBool::new(false),
             terms,
             clock,
             life: Mutex::new(life),
@@ -84,6 +87,12 @@ impl Grant {
 
     pub(crate) fn now(&self) -> BootTime {
         self.clock.boot()
+    }
+
+    /// Whether it may be renewed for ever and has been held for long, which is told once.
+    pub(crate) fn is_newly_long(&self) -> bool {
+        let long = self.terms.endless && self.now().since(self.terms.born) >= timing::LONG_HELD;
+        long && !self.long_told.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn state(&self) -> LeaseState {

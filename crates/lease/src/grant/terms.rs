@@ -10,11 +10,13 @@ use crate::{BootTime, FencingToken, Owner};
 pub(crate) struct Terms {
     pub(crate) names: Names,
     pub(crate) owner: Owner,
-    /// With its tag; backends get it without.
     pub(crate) token: FencingToken,
     pub(crate) fenced: bool,
     pub(crate) safety: Duration,
-    pub(crate) renew: crate::Renew,
+    /// The holder renews, and not the lease thread.
+    pub(crate) manual: bool,
+    /// It may be renewed for ever.
+    pub(crate) endless: bool,
     pub(crate) replicas: Option<u32>,
     pub(crate) deletes: Deletes,
     pub(crate) born: BootTime,
@@ -52,5 +54,5 @@ pub(crate) struct TicketTerms {
     pub(crate) token: FencingToken,
     pub(crate) ttl: Duration,
     pub(crate) safety: Duration,
-    pub(crate) renew: crate::Renew,
+    pub(crate) manual: bool,
 }

@@ -3,6 +3,7 @@
 mod handle;
 mod ticket;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,26 +12,24 @@ use tokio::sync::oneshot;
 use crate::client::Client;
 use crate::grant::{Grant, LeaseState};
 use crate::inbox::Command;
-use crate::{
-    FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled, blocking,
-};
+use crate::{FencingToken, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
-pub use handle::{LeaseRef, LostSignal, StateWatch};
+pub use handle::LeaseRef;
 pub use ticket::LeaseTicket;
 
-/// A grant, held: it is renewed until it is dropped or released, or lost.
+/// A grant, held: it is renewed until it is dropped or released, or lost. It reads as a [`LeaseRef`].
 ///
 /// It belongs to no thread and no runtime. Dropping it never blocks: the release is queued, and if
 /// the process dies, the ttl frees the names. A lease is no proof of being alone; before a write
-/// that must not happen twice, take [`Lease::live_token`] and let the target compare.
+/// that must not happen twice, take [`LeaseRef::token`] and let the target compare.
 ///
 /// ```
-/// # use soldonce_lease::Locks;
+/// # use soldonce_lease::Leases;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let locks = Locks::memory().connect().await?;
-/// let lease = locks.lease("report:2026").try_acquire().await?;
-/// let token = lease.live_token()?;
+/// let leases = Leases::memory().connect().await?;
+/// let lease = leases.lease("report:2026").acquire().await?;
+/// let token = lease.token()?;
 /// assert!(lease.state().is_live());
 /// lease.release().await?;
 /// # let _ = token;
@@ -39,75 +38,50 @@ pub use ticket::LeaseTicket;
 /// ```
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
-    grant: Arc<Grant>,
+    reader: LeaseRef,
     client: Arc<Client>,
+}
+
+impl Deref for Lease {
+    type Target = LeaseRef;
+
+    fn deref(&self) -> &LeaseRef {
+        &self.reader
+    }
 }
 
 impl std::fmt::Debug for Lease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.handle().fmt(f)
+        self.reader.fmt(f)
     }
 }
 
 impl Lease {
     /// Guards a grant.
     pub(crate) fn of(grant: Arc<Grant>, client: Arc<Client>) -> Self {
-        Self { grant, client }
+        let reader = LeaseRef { grant };
+        Self { reader, client }
     }
 
-    /// The token, if the lease is live now. The one to take right before a write.
-    ///
-    /// # Errors
-    /// [`TokenError::Lost`] or `Released` after the end, `NoFencing` if these locks give no tokens.
-    pub fn live_token(&self) -> Result<FencingToken, TokenError> {
-        handle::live_token(&self.grant)
-    }
-
-    /// The token without a look at the state, for logs; `None` if these locks give none.
-    pub fn token(&self) -> Option<FencingToken> {
-        handle::token(&self.grant)
-    }
-
-    /// How many replicas had the grant when it was answered, if [`crate::Durability::Replicas`] was
-    /// asked for.
-    pub fn replicas(&self) -> Option<u32> {
-        self.grant.terms.replicas
-    }
-
-    /// The state at this instant.
-    pub fn state(&self) -> LeaseState {
-        self.grant.state()
-    }
-
-    /// Time until the deadline; zero after the end.
-    pub fn remaining(&self) -> Duration {
-        self.grant.remaining()
-    }
-
-    /// A view that tells each change of state.
-    pub fn watch(&self) -> StateWatch {
-        StateWatch::new(self.grant.clone())
-    }
-
-    /// A signal of the loss, which outlives the guard.
-    pub fn lost(&self) -> LostSignal {
-        LostSignal::new(self.grant.clone())
-    }
-
-    /// A handle that reads state and token and cannot release.
+    /// A handle that reads the lease, for other tasks and for code that works under it.
     pub fn handle(&self) -> LeaseRef {
-        LeaseRef::new(self.grant.clone())
+        self.reader.clone()
+    }
+
+    /// How many replicas had the grant when it was answered, if [`crate::Request::replicas`] was asked for.
+    pub fn replica_count(&self) -> Option<u32> {
+        self.grant.terms.replicas
     }
 
     /// Renews now, for the ttl of the request. Answers the time until the new deadline.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use soldonce_lease::{Locks, Renew};
+    /// # use soldonce_lease::Leases;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let locks = Locks::memory().connect().await?;
-    /// let lease = locks.lease("step").renew(Renew::Manual).try_acquire().await?; // 10 s
+    /// # let leases = Leases::memory().connect().await?;
+    /// let lease = leases.lease("step").manual_renewal().acquire().await?; // 10 s
     /// assert!(lease.renew_for(Duration::from_secs(60)).await? > Duration::from_secs(50));
     /// assert!(lease.renew().await? > Duration::from_secs(50), "60 s from now on");
     /// assert!(lease.verify().await? > Duration::from_secs(50), "a look that changes nothing");
@@ -178,20 +152,20 @@ impl Lease {
     }
 
     /// The target of a write has seen the higher token `by`: the lease is lost, and the next grant
-    /// of these names through these locks is above `by`. `lease.md` 4.5.
+    /// of these names through these leases is above `by`. `lease.md` 4.5.
     ///
     /// ```
-    /// # use soldonce_lease::{FencingToken, Locks, LeaseState};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let locks = Locks::memory().connect_blocking()?;
-    /// let lease = locks.lease("job").try_acquire_blocking()?;
+    /// # use soldonce_lease::{FencingToken, LeaseState, Leases};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let leases = Leases::memory().connect().await?;
+    /// let lease = leases.lease("job").acquire().await?;
     /// // The target refused the write: it has seen this token.
     /// let seen = FencingToken::from_parts(0, 41).expect("a token");
     /// lease.overtaken(seen);
     /// assert!(matches!(lease.state(), LeaseState::Lost(_)));
     /// drop(lease);
-    /// let next = locks.lease("job").acquire_blocking(soldonce_lease::Wait::Forever)?;
-    /// assert!(next.live_token()? > seen);
+    /// assert!(leases.lease("job").acquire().await?.token()? > seen);
     /// # Ok(())
     /// # }
     /// ```
@@ -206,44 +180,12 @@ impl Lease {
     }
 
     /// Ends the guard without releasing: nothing is renewed here any more. The ticket is a secret;
-    /// [`crate::Locks::resume`] takes it up, here or elsewhere, before the ttl ends.
+    /// [`crate::Leases::resume`] takes it up, here or elsewhere, before the ttl ends.
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();
         self.client.ctx.unwatch(self.grant.terms.owner);
         ticket
-    }
-
-    /// [`Lease::renew`] for code without an executor.
-    ///
-    /// # Errors
-    /// As [`Lease::renew`].
-    pub fn renew_blocking(&self) -> Result<Duration, RenewError> {
-        blocking::wait(self.renew())
-    }
-
-    /// [`Lease::renew_for`] for code without an executor.
-    ///
-    /// # Errors
-    /// As [`Lease::renew`].
-    pub fn renew_for_blocking(&self, span: Duration) -> Result<Duration, RenewError> {
-        blocking::wait(self.renew_for(span))
-    }
-
-    /// [`Lease::verify`] for code without an executor.
-    ///
-    /// # Errors
-    /// As [`Lease::renew`].
-    pub fn verify_blocking(&self) -> Result<Duration, RenewError> {
-        blocking::wait(self.verify())
-    }
-
-    /// [`Lease::release`] for code without an executor.
-    ///
-    /// # Errors
-    /// As [`Lease::release`].
-    pub fn release_blocking(self) -> Result<ReleaseOutcome, Unsettled> {
-        blocking::wait(self.release())
     }
 
     pub(crate) fn client(&self) -> &Arc<Client> {

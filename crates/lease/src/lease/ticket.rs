@@ -5,19 +5,19 @@ use std::time::Duration;
 use crate::backend::Names;
 use crate::grant::{Grant, TicketTerms};
 use crate::limits::{NAMES_MAX, TTL_MAX};
-use crate::{FencingToken, Name, Owner, Renew, timing};
+use crate::{FencingToken, Name, Owner, timing};
 
 /// What it takes to resume a lease. A secret: its owner can hold and release the lease.
 ///
 /// ```
-/// # use soldonce_lease::{LeaseTicket, Locks};
+/// # use soldonce_lease::{LeaseTicket, Leases};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let locks = Locks::memory().connect().await?;
-/// let ticket = locks.lease("handover").try_acquire().await?.detach();
+/// let leases = Leases::memory().connect().await?;
+/// let ticket = leases.lease("handover").acquire().await?.detach();
 /// let text = serde_json::to_string(&ticket)?;
 /// let ticket: LeaseTicket = serde_json::from_str(&text)?;
-/// let lease = locks.resume(ticket).await?;
+/// let lease = leases.resume(ticket).await?.expect("its grant lives");
 /// assert!(lease.state().is_live());
 /// # Ok(())
 /// # }
@@ -43,7 +43,7 @@ impl LeaseTicket {
             token: grant.terms.token,
             ttl: grant.ttl(),
             safety: grant.terms.safety,
-            renew: grant.terms.renew,
+            manual: grant.terms.manual,
         })
     }
 
@@ -62,7 +62,7 @@ struct Written {
     token: FencingToken,
     ttl_ms: u64,
     safety_ms: u64,
-    renew: Renew,
+    manual: bool,
 }
 
 /// Why a text is no ticket. Never tells what it says, for it may be a secret.
@@ -81,7 +81,7 @@ impl From<LeaseTicket> for Written {
             token: terms.token,
             ttl_ms: timing::millis(terms.ttl),
             safety_ms: timing::millis(terms.safety),
-            renew: terms.renew,
+            manual: terms.manual,
         }
     }
 }
@@ -114,7 +114,7 @@ impl TryFrom<Written> for LeaseTicket {
             token: written.token,
             ttl,
             safety: Duration::from_millis(written.safety_ms),
-            renew: written.renew,
+            manual: written.manual,
         }))
     }
 }

@@ -1,57 +1,49 @@
 //! What is asked for: names, times and manners of one grant. `lease.md` 2.1.
 
-mod group;
+mod acquire;
 mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Durability, Names, Waiter};
-use crate::client::Client;
-use crate::inbox::AcquireParams;
-use crate::lease::Lease;
+use crate::backend::{Durability, Names};
+use crate::client::{Client, OwnerInfo};
 use crate::limits::META_BYTES_MAX;
-use crate::options::{Cap, Renew, Wait};
-use crate::{AcquireError, FencingToken, InvalidRequest, blocking};
-
-pub use group::Group;
-pub(crate) use group::name_of;
+use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome};
 
 /// The ttl of a request that names none.
 const TTL_DEFAULT: Duration = Duration::from_secs(10);
 
-/// A lease that can be asked for. Nothing is sent before one of the methods at its end is polled.
+/// A lease that can be asked for. Nothing is sent before one of its futures is polled.
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use soldonce_lease::{AcquireError, Cap, Locks, Renew, Wait};
+/// # use soldonce_lease::Leases;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let locks = Locks::memory().connect().await?;
-/// let request = locks
+/// let leases = Leases::memory().connect().await?;
+/// let request = leases
 ///     .lease("import")
 ///     .ttl(Duration::from_secs(30))
-///     .cap(Cap::After(Duration::from_hours(2))) // renewed at most so long
-///     .renew(Renew::Auto)
+///     .max_lifetime(Duration::from_hours(2)) // renewed at most so long
 ///     .fair() // first come, first served
 ///     .meta("host", "db-1");
-/// let lease = request.clone().acquire(Wait::UpTo(Duration::from_secs(3))).await?;
-/// match request.try_acquire().await {
-///     Err(AcquireError::Refused(refusal)) => assert_eq!(refusal.conflicts.len(), 1),
-///     other => panic!("{other:?}"),
-/// }
+/// let lease = request.clone().acquire().await?;
+/// assert!(request.clone().try_acquire().await?.is_none());
+/// let holder = request.inspect().await?.expect("it is held");
+/// assert_eq!(holder.meta, [("host".to_owned(), "db-1".to_owned())]);
 /// lease.release().await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a request does nothing until it is acquired or run"]
+#[must_use = "a request does nothing until it is acquired"]
 pub struct Request {
     client: Arc<Client>,
     names: Result<Names, InvalidRequest>,
     ttl: Duration,
-    cap: Option<Cap>,
-    renew: Renew,
+    max_lifetime: Option<Duration>,
+    manual: bool,
     fair: bool,
     floor: Option<FencingToken>,
     safety: Duration,
@@ -65,8 +57,8 @@ impl Request {
             client,
             names,
             ttl: TTL_DEFAULT,
-            cap: None,
-            renew: Renew::Auto,
+            max_lifetime: None,
+            manual: false,
             fair: false,
             floor: None,
             safety: Duration::ZERO,
@@ -81,16 +73,21 @@ impl Request {
         Self { ttl, ..self }
     }
 
-    /// How long it may live with all renewals; 15 min (or the ttl, if that is longer) if nothing is
-    /// said.
-    pub fn cap(self, cap: Cap) -> Self {
-        let cap = Some(cap);
-        Self { cap, ..self }
+    /// How long it may live with all renewals; the backend enforces it. Without it a stuck task holds the lease
+    /// until its process ends, and after 15 minutes a notice tells so.
+    pub fn max_lifetime(self, most: Duration) -> Self {
+        Self {
+            max_lifetime: Some(most),
+            ..self
+        }
     }
 
-    /// Who renews it; the lease thread if nothing is said.
-    pub fn renew(self, renew: Renew) -> Self {
-        Self { renew, ..self }
+    /// Leaves renewals to [`crate::Lease::renew`]. Otherwise the lease thread renews every third of the ttl.
+    pub fn manual_renewal(self) -> Self {
+        Self {
+            manual: true,
+            ..self
+        }
     }
 
     /// Waits in the backend's queue: first come, first served among processes. Not for groups, and
@@ -128,83 +125,73 @@ impl Request {
         self
     }
 
-    /// What must be durable before the grant is answered. Too few replicas are reported by
-    /// [`Lease::replicas`], never an error.
-    pub fn durability(self, durability: Durability) -> Self {
-        Self { durability, ..self }
-    }
-
-    /// Asks once, and a second time if the first stayed without an answer.
-    ///
-    /// # Errors
-    /// [`AcquireError::Refused`] with every conflict; never `TimedOut` or `QueueFull`.
-    ///
-    /// # Cancel safety
-    /// A dropped future leaves nothing behind: what it may have taken is released in the background.
-    pub async fn try_acquire(self) -> Result<Lease, AcquireError> {
-        self.acquire(Wait::No).await
-    }
-
-    /// Asks until it is granted or the wait is over.
-    ///
-    /// # Errors
-    /// [`AcquireError::TimedOut`] when another held it for the whole wait; with [`Wait::No`],
-    /// `Refused`.
-    ///
-    /// # Cancel safety
-    /// As [`Request::try_acquire`], and its place in every queue is given up.
-    pub async fn acquire(self, wait: Wait) -> Result<Lease, AcquireError> {
-        let client = self.client.clone();
-        let grant = client.acquire(self.into_params(wait)?).await?;
-        Ok(Lease::of(grant, client))
-    }
-
-    fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
-        let facts = self.client.ctx.facts;
-        let ttl_min = self.client.ttl_min();
-        let names = self.names?;
-        validate::names(&names, &facts)?;
-        validate::ttl(self.ttl, ttl_min)?;
-        let cap = validate::cap(self.cap, self.ttl)?;
-        if self.fair && (!facts.fair || names.group().is_some()) {
-            return Err(validate::unsupported(&facts, "queue waiters in order"));
+    /// Waits up to `within` for `n` replicas to have the grant. Fewer are reported by
+    /// [`crate::Lease::replica_count`], and are never an error.
+    pub fn replicas(self, n: u32, within: Duration) -> Self {
+        Self {
+            durability: Durability::Replicas { n, within },
+            ..self
         }
-        let waits = self.fair && wait != Wait::No;
-        Ok(AcquireParams {
-            names,
-            ttl: self.ttl,
-            cap,
-            floor: self.floor,
-            // Only a fair queue keeps places.
-            waiter: (waits && self.fair).then(|| draw_waiter(&self.client)),
-            fair: self.fair,
-            meta: self.meta?.into(),
-            durability: self.durability,
-            wait,
-            safety: self.safety,
-            renew: self.renew,
-        })
     }
 
-    /// [`Request::try_acquire`] for code without an executor.
+    /// Returns the holder of the name, if there is one. For a request of one name.
     ///
     /// # Errors
-    /// As [`Request::try_acquire`].
-    pub fn try_acquire_blocking(self) -> Result<Lease, AcquireError> {
-        blocking::wait(self.try_acquire())
+    /// When the backend does not answer.
+    ///
+    /// # Cancel safety
+    /// Harmless.
+    pub async fn inspect(&self) -> Result<Option<OwnerInfo>, BackendError> {
+        self.client.inspect(self.one_name()?).await
     }
 
-    /// [`Request::acquire`] for code without an executor.
+    /// Ends another's lease on the name, if its token is still `expect`; `why` is logged. For a request of one
+    /// name. The holder learns it at its next renewal: a target that does not compare tokens is not safe from it.
+    ///
+    /// ```
+    /// # use soldonce_lease::{Leases, ReleaseOutcome};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let leases = Leases::memory().connect().await?;
+    /// let stuck = leases.lease("nightly").acquire().await?;
+    /// // What an operator sees, and then breaks: this grant and no later one.
+    /// let nightly = leases.lease("nightly");
+    /// let holder = nightly.inspect().await?.expect("it is held");
+    /// let broken = nightly.force_release(holder.token, "the host is gone").await?;
+    /// assert_eq!(broken, ReleaseOutcome::Released);
+    /// assert!(stuck.verify().await.is_err(), "the holder learns it when it asks");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// As [`Request::acquire`].
-    pub fn acquire_blocking(self, wait: Wait) -> Result<Lease, AcquireError> {
-        blocking::wait(self.acquire(wait))
+    /// When the backend does not answer; with `Unknown` it may have been released.
+    ///
+    /// # Cancel safety
+    /// Dropped after sending, the release may have happened.
+    pub async fn force_release(
+        &self,
+        expect: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        let name = self.one_name()?;
+        self.client.force_release(name, expect, why).await
+    }
+
+    fn one_name(&self) -> Result<Names, BackendError> {
+        let names = self.names.clone();
+        let names = names.map_err(|error| BackendError::Config(error.to_string()))?;
+        if names.as_slice().len() == 1 {
+            return Ok(names);
+        }
+        let why = "ask about one name at a time";
+        Err(BackendError::Config(why.to_owned()))
     }
 }
 
-fn draw_waiter(client: &Client) -> Waiter {
-    let mut bits = [0; 8];
-    client.ctx.entropy.fill(&mut bits);
-    Waiter(u64::from_le_bytes(bits))
+pub(crate) fn name_of(
+    name: impl TryInto<Name, Error: Into<InvalidName>>,
+) -> Result<Name, InvalidRequest> {
+    name.try_into()
+        .map_err(|error| InvalidRequest::Name(error.into()))
 }

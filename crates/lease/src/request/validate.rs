@@ -5,10 +5,6 @@ use std::time::Duration;
 use crate::InvalidRequest;
 use crate::backend::{Facts, Names};
 use crate::limits::{CAP_MAX, TTL_MAX};
-use crate::options::Cap;
-
-/// The cap of a request that names none.
-const CAP_DEFAULT: Duration = Duration::from_mins(15);
 
 pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> {
     let (got, most) = (names.as_slice().len(), facts.names_max);
@@ -26,12 +22,10 @@ pub(super) fn ttl(ttl: Duration, least: Duration) -> Result<(), InvalidRequest> 
     Ok(())
 }
 
-pub(super) fn cap(cap: Option<Cap>, ttl: Duration) -> Result<Option<Duration>, InvalidRequest> {
-    match cap {
-        None => Ok(Some(CAP_DEFAULT.max(ttl))),
-        Some(Cap::None) => Ok(None),
-        Some(Cap::After(cap)) if cap < ttl || cap > CAP_MAX => Err(InvalidRequest::Cap(cap)),
-        Some(Cap::After(cap)) => Ok(Some(cap)),
+pub(super) fn max_lifetime(most: Option<Duration>, ttl: Duration) -> Result<(), InvalidRequest> {
+    match most {
+        Some(most) if most < ttl || most > CAP_MAX => Err(InvalidRequest::MaxLifetime(most)),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -9,15 +9,15 @@
 //! # use std::sync::Arc;
 //! # use soldonce_lease::backend::Memory;
 //! # use soldonce_lease::test_kit::{Fault, FaultyBackend, Op};
-//! # use soldonce_lease::{AcquireError, Locks, ManualClock};
+//! # use soldonce_lease::{AcquireError, Leases, ManualClock};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = Arc::new(ManualClock::at(0));
 //! let backend = FaultyBackend::around(Arc::new(Memory::new(clock.clone())), clock.clone());
-//! let locks = Locks::backend(backend.clone()).clock(clock).connect().await?;
+//! let leases = Leases::backend(backend.clone()).clock(clock).connect().await?;
 //! backend.next(Op::Acquire, Fault::LoseReply);
 //! backend.next(Op::Acquire, Fault::LoseReply);
-//! let unknown = locks.lease("a").try_acquire().await;
+//! let unknown = leases.lease("a").try_acquire().await;
 //! assert!(matches!(unknown, Err(AcquireError::Unknown { .. })));
 //! # Ok(())
 //! # }

@@ -10,9 +10,10 @@ use super::job::Why;
 use super::live::message;
 use super::{Called, Worker};
 use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
+use crate::error::NotGranted;
 use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms};
-use crate::inbox::{Holding, Recipient, Unclaimed, Where};
-use crate::{AcquireError, BackendError, Conflict, FencingToken, Refusal, ReleaseOutcome, timing};
+use crate::inbox::{Holding, Recipient, Unclaimed};
+use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
 /// A ticket that was asked about.
 pub(super) struct Resumed {
@@ -29,10 +30,11 @@ impl Worker {
         let terms = Terms {
             names: ticket.names,
             owner: ticket.owner,
-            token: ticket.token.with_tag(ticket.owner.tag()),
+            token: ticket.token,
             fenced: ctx.fenced,
             safety: ticket.safety,
-            renew: ticket.renew,
+            manual: ticket.manual,
+            endless: false,
             replicas: None,
             deletes: Deletes::Once,
             born: ctx.now(),
@@ -76,42 +78,38 @@ impl Worker {
                     ..confirmed
                 },
             ),
-            RenewReply::Taken { by } => Err(taken(&grant.terms.names, by)),
-            RenewReply::Gone | RenewReply::Capped => Err(AcquireError::Refused(Refusal::default())),
+            RenewReply::Taken { .. } | RenewReply::Gone | RenewReply::Capped => Err(ended()),
             RenewReply::Failed(BackendError::Unknown(_)) => Err(AcquireError::Unknown {
                 retry_after: confirmed.asked,
-            }),
-            RenewReply::Failed(error) => Err(AcquireError::Unavailable(error)),
+            }
+            .into()),
+            RenewReply::Failed(error) => Err(AcquireError::Unavailable(error).into()),
         };
         // A grant without a receiver is dropped here, and released.
         drop(to.send(answer));
     }
 
-    fn take_over(
-        &mut self,
-        grant: &Grant,
-        confirmed: Confirmed,
-    ) -> Result<Unclaimed, AcquireError> {
+    fn take_over(&mut self, grant: &Grant, confirmed: Confirmed) -> Result<Unclaimed, NotGranted> {
         let now = self.ctx.now();
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, grant.terms.safety);
         let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone());
         if now >= deadline {
             let job = self.ctx.job(&grant, Why::Lost);
             self.releases.push(job);
-            return Err(AcquireError::Refused(Refusal::default()));
+            return Err(ended());
         }
         let grant = Arc::new(grant);
         let resumed = Unclaimed::new(grant.clone(), &self.ctx);
         if !self.ctx.watch(grant) {
-            return Err(AcquireError::Closed);
+            return Err(AcquireError::Closed.into());
         }
         Ok(resumed)
     }
 
-    pub(super) fn inspect(&mut self, place: Where, to: oneshot::Sender<Holding>) {
+    pub(super) fn inspect(&mut self, name: Names, to: oneshot::Sender<Holding>) {
         let ctx = self.ctx.clone();
         self.calls.spawn(async move {
-            drop(to.send(holder(&ctx, &place).await));
+            drop(to.send(holder(&ctx, &name).await));
             Called::Answered
         });
     }
@@ -120,13 +118,13 @@ impl Worker {
     /// since keeps it.
     pub(super) fn force_release(
         &mut self,
-        place: Where,
+        name: Names,
         expect: FencingToken,
         to: oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
     ) {
         let ctx = self.ctx.clone();
         self.calls.spawn(async move {
-            drop(to.send(break_lease(&ctx, place, expect).await));
+            drop(to.send(break_lease(&ctx, name, expect).await));
             Called::Answered
         });
     }
@@ -140,27 +138,26 @@ impl Worker {
     }
 }
 
-async fn holder(ctx: &Ctx, place: &Where) -> Result<Option<Holder>, BackendError> {
-    let call = ctx.backend.inspect(place.group.as_ref(), &place.name);
+async fn holder(ctx: &Ctx, names: &Names) -> Result<Option<Holder>, BackendError> {
+    let Some(name) = names.as_slice().first() else {
+        return Ok(None);
+    };
+    let call = ctx.backend.inspect(names.group(), name);
     let answer = ctx.within(ctx.call_timeout, call).await;
     answer.unwrap_or_else(|| Err(silence()))
 }
 
 async fn break_lease(
     ctx: &Ctx,
-    place: Where,
+    names: Names,
     expect: FencingToken,
 ) -> Result<ReleaseOutcome, BackendError> {
-    let Some(holder) = holder(ctx, &place).await? else {
+    let Some(holder) = holder(ctx, &names).await? else {
         return Ok(ReleaseOutcome::AlreadyGone);
     };
     if holder.token.number() != expect.number() {
         return Ok(ReleaseOutcome::TakenBy(holder.token));
     }
-    let names = match place.group {
-        Some(group) => Names::of_group(group, vec![place.name]),
-        None => Names::one(place.name),
-    };
     let batch = [Release {
         names,
         owner: holder.owner,
@@ -183,15 +180,7 @@ fn silence() -> BackendError {
     BackendError::Unknown("no answer in time".to_owned())
 }
 
-/// Another owner holds a name of the ticket; the backend does not say which, so all are listed.
-fn taken(names: &Names, by: FencingToken) -> AcquireError {
-    let conflict = |name: &crate::Name| Conflict {
-        name: name.clone(),
-        remaining: std::time::Duration::ZERO,
-        token: by,
-    };
-    AcquireError::Refused(Refusal {
-        conflicts: names.as_slice().iter().map(conflict).collect(),
-        ..Refusal::default()
-    })
+/// The grant of the ticket has ended.
+fn ended() -> NotGranted {
+    NotGranted::Refused(Refusal::default())
 }

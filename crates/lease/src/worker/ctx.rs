@@ -15,7 +15,7 @@ use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy, Owner, Tag};
+use crate::{BootTime, Clock, Entropy, Owner};
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
 pub(crate) struct Ctx {
@@ -161,7 +161,7 @@ impl Ctx {
         let release = Release {
             names: grant.terms.names.clone(),
             owner: grant.terms.owner,
-            token: Some(grant.terms.token.with_tag(Tag::default())),
+            token: Some(grant.terms.token),
             waiter: None,
         };
         let ttl = grant.ttl();

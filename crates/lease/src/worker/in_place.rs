@@ -18,6 +18,7 @@ use super::ctx::Ctx;
 use super::job::{ReleaseJob, Why};
 use super::release;
 use crate::backend::Backend;
+use crate::error::NotGranted;
 use crate::grant::Grant;
 use crate::inbox::AcquireParams;
 use crate::{AcquireError, Owner, ReleaseOutcome, SystemEntropy, Unsettled, blocking};
@@ -154,7 +155,7 @@ impl Ctx {
     pub(crate) async fn acquire_here(
         self: &Arc<Self>,
         params: AcquireParams,
-    ) -> Result<Arc<Grant>, AcquireError> {
+    ) -> Result<Arc<Grant>, NotGranted> {
         let here = self.here().ok_or(AcquireError::Closed)?;
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
@@ -165,7 +166,7 @@ impl Ctx {
         let flow = async {
             tokio::select! {
                 biased;
-                () = here.closed() => Err(AcquireError::Closed),
+                () = here.closed() => Err(AcquireError::Closed.into()),
                 result = attempt.acquire(params.wait) => attempt.settle(result),
             }
         };

@@ -244,7 +244,7 @@ impl Live {
 }
 
 fn is_automatic(grant: &Grant) -> bool {
-    grant.terms.renew == crate::Renew::Auto
+    !grant.terms.manual
 }
 
 fn renewal_of(grant: &Grant) -> Option<BootTime> {
@@ -263,7 +263,7 @@ pub(super) fn message(grant: &Grant, ttl: Duration) -> Renew {
     Renew {
         names: grant.terms.names.clone(),
         owner: grant.terms.owner,
-        token: grant.terms.token.with_tag(crate::Tag::default()),
+        token: grant.terms.token,
         ttl,
     }
 }

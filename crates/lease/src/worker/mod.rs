@@ -1,4 +1,4 @@
-//! The lease thread (LT9): one thread with one single-threaded runtime per [`crate::Locks`]. It renews,
+//! The lease thread (LT9): one thread with one single-threaded runtime per [`crate::Leases`]. It renews,
 //! keeps deadlines and cleans up; it also acquires and releases for callers that do not run on the runtime that
 //! connected. User code never runs on it.
 
@@ -24,9 +24,10 @@ use tokio::task::JoinSet;
 
 use crate::Drained;
 use crate::backend::RenewReply;
+use crate::error::NotGranted;
 use crate::grant::{Confirmed, Grant};
 use crate::owner::Owners;
-use crate::{AcquireError, BootTime, RenewError, SleepFuture};
+use crate::{BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::{Ctx, Parts};
 pub(crate) use in_place::InPlace;
@@ -67,7 +68,7 @@ enum Later {
 struct Acquired {
     pending: Box<PendingAcquire>,
     /// `None` when no caller waits for it any more.
-    result: Option<Result<Won, AcquireError>>,
+    result: Option<Result<Won, NotGranted>>,
 }
 
 /// A single call that has ended.

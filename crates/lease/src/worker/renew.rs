@@ -13,7 +13,7 @@ use super::{Answer, Called, Worker};
 use crate::backend::RenewReply;
 use crate::grant::{Confirmed, Grant};
 use crate::notice::NoticeKind;
-use crate::{BackendError, BootTime, LostReason, Notice, Renew, RenewError, timing};
+use crate::{BackendError, BootTime, LostReason, Notice, RenewError, timing};
 
 type To = oneshot::Sender<Result<Duration, RenewError>>;
 
@@ -79,6 +79,11 @@ impl Worker {
                 self.ctx.counters.renewed.add(1);
                 if recovered {
                     self.tell_of(NoticeKind::Recovered, grant, String::new());
+                }
+                if grant.is_newly_long() {
+                    let why = "held for long, and no max_lifetime ends it";
+                    tracing::warn!(name = ?grant.terms.names, why, "lease");
+                    self.tell_of(NoticeKind::LongHeld, grant, why.to_owned());
                 }
                 Ok(grant.remaining())
             }
@@ -178,9 +183,10 @@ impl Worker {
 
 /// What an automatic renewal asks for: life, or only the truth for grants renewed by hand.
 fn automatic_ttl(grant: &Grant) -> Duration {
-    match grant.terms.renew {
-        Renew::Auto => grant.ttl(),
-        Renew::Manual => Duration::ZERO,
+    if grant.terms.manual {
+        Duration::ZERO
+    } else {
+        grant.ttl()
     }
 }
 

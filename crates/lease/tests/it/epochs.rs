@@ -5,34 +5,46 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use soldonce_lease::{
-    EPOCH_MAX, EpochError, EpochSource, FencingToken, FileEpochs, FileTokens, Namespace,
-    TokenSource,
-};
+use soldonce_lease::{FenceError, FenceKind, FenceSource, FileFence, Namespace};
 use tokio::task::JoinSet;
 
 use crate::folder::TempFolder;
 
+const MOST: u64 = FenceKind::Epoch.most();
+
 #[tokio::test]
 async fn numbers_begin_above_what_is_in_use_and_rise() {
     let folder = TempFolder::new();
-    let epochs = FileEpochs::new(folder.path().join("made/on/demand"));
-    assert_eq!(epochs.next("app", 0).await, Ok(1));
-    assert_eq!(epochs.next("app", 0).await, Ok(2));
-    assert_eq!(epochs.next("app", 40).await, Ok(41), "above is respected");
+    let epochs = FileFence::new(folder.path().join("made/on/demand"));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
     assert_eq!(
-        epochs.next("app", 7).await,
+        epochs.next(FenceKind::Epoch, "app", 40).await,
+        Ok(41),
+        "above is respected"
+    );
+    assert_eq!(
+        epochs.next(FenceKind::Epoch, "app", 7).await,
         Ok(42),
         "and what was given too"
     );
     assert_eq!(
-        epochs.next("other", 0).await,
+        epochs.next(FenceKind::Epoch, "other", 0).await,
         Ok(1),
         "a namespace by itself"
     );
-    let again = FileEpochs::new(folder.path().join("made/on/demand"));
-    assert_eq!(again.next("app", 0).await, Ok(43), "after a restart");
-    assert!(again.next("No Namespace", 0).await.is_err());
+    let again = FileFence::new(folder.path().join("made/on/demand"));
+    assert_eq!(
+        again.next(FenceKind::Epoch, "app", 0).await,
+        Ok(43),
+        "after a restart"
+    );
+    assert!(
+        again
+            .next(FenceKind::Epoch, "No Namespace", 0)
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -40,17 +52,17 @@ async fn ten_clients_race_and_no_number_is_given_twice() {
     let folder = TempFolder::new();
     let mut clients = JoinSet::new();
     for _ in 0..10 {
-        clients.spawn(take_twenty(FileEpochs::new(folder.path())));
+        clients.spawn(take_twenty(FileFence::new(folder.path())));
     }
     let mut all = clients.join_all().await.concat();
     all.sort_unstable();
-    assert_eq!(all, (1..=200).collect::<Vec<u32>>());
+    assert_eq!(all, (1..=200).collect::<Vec<u64>>());
 }
 
-async fn take_twenty(epochs: FileEpochs) -> Vec<u32> {
+async fn take_twenty(epochs: FileFence) -> Vec<u64> {
     let mut given = Vec::new();
     for _ in 0..20 {
-        given.push(epochs.next("app", 0).await.unwrap());
+        given.push(epochs.next(FenceKind::Epoch, "app", 0).await.unwrap());
     }
     assert!(given.is_sorted(), "each client sees them rise");
     given
@@ -59,13 +71,16 @@ async fn take_twenty(epochs: FileEpochs) -> Vec<u32> {
 #[tokio::test]
 async fn the_last_epoch_is_given_and_none_after_it() {
     let folder = TempFolder::new();
-    let epochs = FileEpochs::new(folder.path());
-    assert_eq!(epochs.next("app", EPOCH_MAX - 1).await, Ok(EPOCH_MAX));
-    let none = Err(EpochError::Exhausted { above: EPOCH_MAX });
-    assert_eq!(epochs.next("app", 0).await, none);
-    assert_eq!(epochs.next("other", EPOCH_MAX).await, none);
+    let epochs = FileFence::new(folder.path());
     assert_eq!(
-        epochs.next("other", 0).await,
+        epochs.next(FenceKind::Epoch, "app", MOST - 1).await,
+        Ok(MOST)
+    );
+    let none = Err(FenceError::Exhausted { above: MOST });
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, none);
+    assert_eq!(epochs.next(FenceKind::Epoch, "other", MOST).await, none);
+    assert_eq!(
+        epochs.next(FenceKind::Epoch, "other", 0).await,
         Ok(1),
         "a refusal takes nothing"
     );
@@ -74,66 +89,98 @@ async fn the_last_epoch_is_given_and_none_after_it() {
 #[tokio::test]
 async fn a_damaged_file_is_an_error_that_names_the_mend() {
     let folder = TempFolder::new();
-    let epochs = FileEpochs::new(folder.path());
-    epochs.next("app", 99).await.unwrap();
+    let epochs = FileFence::new(folder.path());
+    epochs.next(FenceKind::Epoch, "app", 99).await.unwrap();
     let file = folder.path().join("app.epoch");
     let whole = fs::read(&file).unwrap();
     for damaged in [&b""[..], &whole[..whole.len() / 2], b"\xff\0nonsense"] {
         fs::write(&file, damaged).unwrap();
-        let error = epochs.next("app", 0).await.unwrap_err().to_string();
-        assert!(error.contains("FileEpochs::repair"), "{error}");
+        let error = epochs
+            .next(FenceKind::Epoch, "app", 0)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("FileFence::repair"), "{error}");
     }
     let namespace = Namespace::new("app").unwrap();
-    epochs.repair(&namespace, 100).unwrap();
-    assert_eq!(epochs.next("app", 0).await, Ok(101));
-    assert!(epochs.repair(&namespace, EPOCH_MAX + 1).is_err());
+    epochs.repair(FenceKind::Epoch, &namespace, 100).unwrap();
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(101));
+    assert!(
+        epochs
+            .repair(FenceKind::Epoch, &namespace, MOST + 1)
+            .is_err()
+    );
 }
 
 #[tokio::test]
 async fn whole_tokens_begin_with_an_epoch_and_rise_over_clients() {
     let folder = TempFolder::new();
     let first = 1 << 32;
-    let tokens = FileTokens::new(folder.path());
-    assert_eq!(tokens.next("app", 0).await, Ok(first + 1));
-    let again = FileTokens::new(folder.path());
-    assert_eq!(again.next("app", first).await, Ok(first + 2), "a restart");
-    assert_eq!(again.next("app", 5 * first).await, Ok(5 * first + 1));
-    assert_eq!(tokens.next("app", 0).await, Ok(5 * first + 2));
-    let epochs = FileEpochs::new(folder.path());
-    assert_eq!(epochs.next("app", 0).await, Ok(1), "files of their own");
+    let tokens = FileFence::new(folder.path());
+    assert_eq!(tokens.next(FenceKind::Token, "app", 0).await, Ok(first + 1));
+    let again = FileFence::new(folder.path());
+    assert_eq!(
+        again.next(FenceKind::Token, "app", first).await,
+        Ok(first + 2),
+        "a restart"
+    );
+    assert_eq!(
+        again.next(FenceKind::Token, "app", 5 * first).await,
+        Ok(5 * first + 1)
+    );
+    assert_eq!(
+        tokens.next(FenceKind::Token, "app", 0).await,
+        Ok(5 * first + 2)
+    );
+    let epochs = FileFence::new(folder.path());
+    assert_eq!(
+        epochs.next(FenceKind::Epoch, "app", 0).await,
+        Ok(1),
+        "files of their own"
+    );
     let last = (1 << 53) - 1;
-    assert_eq!(tokens.next("app", last - 1).await, Ok(last));
-    let none = Err(EpochError::Exhausted { above: EPOCH_MAX });
-    assert_eq!(tokens.next("app", 0).await, none);
+    assert_eq!(
+        tokens.next(FenceKind::Token, "app", last - 1).await,
+        Ok(last)
+    );
+    let none = Err(FenceError::Exhausted { above: last });
+    assert_eq!(tokens.next(FenceKind::Token, "app", 0).await, none);
     fs::write(folder.path().join("app.token"), "nonsense").unwrap();
-    let error = tokens.next("app", 0).await.unwrap_err().to_string();
-    assert!(error.contains("FileTokens::repair"), "{error}");
-    let given = FencingToken::from_parts(7, 7).unwrap();
+    let error = tokens
+        .next(FenceKind::Token, "app", 0)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("FileFence::repair"), "{error}");
+    let namespace = Namespace::new("app").unwrap();
     tokens
-        .repair(&Namespace::new("app").unwrap(), given)
+        .repair(FenceKind::Token, &namespace, 7 * first + 7)
         .unwrap();
-    assert_eq!(tokens.next("app", 0).await, Ok(given.number() + 1));
+    assert_eq!(
+        tokens.next(FenceKind::Token, "app", 0).await,
+        Ok(7 * first + 8)
+    );
 }
 
 #[tokio::test]
 async fn a_file_left_by_a_crash_before_the_rename_means_nothing() {
     let folder = TempFolder::new();
-    let epochs = FileEpochs::new(folder.path());
-    assert_eq!(epochs.next("app", 0).await, Ok(1));
+    let epochs = FileFence::new(folder.path());
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     fs::write(folder.path().join("app.epoch.new"), "soldonce-lease-ep").unwrap();
-    assert_eq!(epochs.next("app", 0).await, Ok(2));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
 }
 
 #[tokio::test]
 async fn an_answer_that_nobody_took_is_not_given_again() {
     let folder = TempFolder::new();
-    let epochs = Arc::new(FileEpochs::new(folder.path()));
+    let epochs = Arc::new(FileFence::new(folder.path()));
     // The answer is lost: the future is dropped after its first step, wherever that got to.
-    let mut lost = epochs.next("app", 0);
+    let mut lost = epochs.next(FenceKind::Epoch, "app", 0);
     std::future::poll_fn(|cx| std::task::Poll::Ready(lost.as_mut().poll(cx).is_pending())).await;
     drop(lost);
-    let first = epochs.next("app", 0).await.unwrap();
-    let second = epochs.next("app", 0).await.unwrap();
+    let first = epochs.next(FenceKind::Epoch, "app", 0).await.unwrap();
+    let second = epochs.next(FenceKind::Epoch, "app", 0).await.unwrap();
     assert!(first < second && second <= 3, "{first}, {second}");
 }
 
@@ -141,11 +188,11 @@ async fn an_answer_that_nobody_took_is_not_given_again() {
 async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
     let folder = TempFolder::new();
     let clock = Arc::new(soldonce_lease::ManualClock::at(0));
-    let epochs = FileEpochs::new(folder.path()).clock(clock.clone());
-    assert_eq!(epochs.next("app", 0).await, Ok(1));
+    let epochs = FileFence::new(folder.path()).clock(clock.clone());
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     let lock = fs::File::open(folder.path().join("app.lock")).unwrap();
     lock.lock().unwrap();
-    let mut asked = epochs.next("app", 0);
+    let mut asked = epochs.next(FenceKind::Epoch, "app", 0);
     let pending = |asked: &mut soldonce_lease::backend::Fut<'_, _>,
                    cx: &mut std::task::Context<'_>| {
         std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())
@@ -155,7 +202,7 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
     let error = asked.await.unwrap_err().to_string();
     assert!(error.contains("another process holds"), "{error}");
     drop(lock);
-    assert_eq!(epochs.next("app", 0).await, Ok(2));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
 }
 
 /// How often the giver of epochs is killed.
@@ -190,7 +237,7 @@ fn a_killed_process_never_gives_a_number_again() {
     assert!(last > 100, "{last}");
 }
 
-fn rises(last: u32, line: &str) -> u32 {
+fn rises(last: u64, line: &str) -> u64 {
     // The test runner's own lines stand between.
     let Some(number) = line.strip_prefix("given ") else {
         return last;
@@ -225,11 +272,11 @@ fn giver() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread();
-    let epochs = FileEpochs::new(folder.trim());
+    let epochs = FileFence::new(folder.trim());
     let give = async {
         let mut out = std::io::stdout();
         loop {
-            let epoch = epochs.next("app", 0).await.unwrap();
+            let epoch = epochs.next(FenceKind::Epoch, "app", 0).await.unwrap();
             // The parent is gone: so is the reason to go on.
             if writeln!(out, "given {epoch}").is_err() {
                 return;

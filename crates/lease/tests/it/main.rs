@@ -29,6 +29,13 @@ mod facade;
 ))]
 mod faults;
 mod folder;
+#[cfg(all(
+    feature = "cluster",
+    feature = "postgres",
+    feature = "redlock",
+    feature = "test-kit"
+))]
+mod history;
 mod holding;
 mod model;
 mod names;

@@ -2,7 +2,7 @@
 //! others are refused before anything is asked of one. `lease.md` 1.1 and 11.16.
 
 use proptest::prelude::*;
-use soldonce_lease::{LeaseTicket, Locks, Name};
+use soldonce_lease::{LeaseTicket, Leases, Name, block_on};
 
 /// Legal, and like keys, numbers, paths or words of some store.
 pub(crate) const LEGAL: [&str; 22] = [
@@ -89,12 +89,8 @@ fn the_list_is_sorted_rightly() {
 
 #[test]
 fn a_ticket_with_another_name_is_none() {
-    let locks = Locks::memory().connect_blocking().unwrap();
-    let ticket = locks
-        .lease("right")
-        .try_acquire_blocking()
-        .unwrap()
-        .detach();
+    let locks = block_on(Leases::memory().connect()).unwrap();
+    let ticket = block_on(locks.lease("right").acquire()).unwrap().detach();
     let written = serde_json::to_string(&ticket).unwrap();
     assert!(serde_json::from_str::<LeaseTicket>(&written).is_ok());
     for text in REFUSED {
@@ -116,9 +112,9 @@ async fn names_that_are_none_reach_no_backend() {
         let locks = &world.locks;
         for ask in [
             locks.lease(text),
-            locks.group(text).name("a"),
-            locks.group("hall").name(text),
-            locks.group("hall").names(["a", text]),
+            locks.group(text, ["a"]),
+            locks.group("hall", [text]),
+            locks.group("hall", ["a", text]),
         ] {
             let refused = ask.try_acquire().await;
             let invalid = matches!(refused, Err(AcquireError::Invalid(_)));

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use soldonce_lease::backend::Backend;
-use soldonce_lease::{Builder, Doctor, Locks, Name, Owner, Wait};
+use soldonce_lease::{Builder, Doctor, Leases, Name, Owner};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -118,17 +118,22 @@ async fn sings(builder: Builder, witness: &dyn Backend, breaks: impl FnOnce()) {
         .ttl(Duration::from_secs(20))
         .meta("who", "me");
     canary.hears(&(&ask, &second));
-    let lease = ask.try_acquire().await.unwrap();
+    let lease = ask.try_acquire().await.unwrap().unwrap();
     canary.knows(witness.inspect(None, &name).await.unwrap().unwrap().owner);
-    canary.hears(&(&lease, lease.handle(), lease.token(), lease.state()));
-    canary.hears_error(locks.lease("report").try_acquire().await);
-    let short = Wait::UpTo(Duration::from_millis(300));
-    canary.hears_error(locks.lease("report").acquire(short).await);
+    canary.hears(&(
+        &lease,
+        lease.handle(),
+        lease.token_for_logs(),
+        lease.state(),
+    ));
+    canary.hears(&locks.lease("report").try_acquire().await);
+    let short = Duration::from_millis(300);
+    canary.hears(&locks.lease("report").acquire_or_refusal(short).await);
     let ticket = lease.detach();
     canary.hears(&ticket);
-    let lease = locks.resume(ticket).await.unwrap();
-    canary.hears(&locks.inspect(&name).await.unwrap());
-    let other = second.try_acquire().await.unwrap();
+    let lease = locks.resume(ticket).await.unwrap().unwrap();
+    canary.hears(&locks.lease(name.clone()).inspect().await.unwrap());
+    let other = second.try_acquire().await.unwrap().unwrap();
     breaks();
     canary.hears_error(other.release().await);
     canary.hears(&lease.renew().await);
@@ -150,7 +155,7 @@ mod on_redis {
     use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
     use soldonce_testkit::redis::Redis;
 
-    use super::{Canary, Doctor, Locks, PASSWORD, sings};
+    use super::{Canary, Doctor, Leases, PASSWORD, sings};
 
     /// Lets the canary in; the tests' own connections need no login.
     fn with_login(redis: &Redis) -> String {
@@ -191,7 +196,7 @@ mod on_redis {
     #[tokio::test]
     async fn redis_tells_no_secret() {
         let mut redis = Redis::start().unwrap();
-        let builder = Locks::redis(with_login(&redis)).namespace("app");
+        let builder = Leases::redis(with_login(&redis)).namespace("app");
         let witness = RedisBackend::connect(&redis.url().into(), settings())
             .await
             .unwrap();
@@ -203,7 +208,7 @@ mod on_redis {
         let redis = Redis::start().unwrap();
         let mut canary = Canary::new();
         let wrong = with_login(&redis).replace("canary:", "nobody:");
-        let builder = Locks::redis(wrong).namespace("app").doctor(Doctor::Off);
+        let builder = Leases::redis(wrong).namespace("app").doctor(Doctor::Off);
         canary.hears_error(builder.connect().await);
         assert!(canary.leaks().is_empty(), "{:?}", canary.leaks());
     }
@@ -218,7 +223,7 @@ mod on_redis {
         let witness = RedisBackend::connect(&servers[0].url().into(), settings())
             .await
             .unwrap();
-        let builder = Locks::redlock(config).namespace("app");
+        let builder = Leases::redlock(config).namespace("app");
         sings(builder, &witness, || kill_all(servers.iter_mut())).await;
     }
 
@@ -232,8 +237,8 @@ mod on_redis {
         let witness = RedisBackend::connect_cluster(&seeds, settings())
             .await
             .unwrap();
-        let seeds = cluster.nodes().iter().map(|node| with_login(node).into());
-        let builder = Locks::cluster(seeds.collect()).namespace("app");
+        let seeds = cluster.nodes().iter().map(|node| with_login(node));
+        let builder = Leases::cluster(seeds).namespace("app");
         sings(builder, &witness, || kill_nodes(&mut cluster)).await;
     }
 }
@@ -252,7 +257,7 @@ async fn postgres_tells_no_secret() {
         .split_once('@')
         .unwrap();
     let url = format!("postgres://{user}:{PASSWORD}@{rest}");
-    let builder = Locks::postgres(PgConfig::url(&url).unwrap()).namespace("app");
+    let builder = Leases::postgres(PgConfig::url(&url).unwrap()).namespace("app");
     sings(builder, &witness, || server.kill().unwrap()).await;
 }
 
@@ -266,7 +271,7 @@ async fn memory_tells_no_secret() {
     let clock = Arc::new(soldonce_lease::SystemClock);
     let memory = Memory::new(clock.clone());
     let faulty = FaultyBackend::around(Arc::new(memory.clone()), clock);
-    let builder = Locks::backend(faulty.clone());
+    let builder = Leases::backend(faulty.clone());
     sings(builder, &memory, || faulty.pause()).await;
 }
 

@@ -1,7 +1,7 @@
 //! The lease backend: what the library's doctor finds on it. `lease.md` 8.
 
-use soldonce_lease::backend::Verdict;
-use soldonce_lease::{BackendError, Doctor, DoctorReport};
+use soldonce_lease::backend::{Finding as LeaseFinding, Verdict};
+use soldonce_lease::{BackendError, Doctor, block_on};
 
 use super::{Finding, Grade};
 use crate::lease::backend::{self, BackendArgs};
@@ -10,7 +10,7 @@ use crate::lease::backend::{self, BackendArgs};
 /// leases who uses none.
 pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     match report(args) {
-        Ok(report) => report.findings.into_iter().map(finding).collect(),
+        Ok(findings) => findings.into_iter().map(finding).collect(),
         Err(error) if args.lacks_tables(&error) => {
             let mend = "nothing to do: the first `soldonce lease run` makes them";
             let found = "its tables are not there".to_owned();
@@ -29,12 +29,12 @@ pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     }
 }
 
-fn report(args: &BackendArgs) -> Result<DoctorReport, BackendError> {
+fn report(args: &BackendArgs) -> Result<Vec<LeaseFinding>, BackendError> {
     let builder = backend::builder(args)?.doctor(Doctor::Off);
-    Ok(builder.connect_blocking()?.doctor_blocking())
+    Ok(block_on(block_on(builder.connect())?.doctor()))
 }
 
-fn finding(found: soldonce_lease::backend::Finding) -> Finding {
+fn finding(found: LeaseFinding) -> Finding {
     Finding {
         what: found.check,
         grade: match found.verdict {

@@ -7,9 +7,7 @@ use clap::Args;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::backend::postgres::{PgConfig, migrate};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
-use soldonce_lease::{
-    BackendError, Builder, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens,
-};
+use soldonce_lease::{BackendError, Builder, Doctor, FileFence, Leases, Namespace, PgFence};
 
 use super::span::span;
 use crate::clear_text::ClearLink;
@@ -160,31 +158,22 @@ impl BackendArgs {
         eprintln!("soldonce: {why}");
         Some(Exit::Code(USAGE))
     }
-
-    /// What people should know once, and what stops nothing.
-    pub(crate) fn remark(&self) -> Option<&'static str> {
-        let anchored = self.database_url.is_some() || self.epochs.is_some();
-        (!anchored).then_some(
-            "tokens are not anchored: they fall when Redis loses its data, and gates refuse them \
-             (--database-url or, for one host, --epochs)",
-        )
-    }
 }
 
 /// Connects, and makes the tables that are missing. What people should know and what stops nothing is
 /// handed to `tell`, an error is in words for them. The doctor is left out: it has a command of its own.
-pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result<Locks, String> {
+pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result<Leases, String> {
     let explain = |error: BackendError| args.explain(&error);
     let open = || async { builder(args)?.doctor(Doctor::Off).connect().await };
     if !args.redis_url.is_empty() {
         let remark = prepare_anchor(args).await?;
         remark.into_iter().for_each(&tell);
     }
-    if let Some(remark) = args.remark() {
-        tell(remark.to_owned());
-    }
     match (open().await, &args.database_url) {
-        (Err(error), Some(url)) if args.lacks_tables(&error) => {
+        // They are missing, or of an earlier version.
+        (Err(error @ BackendError::Config(_)), Some(url))
+            if error.to_string().contains("postgres::migrate") =>
+        {
             let config = PgConfig::url(url).map_err(explain)?;
             migrate(&config).await.map_err(explain)?;
             open().await.map_err(explain)
@@ -222,17 +211,17 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
     }
     let postgres = args.database_url.as_deref().map(PgConfig::url);
     let builder = match (args.redis_url.as_slice(), postgres.transpose()?) {
-        ([], Some(postgres)) => Locks::postgres(postgres),
-        ([one], Some(postgres)) => redis(one).epochs(PgEpochs::new(postgres)),
+        ([], Some(postgres)) => Leases::postgres(postgres),
+        ([one], Some(postgres)) => redis(one).fence(PgFence::new(postgres)),
         ([one], None) => match &args.epochs {
-            Some(folder) => redis(one).epochs(FileEpochs::new(folder)),
+            Some(folder) => redis(one).fence(FileFence::new(folder)),
             None => redis(one),
         },
-        (nodes, Some(postgres)) => redlock(nodes, args.ttl_longest).tokens(PgTokens::new(postgres)),
+        (nodes, Some(postgres)) => redlock(nodes, args.ttl_longest).fence(PgFence::new(postgres)),
         (nodes, None) => {
             let redlock = redlock(nodes, args.ttl_longest);
             match &args.epochs {
-                Some(folder) => redlock.tokens(FileTokens::new(folder)),
+                Some(folder) => redlock.fence(FileFence::new(folder)),
                 None => redlock,
             }
         }
@@ -245,13 +234,13 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
 /// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.
 pub(crate) fn redis(url: &str) -> Builder {
     match RedisConfig::seeds(url) {
-        Some(seeds) => Locks::cluster(seeds),
-        None => Locks::redis(url),
+        Some(seeds) => Leases::cluster(seeds),
+        None => Leases::redis(url),
     }
 }
 
 /// Independent servers, of which a majority decides.
 pub(crate) fn redlock(nodes: &[String], ttl_longest: Duration) -> Builder {
     let nodes = nodes.iter().map(|url| RedisConfig::from(url.as_str()));
-    Locks::redlock(RedlockConfig::new(nodes.collect()).ttl_longest(ttl_longest))
+    Leases::redlock(RedlockConfig::new(nodes.collect()).ttl_longest(ttl_longest))
 }

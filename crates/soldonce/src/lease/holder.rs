@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 use soldonce_lease::{
-    BackendError, Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag,
+    Doctor, FencingToken, Leases, Name, OwnerInfo, ReleaseOutcome, Request, block_on,
 };
 
 use super::backend::{self, BackendArgs};
@@ -100,8 +100,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
         return Ok(wrong);
     }
     let info = match connect(&args.backend)? {
-        Some(locks) => lease
-            .inspect(&locks)
+        Some(leases) => block_on(lease.request(&leases).inspect())
             .map_err(|error| anyhow!(args.backend.explain(&error)))?,
         None => None,
     };
@@ -124,8 +123,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
         return Ok(wrong);
     }
     let outcome = match connect(&args.backend)? {
-        Some(locks) => lease
-            .force_release(&locks, *token, &args.why)
+        Some(leases) => block_on(lease.request(&leases).force_release(*token, &args.why))
             .map_err(|error| anyhow!(args.backend.explain(&error)))?,
         None => ReleaseOutcome::AlreadyGone,
     };
@@ -167,35 +165,20 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
 
 /// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
 /// no tables for leases yet: then none is held.
-fn connect(args: &BackendArgs) -> anyhow::Result<Option<Locks>> {
+fn connect(args: &BackendArgs) -> anyhow::Result<Option<Leases>> {
     let builder = backend::builder(args).map_err(|error| anyhow!(args.explain(&error)))?;
-    match builder.doctor(Doctor::Off).connect_blocking() {
-        Ok(locks) => Ok(Some(locks)),
+    match block_on(builder.doctor(Doctor::Off).connect()) {
+        Ok(leases) => Ok(Some(leases)),
         Err(error) if args.lacks_tables(&error) => Ok(None),
         Err(error) => Err(anyhow!(args.explain(&error))),
     }
 }
 
 impl LeaseName {
-    fn inspect(&self, locks: &Locks) -> Result<Option<OwnerInfo>, BackendError> {
+    fn request(&self, leases: &Leases) -> Request {
         match &self.group {
-            Some(group) => locks.group(group.clone()).inspect_blocking(&self.name),
-            None => locks.inspect_blocking(&self.name),
-        }
-    }
-
-    fn force_release(
-        &self,
-        locks: &Locks,
-        token: FencingToken,
-        why: &str,
-    ) -> Result<ReleaseOutcome, BackendError> {
-        match &self.group {
-            Some(group) => {
-                let group = locks.group(group.clone());
-                group.force_release_blocking(&self.name, token, why)
-            }
-            None => locks.force_release_blocking(&self.name, token, why),
+            Some(group) => leases.group(group.clone(), [self.name.clone()]),
+            None => leases.lease(self.name.clone()),
         }
     }
 
@@ -256,7 +239,7 @@ fn millis(span: Duration) -> u64 {
 
 /// A token as `inspect` writes it, or its number.
 fn token(text: &str) -> Result<FencingToken, String> {
-    let number = || FencingToken::new(text.parse().ok()?, Tag::default());
+    let number = || FencingToken::new(text.parse().ok()?);
     let token = text.parse().ok().or_else(number);
     token.ok_or_else(|| format!("`{text}` is no token: copy the 16 digits that `inspect` tells"))
 }

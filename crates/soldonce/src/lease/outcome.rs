@@ -1,7 +1,9 @@
 //! How a run ended, and its exit code. They are other codes than those of the binary, because CMD owns
 //! all small ones.
 
-use soldonce_lease::{AcquireError, LostReason};
+use std::time::Duration;
+
+use soldonce_lease::{AcquireError, LostReason, Refusal};
 
 use super::backend::BackendArgs;
 
@@ -73,17 +75,26 @@ impl Outcome {
 }
 
 impl Outcome {
+    /// Another held the lease, for the whole wait if there was one.
+    pub(crate) fn refused(refusal: &Refusal, wait: Duration) -> Self {
+        Self::Refused(if wait.is_zero() {
+            let free = refusal.retry_after.as_millis();
+            format!("held by another owner; retry after {free} ms")
+        } else {
+            let waited = wait.as_millis();
+            format!("still held by another owner after {waited} ms")
+        })
+    }
+
     /// What it means that there is no lease, in words for people who gave these options.
     pub(crate) fn of(error: &AcquireError, backend: &BackendArgs) -> Self {
         let why = error.to_string();
         match error {
-            AcquireError::Refused(_) | AcquireError::TimedOut { .. } | AcquireError::QueueFull => {
-                Self::Refused(why)
-            }
+            AcquireError::QueueFull => Self::Refused(why),
             AcquireError::Unknown { .. } => Self::Unknown(why),
             AcquireError::Invalid(_) => Self::Usage(why),
             AcquireError::Unavailable(error) => Self::Unavailable(backend.explain(error)),
-            AcquireError::Epoch(error) => Self::Unavailable(backend.explain_anchor(error)),
+            AcquireError::Fence(error) => Self::Unavailable(backend.explain_anchor(error)),
             AcquireError::Closed | _ => Self::Unavailable(why),
         }
     }

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SystemClock};
-use soldonce_lease::{Cap, Lease, Locks, Wait};
+use soldonce_lease::{Lease, Leases};
 
 use super::args::RunArgs;
 use super::backend;
@@ -61,7 +61,7 @@ async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
     done
 }
 
-async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Locks, Outcome> {
+async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Leases, Outcome> {
     let tell = |remark: String| eprintln!("soldonce: {}: {remark}", args.name);
     tokio::select! {
         biased;
@@ -71,26 +71,25 @@ async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Locks, Outcome
 }
 
 /// Asks for the lease; a signal ends the wait and leaves nothing behind.
-async fn acquire(args: &RunArgs, locks: &Locks, signals: &mut Signals) -> Result<Lease, Outcome> {
+async fn acquire(args: &RunArgs, locks: &Leases, signals: &mut Signals) -> Result<Lease, Outcome> {
     let mut request = locks
         .lease(args.name.clone())
         .ttl(args.ttl)
-        .cap(Cap::After(args.cap));
+        .max_lifetime(args.cap);
     if args.fair {
         request = request.fair();
     }
     for (key, value) in &args.meta {
         request = request.meta(key, value);
     }
-    let wait = if args.wait.is_zero() {
-        Wait::No
-    } else {
-        Wait::UpTo(args.wait)
-    };
     tokio::select! {
         biased;
         signal = signals.next() => Err(interrupted(signal)),
-        lease = request.acquire(wait) => lease.map_err(|error| Outcome::of(&error, &args.backend)),
+        asked = request.acquire_or_refusal(args.wait) => match asked {
+            Ok(Ok(lease)) => Ok(lease),
+            Ok(Err(refusal)) => Err(Outcome::refused(&refusal, args.wait)),
+            Err(error) => Err(Outcome::of(&error, &args.backend)),
+        },
     }
 }
 
@@ -113,7 +112,9 @@ async fn hold(
         Err(error) => Outcome::Unavailable(format!("{error:#}")),
     };
     signals.forget_the_command();
-    let token = lease.token().map(|token| format!("{:016}", token.number()));
+    let token = lease
+        .token_for_logs()
+        .map(|token| format!("{:016}", token.number()));
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
     match keep_until(keep.unwrap_or(began), &lease, signals).await {
         // To release it now would break what --at-least promises: its ttl ends it.
@@ -137,11 +138,10 @@ enum Kept {
 
 /// Keeps the lease until then, unless it is lost or a signal comes.
 async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> Kept {
-    let lost = lease.lost();
     tokio::select! {
         biased;
         () = SystemClock.sleep_until(until) => Kept::Enough,
-        _ = lost.wait() => Kept::Enough,
+        _ = lease.lost() => Kept::Enough,
         _ = signals.next() => Kept::Interrupted,
     }
 }

@@ -54,7 +54,7 @@ struct Ending {
 impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
     /// Waits for the end of CMD, and ends it if the lease is about to end.
     pub(crate) async fn run(&mut self) -> Ended {
-        let mut states = self.lease.watch();
+        let mut seen = self.lease.state();
         let mut ending: Option<Ending> = None;
         let mut told_ms = i64::MIN;
         // A command that was stopped goes on only after a look at its lease.
@@ -85,7 +85,10 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
                         is_continued = true;
                     }
                 },
-                Some(state) = states.changed() => self.tell(state),
+                state = self.lease.changed(seen) => {
+                    seen = state;
+                    self.tell(state);
+                }
                 signal = self.signals.next() => match signal {
                     Signal::CONT => is_continued = true,
                     signal => self.child.signal(signal),

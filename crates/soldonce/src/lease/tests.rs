@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use soldonce_clock::{Clock, ManualClock};
-use soldonce_lease::{Lease, Locks, LostReason, Renew};
+use soldonce_lease::{Lease, Leases, LostReason};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::child::{Change, Supervised};
@@ -74,16 +74,16 @@ struct Stage {
     heard: UnboundedReceiver<(Signal, Duration)>,
     send: UnboundedSender<Signal>,
     signals: UnboundedReceiver<Signal>,
-    locks: Locks,
+    locks: Leases,
 }
 
 impl Stage {
     async fn new(ends_at: &'static [Signal]) -> Self {
         let clock = ManualClock::at(1_000_000);
-        let locks = Locks::memory().clock(Arc::new(clock.clone()));
+        let locks = Leases::memory().clock(Arc::new(clock.clone()));
         let locks = locks.connect().await.unwrap();
-        let request = locks.lease("nightly").ttl(TTL).renew(Renew::Manual);
-        let lease = request.try_acquire().await.unwrap();
+        let request = locks.lease("nightly").ttl(TTL).manual_renewal();
+        let lease = request.try_acquire().await.unwrap().unwrap();
         let (heard_by, heard) = unbounded_channel();
         let (send, signals) = unbounded_channel();
         let actor = Actor {
@@ -133,7 +133,7 @@ struct Hands {
     heard: UnboundedReceiver<(Signal, Duration)>,
     send: UnboundedSender<Signal>,
     changes: UnboundedSender<Change>,
-    locks: Locks,
+    locks: Leases,
     lease: soldonce_lease::LeaseRef,
 }
 
@@ -208,7 +208,7 @@ async fn a_runner_that_was_stopped_kills_at_once() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_lease_taken_away_leaves_a_second_at_most() {
     let stage = Stage::new(&[Signal::KILL]).await;
-    let lease_ends = |lease: &Lease| lease.overtaken(lease.token().unwrap());
+    let lease_ends = |lease: &Lease| lease.overtaken(lease.token_for_logs().unwrap());
     lease_ends(&stage.lease);
     let ended = stage.play(async |mut hands: Hands| {
         hands.advance(Duration::from_millis(999)).await;

@@ -110,8 +110,6 @@ fn on_a_majority_of_servers() {
     options.extend(urls.iter().flat_map(|url| ["--redis-url", url]));
     let output = run(&options);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let told = text(&output.stderr);
-    assert_eq!(told.matches("tokens are not anchored").count(), 1, "{told}");
     // A minority is gone, and the tokens come from a database whose tables are not there yet.
     servers[0].kill().unwrap();
     let (epochs, database) = (folder("tokens"), Postgres::start().unwrap());

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use super::state::{Full, Held, LeaseKey, Missing, State};
+use super::state::{Full, Held, LeaseKey, NeedsEpoch, State};
+use crate::backend::worst::OfName;
 use crate::backend::{
     Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
 };
-use crate::{BootTime, Conflict, EpochError, FencingToken, Name, Refusal};
+use crate::{BootTime, Conflict, FencingToken, Name, Refusal};
 
 /// What can be asked of [`State`].
 #[derive(Clone, Debug)]
@@ -27,8 +28,6 @@ pub enum Command {
     },
     /// Begins a higher epoch.
     Install(u32),
-    /// Offers a whole token to [`State::with_tokens`].
-    Offer(u64),
 }
 
 /// What [`apply`] answers.
@@ -41,11 +40,6 @@ pub enum Reply {
         /// The highest epoch that is not enough.
         above: u32,
     },
-    /// To [`Command::Acquire`]: nothing is granted before a token above `above` is offered.
-    NeedsToken {
-        /// The highest number that is not enough.
-        above: u64,
-    },
     /// To [`Command::Renew`].
     Renew(RenewReply),
     /// To [`Command::Release`].
@@ -54,8 +48,6 @@ pub enum Reply {
     Inspect(Option<Holder>),
     /// To [`Command::Install`].
     Installed,
-    /// To [`Command::Offer`].
-    Offered,
 }
 
 /// Applies `command` at `now`, the backend's own time.
@@ -63,8 +55,7 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
     match command {
         Command::Acquire(ask) => match acquire(state, now, &ask) {
             Ok(reply) => Reply::Acquire(reply),
-            Err(Missing::Epoch(above)) => Reply::NeedsEpoch { above },
-            Err(Missing::Token(above)) => Reply::NeedsToken { above },
+            Err(NeedsEpoch(above)) => Reply::NeedsEpoch { above },
         },
         Command::Renew(ask) => Reply::Renew(renew(state, now, &ask)),
         Command::Release(ask) => Reply::Release(release(state, now, &ask)),
@@ -72,10 +63,6 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
         Command::Install(epoch) => {
             state.install(epoch);
             Reply::Installed
-        }
-        Command::Offer(number) => {
-            state.offer(number);
-            Reply::Offered
         }
     }
 }
@@ -90,11 +77,16 @@ pub(super) fn acquire(
     state: &mut State,
     now: BootTime,
     ask: &Acquire,
-) -> Result<AcquireReply, Missing> {
-    if let Some(reply) = acquire_again(state, now, ask) {
+) -> Result<AcquireReply, NeedsEpoch> {
+    let picked = pick(state, now, ask);
+    let names = match &picked {
+        Some(picked) => ask.names.only(|name| name == picked),
+        None => ask.names.clone(),
+    };
+    if let Some(reply) = acquire_again(state, now, (ask, &names), picked.as_ref()) {
         return Ok(reply);
     }
-    if let Some(reply) = refuse(state, now, ask) {
+    if let Some(reply) = refuse(state, now, (ask, &names)) {
         return Ok(reply);
     }
     let token = state.mint(ask.floor)?;
@@ -108,34 +100,48 @@ pub(super) fn acquire(
         meta: ask.meta.clone(),
     };
     held.live_on(now, ask.ttl);
-    for place in places(&ask.names) {
+    for place in places(&names) {
         leave_queue(state, &place, ask);
         state.held.insert(place, held.clone());
     }
-    Ok(granted(token, held.expires.since(now)))
-}
-
-fn granted(token: FencingToken, granted: Duration) -> AcquireReply {
-    AcquireReply::Granted {
+    Ok(AcquireReply::Granted {
+        picked,
         token,
-        granted,
+        granted: held.expires.since(now),
         again: false,
         replicas: None,
+    })
+}
+
+/// Which of the names it will be if any one is asked for: the owner's own, else the first that is free.
+fn pick(state: &State, now: BootTime, ask: &Acquire) -> Option<Name> {
+    if !ask.names.is_any() {
+        return None;
     }
+    let owner_of = |place: &LeaseKey| state.live(place, now).map(|held| held.owner);
+    let own = places(&ask.names).find(|place| owner_of(place) == Some(ask.owner));
+    let free = || places(&ask.names).find(|place| owner_of(place).is_none());
+    own.or_else(free).map(|(_, name)| name)
 }
 
 /// The owner already holds all names by one grant: the same token and a fresh ttl (B3).
-fn acquire_again(state: &mut State, now: BootTime, ask: &Acquire) -> Option<AcquireReply> {
+fn acquire_again(
+    state: &mut State,
+    now: BootTime,
+    (ask, names): (&Acquire, &Names),
+    picked: Option<&Name>,
+) -> Option<AcquireReply> {
     let mut token = None;
-    for place in places(&ask.names) {
+    for place in places(names) {
         let held = state.live(&place, now)?;
         let same = *token.get_or_insert(held.token) == held.token;
         if held.owner != ask.owner || !same {
             return None;
         }
     }
-    let life = live_on(state, now, &ask.names, ask.ttl);
+    let life = live_on(state, now, names, ask.ttl);
     Some(AcquireReply::Granted {
+        picked: picked.cloned(),
         token: token?,
         granted: life,
         again: true,
@@ -159,10 +165,14 @@ fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Du
 
 /// Refuses when a name is another's or an earlier waiter lives. Nothing of ours stays (B2), and
 /// every conflict is listed (B9).
-fn refuse(state: &mut State, now: BootTime, ask: &Acquire) -> Option<AcquireReply> {
+fn refuse(
+    state: &mut State,
+    now: BootTime,
+    (ask, names): (&Acquire, &Names),
+) -> Option<AcquireReply> {
     let mut refusal = Refusal::default();
     let mut blocked = None;
-    for place in places(&ask.names) {
+    for place in places(names) {
         if let Some(queue) = state.queues.get_mut(&place) {
             queue.bury(now);
             blocked = blocked.max(queue.blocked(ask.waiter, now));
@@ -220,25 +230,17 @@ fn leave_queue(state: &mut State, place: &LeaseKey, ask: &Acquire) {
 
 /// Owner and token must both be the current ones (B4); a ttl of zero only asks.
 pub(super) fn renew(state: &mut State, now: BootTime, ask: &Renew) -> RenewReply {
-    let mut gone = false;
-    let mut taken: Option<FencingToken> = None;
-    for place in places(&ask.names) {
-        match state.live(&place, now) {
-            None => gone = true,
-            Some(held) if !is_grant(held, ask.owner, ask.token) => {
-                taken = taken.max(Some(held.token));
-            }
-            Some(_) => {}
-        }
+    let of = |place| match state.live(&place, now) {
+        None => OfName::Gone,
+        Some(held) if !is_grant(held, ask.owner, ask.token) => OfName::Taken(held.token),
+        Some(_) => OfName::Ours(Duration::MAX),
+    };
+    match OfName::worst(places(&ask.names).map(of)) {
+        OfName::Ours(_) => RenewReply::Renewed {
+            granted: live_on(state, now, &ask.names, ask.ttl),
+        },
+        worst => worst.renewed(),
     }
-    if let Some(by) = taken {
-        return RenewReply::Taken { by };
-    }
-    if gone {
-        return RenewReply::Gone;
-    }
-    let granted = live_on(state, now, &ask.names, ask.ttl);
-    RenewReply::Renewed { granted }
 }
 
 fn is_grant(held: &Held, owner: crate::Owner, token: FencingToken) -> bool {
@@ -247,47 +249,32 @@ fn is_grant(held: &Held, owner: crate::Owner, token: FencingToken) -> bool {
 
 /// Removes the names that are the owner's by this grant and leaves all others alone (B5).
 pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> ReleaseReply {
-    let mut gone = false;
-    let mut taken: Option<FencingToken> = None;
-    for place in places(&ask.names) {
-        if let Some(waiter) = ask.waiter
-            && let Some(queue) = state.queues.get_mut(&place)
-        {
-            queue.leave(waiter);
-        }
-        let Some(held) = state.live(&place, now) else {
-            gone = true;
-            continue;
-        };
-        let is_ours = match ask.token {
-            Some(ours) => is_grant(held, ask.owner, ours),
-            None => held.owner == ask.owner,
-        };
-        if is_ours {
-            state.held.remove(&place);
-        } else {
-            taken = taken.max(Some(held.token));
-        }
+    let names: Vec<OfName> = places(&ask.names)
+        .map(|place| release_one(state, now, (ask, place)))
+        .collect();
+    OfName::worst(names).released()
+}
+
+fn release_one(state: &mut State, now: BootTime, (ask, place): (&Release, LeaseKey)) -> OfName {
+    if let Some(waiter) = ask.waiter
+        && let Some(queue) = state.queues.get_mut(&place)
+    {
+        queue.leave(waiter);
     }
-    match (taken, gone) {
-        (Some(by), _) => ReleaseReply::Taken { by },
-        (None, true) => ReleaseReply::Gone,
-        (None, false) => ReleaseReply::Released,
+    let Some(held) = state.live(&place, now) else {
+        return OfName::Gone;
+    };
+    let is_ours = match ask.token {
+        Some(ours) => is_grant(held, ask.owner, ours),
+        None => held.owner == ask.owner,
+    };
+    if !is_ours {
+        return OfName::Taken(held.token);
     }
+    state.held.remove(&place);
+    OfName::Ours(Duration::ZERO)
 }
 
 pub(super) fn inspect(state: &State, now: BootTime, place: &LeaseKey) -> Option<Holder> {
     state.live(place, now).map(|held| held.holder(now))
-}
-
-/// Why nothing is granted when there is no source to ask.
-pub(super) fn without_source(needs: &Missing) -> EpochError {
-    EpochError::Unavailable(match needs {
-        Missing::Epoch(above) => {
-            format!("the floor asks for an epoch above {above}, and there is no epoch source")
-        }
-        Missing::Token(above) => {
-            format!("a token above {above} is needed, and there is no token source")
-        }
-    })
 }

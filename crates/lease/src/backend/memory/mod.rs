@@ -9,16 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use apply::{Command, Reply, apply};
-use state::Missing;
+use state::NeedsEpoch;
 pub use state::State;
 
 use super::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
-    ReleaseReply, Renew, RenewReply, Tokens, WakeSender, WakeStream,
+    ReleaseReply, Renew, RenewReply, WakeSender, WakeStream,
 };
-use crate::{
-    BackendError, BootTime, Clock, EpochError, EpochSource, FencingToken, Name, Tag, TokenSource,
-};
+use crate::{BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource, Name};
 
 /// Listeners are told of releases by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -26,7 +24,7 @@ const SHARDS: usize = 64;
 /// Commands between two looks for names that have ended.
 const SWEEP_EVERY: u32 = 4_096;
 
-/// A [`Backend`] in this process. Clones share the same leases, so that several [`crate::Locks`]
+/// A [`Backend`] in this process. Clones share the same leases, so that several [`crate::Leases`]
 /// can play several processes.
 #[derive(Clone)]
 pub struct Memory {
@@ -42,37 +40,21 @@ struct Inner {
 
 /// What makes tokens rise through a restart.
 struct Source {
-    numbers: SourceKind,
+    fence: Arc<dyn FenceSource>,
     namespace: Box<str>,
 }
 
-enum SourceKind {
-    Epochs(Arc<dyn EpochSource>),
-    Tokens(Arc<dyn TokenSource>),
-}
-
 impl Source {
-    /// Asks for what is needed, and puts it into the state.
-    async fn supply(&self, memory: &Memory, needs: Missing) -> Result<(), EpochError> {
-        match (&self.numbers, needs) {
-            (SourceKind::Epochs(source), Missing::Epoch(above)) => {
-                let epoch = source.next(&self.namespace, above).await?;
-                memory.with(|state, _| state.install(epoch));
-            }
-            (SourceKind::Tokens(source), Missing::Token(above)) => {
-                let number = source.next(&self.namespace, above).await?;
-                // One that is no higher, or no token at all, would be asked for again, for ever.
-                if number <= above || FencingToken::new(number, Tag::default()).is_none() {
-                    let why = format!("the token source gave {number}, not one above {above}");
-                    return Err(EpochError::Unavailable(why));
-                }
-                memory.with(|state, _| state.offer(number));
-            }
-            (SourceKind::Epochs(_) | SourceKind::Tokens(_), needs) => {
-                return Err(apply::without_source(&needs));
-            }
-        }
-        Ok(())
+    async fn epoch(&self, above: u32) -> Result<u32, FenceError> {
+        let next = self
+            .fence
+            .next(FenceKind::Epoch, &self.namespace, above.into());
+        let given = next.await?;
+        let epoch = u32::try_from(given).ok().filter(|&epoch| epoch > above);
+        // One that is no higher would be asked for again, for ever.
+        epoch.ok_or_else(|| {
+            FenceError::Unavailable(format!("the source gave {given}, not one above {above}"))
+        })
     }
 }
 
@@ -89,9 +71,11 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// An empty backend on `clock`. Its tokens are unanchored: they begin again with the process.
+    /// An empty backend on `clock`. Its tokens begin with the time of day, so they rise over restarts as far as that
+    /// clock does.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::of(clock, None, State::default())
+        let state = State::after(crate::token::of_clock(clock.wall_ms()));
+        Self::of(clock, None, state)
     }
 
     /// An empty backend on `clock` that takes one epoch of `namespace` now, and another whenever a
@@ -104,30 +88,14 @@ impl Memory {
     /// A dropped future may use up an epoch.
     pub async fn anchored(
         clock: Arc<dyn Clock>,
-        source: Arc<dyn EpochSource>,
+        fence: Arc<dyn FenceSource>,
         namespace: &str,
     ) -> Result<Self, BackendError> {
-        let epoch = source.next(namespace, 0).await;
+        let namespace = namespace.into();
+        let source = Source { fence, namespace };
+        let epoch = source.epoch(0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
-        let source = Source {
-            numbers: SourceKind::Epochs(source),
-            namespace: namespace.into(),
-        };
         Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
-    }
-
-    /// An empty backend on `clock` that takes a whole token of `namespace` for each grant, and none
-    /// for a refusal.
-    pub fn with_tokens(
-        clock: Arc<dyn Clock>,
-        source: Arc<dyn TokenSource>,
-        namespace: &str,
-    ) -> Self {
-        let source = Source {
-            numbers: SourceKind::Tokens(source),
-            namespace: namespace.into(),
-        };
-        Self::of(clock, Some(source), State::with_tokens())
     }
 
     fn of(clock: Arc<dyn Clock>, source: Option<Source>, state: State) -> Self {
@@ -181,16 +149,19 @@ impl Memory {
 
     async fn acquire_with_source(&self, command: &Acquire) -> AcquireReply {
         loop {
-            let needs = match self.with(|state, now| apply::acquire(state, now, command)) {
+            let above = match self.with(|state, now| apply::acquire(state, now, command)) {
                 Ok(reply) => return reply,
-                Err(needs) => needs,
+                Err(NeedsEpoch(above)) => above,
             };
-            let supplied = match &self.inner.source {
-                Some(source) => source.supply(self, needs).await,
-                None => Err(apply::without_source(&needs)),
+            let epoch = match &self.inner.source {
+                Some(source) => source.epoch(above).await,
+                None => Err(FenceError::Unavailable(format!(
+                    "the floor asks for an epoch above {above}, and there is no fence source"
+                ))),
             };
-            if let Err(error) = supplied {
-                return AcquireReply::Epoch(error);
+            match epoch {
+                Ok(epoch) => self.with(|state, _| state.install(epoch)),
+                Err(error) => return AcquireReply::Epoch(error),
             }
         }
     }
@@ -216,14 +187,9 @@ impl Guarded {
 
 impl Backend for Memory {
     fn facts(&self) -> Facts {
-        let tokens = match self.inner.source {
-            Some(_) => Tokens::Anchored,
-            None => Tokens::Unanchored,
-        };
         Facts {
             ttl_min: Duration::from_millis(1),
             fair: true,
-            tokens,
             ..Facts::of(Kind::Memory)
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::backend::{Holder, Waiter};
 use crate::limits::{QUEUE_MAX, WAITER_ALIVE};
-use crate::{BootTime, FencingToken, Name, Owner, Tag};
+use crate::{BootTime, FencingToken, Name, Owner};
 
 /// Where a name lives: its group, if it has one, and the name itself.
 pub(super) type LeaseKey = (Option<Name>, Name);
@@ -18,13 +18,7 @@ pub struct State {
     pub(super) queues: HashMap<LeaseKey, Queue>,
     epoch: u32,
     counter: u32,
-    /// Set when whole tokens come from outside, one for each grant.
-    whole: Option<OfferedToken>,
 }
-
-/// The number for the next grant, if one was offered.
-#[derive(Clone, Copy, Debug, Default)]
-struct OfferedToken(Option<u64>);
 
 /// A name that has, or had, an owner.
 #[derive(Clone, Debug)]
@@ -104,28 +98,25 @@ impl Queue {
     }
 }
 
-/// Why no token can be minted.
+/// No token can be minted before an epoch above this one is installed.
 #[derive(Debug)]
-pub(super) enum Missing {
-    /// An epoch above this one.
-    Epoch(u32),
-    /// A whole token above this number.
-    Token(u64),
-}
+pub(super) struct NeedsEpoch(pub(super) u32);
 
 impl State {
-    /// A state whose tokens carry `epoch`; 0 makes them unanchored.
-    pub fn with_epoch(epoch: u32) -> Self {
+    /// A state whose tokens are above `number`.
+    pub fn after(number: u64) -> Self {
+        let last = FencingToken::new(number);
         Self {
-            epoch,
+            epoch: last.map_or(0, FencingToken::epoch),
+            counter: last.map_or(0, FencingToken::counter),
             ..Self::default()
         }
     }
 
-    /// A state that grants nothing before it was offered a token for it.
-    pub fn with_tokens() -> Self {
+    /// A state whose tokens carry `epoch`.
+    pub fn with_epoch(epoch: u32) -> Self {
         Self {
-            whole: Some(OfferedToken::default()),
+            epoch,
             ..Self::default()
         }
     }
@@ -136,49 +127,20 @@ impl State {
     }
 
     /// The next token, above `floor` and all earlier ones.
-    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, Missing> {
-        let token = match self.whole {
-            None => self.count(floor)?,
-            Some(OfferedToken(offered)) => self.take(offered, floor)?,
-        };
-        (self.epoch, self.counter) = (token.epoch(), token.counter());
-        Ok(token)
-    }
-
-    fn count(&self, floor: Option<FencingToken>) -> Result<FencingToken, Missing> {
+    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, NeedsEpoch> {
         let floor = floor.filter(|floor| floor.epoch() >= self.epoch);
         let mut after = self.counter;
         if let Some(floor) = floor {
             if floor.epoch() > self.epoch {
-                return Err(Missing::Epoch(floor.epoch()));
+                return Err(NeedsEpoch(floor.epoch()));
             }
             after = after.max(floor.counter());
         }
-        let counter = after.checked_add(1).ok_or(Missing::Epoch(self.epoch))?;
-        FencingToken::from_parts(self.epoch, counter).ok_or(Missing::Epoch(self.epoch))
-    }
-
-    fn take(
-        &mut self,
-        offered: Option<u64>,
-        floor: Option<FencingToken>,
-    ) -> Result<FencingToken, Missing> {
-        let highest = FencingToken::from_parts(self.epoch, self.counter);
-        let least = highest.max(floor).map_or(0, FencingToken::number);
-        let token = offered
-            .filter(|&number| number > least)
-            .and_then(|number| FencingToken::new(number, Tag::default()))
-            .ok_or(Missing::Token(least))?;
-        self.whole = Some(OfferedToken::default());
+        let counter = after.checked_add(1).ok_or(NeedsEpoch(self.epoch))?;
+        let token = FencingToken::from_parts(self.epoch, counter);
+        let token = token.ok_or(NeedsEpoch(self.epoch))?;
+        self.counter = counter;
         Ok(token)
-    }
-
-    /// Offers a whole token. Of two, the higher one is kept: the other was for a grant that another
-    /// asker has got meanwhile.
-    pub(super) fn offer(&mut self, number: u64) {
-        if let Some(OfferedToken(offered)) = &mut self.whole {
-            *offered = (*offered).max(Some(number));
-        }
     }
 
     /// Begins a higher epoch; a lower or equal one changes nothing.

@@ -7,12 +7,12 @@ use tokio_postgres::types::Type;
 
 use super::{Postgres, column, columns, failure, garbled, micros, prune, span};
 use crate::backend::{Acquire, AcquireReply, Holder};
-use crate::{BackendError, Conflict, EPOCH_MAX, EpochError, FencingToken, Name, Owner, Refusal};
+use crate::{BackendError, Conflict, EPOCH_MAX, FenceError, FencingToken, Name, Owner, Refusal};
 
 const ACQUIRE: &str = "\
 -- lease_acquire
 SELECT out_outcome, out_name, out_life_us, out_token
-FROM soldonce_lease_acquire($1, $2, $3, $4, $5, $6, $7)";
+FROM soldonce_lease_acquire($1, $2, $3, $4, $5, $6, $7, $8)";
 
 const INSPECT: &str = "\
 -- lease_inspect
@@ -34,7 +34,7 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
     let names: Vec<String> = columns(&command.names).collect();
     let owner = command.owner.expose();
     let cap = command.cap.map(micros);
-    let floor = command.floor.map(number);
+    let floor = command.floor.map(FencingToken::sql);
     let params = [
         (&backend.namespace.as_str() as _, Type::TEXT),
         (&names as _, Type::TEXT_ARRAY),
@@ -43,6 +43,7 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
         (&cap as _, Type::INT8),
         (&floor as _, Type::INT8),
         (&&*command.meta as _, Type::TEXT),
+        (&command.names.is_any() as _, Type::BOOL),
     ];
     let lane = backend.lane(command.names.routing_key());
     match lane.query(ACQUIRE, &params).await {
@@ -61,15 +62,10 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
     }
 }
 
-/// A token as the columns keep it: below 2^53, so it fits.
-pub(super) fn number(token: FencingToken) -> i64 {
-    i64::try_from(token.number()).unwrap_or(i64::MAX)
-}
-
 /// The token of a column.
 pub(super) fn token(number: i64) -> Result<FencingToken, BackendError> {
     let number = u64::try_from(number).ok();
-    let token = number.and_then(|number| FencingToken::new(number, crate::Tag::default()));
+    let token = number.and_then(FencingToken::new);
     token.ok_or_else(|| garbled("token"))
 }
 
@@ -78,13 +74,18 @@ fn read(command: &Acquire, rows: &[Row]) -> Result<AcquireReply, BackendError> {
     let outcome: i32 = first.try_get(0).map_err(|_| garbled("outcome"))?;
     match outcome {
         GRANTED | AGAIN => Ok(AcquireReply::Granted {
+            picked: if command.names.is_any() {
+                Some(asked_name(command, first)?)
+            } else {
+                None
+            },
             token: token(number_at(first, 3)?)?,
             granted: span(number_at(first, 2)?),
             again: outcome == AGAIN,
             replicas: None,
         }),
-        NO_EPOCH => Ok(AcquireReply::Epoch(EpochError::Exhausted {
-            above: command.floor.map_or(EPOCH_MAX, FencingToken::epoch),
+        NO_EPOCH => Ok(AcquireReply::Epoch(FenceError::Exhausted {
+            above: command.floor.map_or(EPOCH_MAX, FencingToken::epoch).into(),
         })),
         CONFLICT => refused(command, rows).map(AcquireReply::Refused),
         _ => Err(garbled("known outcome")),
@@ -95,17 +96,22 @@ fn number_at(row: &Row, at: usize) -> Result<i64, BackendError> {
     row.try_get(at).map_err(|_| garbled("number"))
 }
 
+/// The name of a row, which is one of those that were asked for.
+fn asked_name(command: &Acquire, row: &Row) -> Result<Name, BackendError> {
+    let shown: &str = row.try_get(1).map_err(|_| garbled("name"))?;
+    let name = shown.rsplit('/').next().unwrap_or(shown);
+    let mut asked = command.names.as_slice().iter();
+    let name = asked.find(|asked| asked.as_str() == name);
+    name.cloned().ok_or_else(|| garbled("asked name"))
+}
+
 fn refused(command: &Acquire, rows: &[Row]) -> Result<Refusal, BackendError> {
     let mut refusal = Refusal::default();
     for row in rows {
-        let shown: &str = row.try_get(1).map_err(|_| garbled("name"))?;
-        let name = shown.rsplit('/').next().unwrap_or(shown);
-        let asked = command.names.as_slice().iter();
-        let name = asked.clone().find(|asked| asked.as_str() == name);
         let remaining = span(number_at(row, 2)?);
         refusal.retry_after = refusal.retry_after.max(remaining);
         refusal.conflicts.push(Conflict {
-            name: name.cloned().ok_or_else(|| garbled("asked name"))?,
+            name: asked_name(command, row)?,
             remaining,
             token: token(number_at(row, 3)?)?,
         });

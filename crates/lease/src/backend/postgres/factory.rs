@@ -1,24 +1,24 @@
-//! How PostgreSQL becomes the backend of a [`Locks`].
+//! How PostgreSQL becomes the backend of a [`Leases`].
 
 use std::sync::Arc;
 
 use super::{PgConfig, Postgres, schema};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, Locks, timing};
+use crate::{BackendError, Builder, Leases, timing};
 
-impl Locks {
-    /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens are anchored:
-    /// their epochs are in the same database.
+impl Leases {
+    /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens need no
+    /// source: their epochs are in the same database.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// use soldonce_lease::backend::postgres::migrate;
-    /// use soldonce_lease::{Locks, PgConfig};
+    /// use soldonce_lease::{Leases, PgConfig};
     ///
     /// let database = PgConfig::url("postgres://app@10.0.0.6/app")?.notify();
     /// migrate(&database).await?; // once, or at every start
-    /// let locks = Locks::postgres(database).namespace("app").connect().await?;
-    /// let lease = locks.lease("report:2026").try_acquire().await?;
+    /// let leases = Leases::postgres(database).namespace("app").connect().await?;
+    /// let lease = leases.lease("report:2026").acquire().await?;
     /// # let _ = lease;
     /// # Ok(())
     /// # }
@@ -39,8 +39,8 @@ impl BackendFactory for PgConfig {
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             match with.fencing {
-                Fencing::Unanchored | Fencing::Off => {}
-                Fencing::Epochs(_) | Fencing::Tokens(_) => {
+                Fencing::Clock | Fencing::Off => {}
+                Fencing::Source(_) => {
                     let why = "postgres keeps its own epochs: give it no other source";
                     return Err(BackendError::Config(why.to_owned()));
                 }

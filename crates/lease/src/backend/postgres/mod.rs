@@ -27,7 +27,7 @@ pub use schema::migrate;
 
 use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
-    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+    ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Namespace};
 use listener::Listener;
@@ -123,7 +123,6 @@ impl Backend for Postgres {
     fn facts(&self) -> Facts {
         let mut facts = Facts::of(Kind::Postgres);
         facts.poll = POLL;
-        facts.tokens = Tokens::Anchored;
         facts
     }
 

@@ -8,7 +8,7 @@ use super::{Link, Postgres};
 use crate::Owner;
 
 /// One grant in so many is followed by a look for idle rows.
-const GRANTS_PER_PRUNE: u64 = 1_024;
+const GRANTS_PER_PRUNE: u128 = 1_024;
 
 /// Skips rows that another transaction has locked: they are not idle. Removes more rows at once
 /// than were made since the last time, so the table cannot grow for ever.
@@ -20,10 +20,10 @@ DELETE FROM soldonce_lease d USING (
     LIMIT 65536 FOR UPDATE SKIP LOCKED
 ) idle WHERE d.ns = $1 AND d.name = idle.name";
 
-/// Removes idle rows in the background after this grant, or not. The bits of the owner's tag decide,
+/// Removes idle rows in the background after this grant, or not. The bits of the owner decide,
 /// so it needs neither a timer nor a counter, and processes that live for one grant do their share.
 pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
-    if !owner.tag().bits().is_multiple_of(GRANTS_PER_PRUNE) {
+    if !u128::from_be_bytes(owner.expose()).is_multiple_of(GRANTS_PER_PRUNE) {
         return;
     }
     let namespace = backend.namespace.clone();

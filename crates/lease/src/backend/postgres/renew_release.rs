@@ -3,9 +3,10 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::acquire::{number, token};
+use super::acquire::token;
 use super::listener::Listener;
 use super::{Postgres, columns, garbled, micros, span};
+use crate::backend::worst::OfName;
 use crate::backend::{Names, Release, ReleaseReply, Renew, RenewReply};
 use crate::{BackendError, FencingToken, Owner, timing};
 
@@ -38,53 +39,29 @@ impl Elements {
             self.grants.push(grant);
             self.names.push(name);
             self.owners.push(owner.expose().to_vec());
-            self.tokens.push(token.map(number));
-        }
-    }
-}
-
-/// What became of the names of one grant: the worst of them decides.
-#[derive(Clone, Copy)]
-enum Worst {
-    Ours { life_us: i64 },
-    Gone,
-    Taken { by: FencingToken },
-}
-
-impl Worst {
-    /// Taken is worse than gone, a higher token worse than a lower, a short life than a long one.
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Worst::Taken { by: a }, Worst::Taken { by: b }) => Worst::Taken { by: a.max(b) },
-            (taken @ Worst::Taken { .. }, _) | (_, taken @ Worst::Taken { .. }) => taken,
-            (Worst::Gone, _) | (_, Worst::Gone) => Worst::Gone,
-            (Worst::Ours { life_us: a }, Worst::Ours { life_us: b }) => {
-                Worst::Ours { life_us: a.min(b) }
-            }
+            self.tokens.push(token.map(FencingToken::sql));
         }
     }
 }
 
 /// Folds rows of (grant, outcome, token) into what became of each of `count` grants.
-fn fold(rows: &[Row], count: usize) -> Result<Vec<Worst>, BackendError> {
-    let mut grants: Vec<Option<Worst>> = vec![None; count];
+fn fold(rows: &[Row], count: usize) -> Result<Vec<OfName>, BackendError> {
+    let mut grants: Vec<Option<OfName>> = vec![None; count];
     for row in rows {
         let grant: i32 = row.try_get(0).map_err(|_| garbled("grant"))?;
         let outcome: i64 = row.try_get(1).map_err(|_| garbled("outcome"))?;
         let name = match outcome {
-            TAKEN => Worst::Taken {
-                by: token(row.try_get(2).map_err(|_| garbled("token"))?)?,
-            },
-            GONE => Worst::Gone,
-            life_us => Worst::Ours { life_us },
+            TAKEN => OfName::Taken(token(row.try_get(2).map_err(|_| garbled("token"))?)?),
+            GONE => OfName::Gone,
+            life_us => OfName::Ours(span(life_us)),
         };
         let slot = usize::try_from(grant)
             .ok()
             .and_then(|at| grants.get_mut(at));
         let slot = slot.ok_or_else(|| garbled("asked grant"))?;
-        *slot = Some(slot.map_or(name, |before| before.or(name)));
+        *slot = Some(slot.map_or(name, |before| before.or_worse(name)));
     }
-    let whole: Option<Vec<Worst>> = grants.into_iter().collect();
+    let whole: Option<Vec<OfName>> = grants.into_iter().collect();
     whole.ok_or_else(|| garbled("row for each grant"))
 }
 
@@ -112,18 +89,8 @@ pub(super) async fn renew(backend: &Postgres, batch: &[Renew]) -> Vec<RenewReply
     });
     let rows = backend.settling.query_within(limit, RENEW, &params).await;
     match rows.and_then(|rows| fold(&rows, batch.len())) {
-        Ok(grants) => grants.into_iter().map(renewal).collect(),
+        Ok(grants) => grants.into_iter().map(OfName::renewed).collect(),
         Err(error) => vec![RenewReply::Failed(error); batch.len()],
-    }
-}
-
-fn renewal(worst: Worst) -> RenewReply {
-    match worst {
-        Worst::Ours { life_us } => RenewReply::Renewed {
-            granted: span(life_us),
-        },
-        Worst::Gone => RenewReply::Gone,
-        Worst::Taken { by } => RenewReply::Taken { by },
     }
 }
 
@@ -143,15 +110,7 @@ pub(super) async fn release(backend: &Postgres, batch: &[Release]) -> Vec<Releas
     ];
     let rows = backend.settling.query(RELEASE, &params).await;
     match rows.and_then(|rows| fold(&rows, batch.len())) {
-        Ok(grants) => grants.into_iter().map(released).collect(),
+        Ok(grants) => grants.into_iter().map(OfName::released).collect(),
         Err(error) => vec![ReleaseReply::Failed(error); batch.len()],
-    }
-}
-
-fn released(worst: Worst) -> ReleaseReply {
-    match worst {
-        Worst::Ours { .. } => ReleaseReply::Released,
-        Worst::Gone => ReleaseReply::Gone,
-        Worst::Taken { by } => ReleaseReply::Taken { by },
     }
 }

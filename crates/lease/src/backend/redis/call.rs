@@ -134,7 +134,8 @@ impl Calls {
         call.command
             .arg(waiter(ask.waiter))
             .arg(u8::from(ask.fair))
-            .arg(&*ask.meta);
+            .arg(&*ask.meta)
+            .arg(u8::from(ask.names.is_any()));
         call
     }
 

@@ -129,7 +129,7 @@ impl RedisBackend {
             ),
             found,
             "set appendonly yes and appendfsync always, or expect a lease to be granted twice \
-             after a crash; tokens rise with epochs(..) either way",
+             after a crash; tokens rise either way",
         )
     }
 

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-use crate::{EPOCH_MAX, EpochError, EpochSource, FencingToken, Namespace};
+use crate::{EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, Namespace};
+
+/// Epochs from here on are those of a clock, since the year 1996. `scripts/install.lua` knows it, too.
+const CLOCK_EPOCHS: u32 = 400_000;
 
 pub(super) struct Epochs {
-    source: Option<Arc<dyn EpochSource>>,
+    source: Option<Arc<dyn FenceSource>>,
     namespace: Namespace,
     /// How many draws have begun.
     begun: AtomicU64,
@@ -25,7 +28,7 @@ struct Draw {
 }
 
 impl Epochs {
-    pub(super) fn new(source: Option<Arc<dyn EpochSource>>, namespace: Namespace) -> Self {
+    pub(super) fn new(source: Option<Arc<dyn FenceSource>>, namespace: Namespace) -> Self {
         Self {
             source,
             namespace,
@@ -43,8 +46,8 @@ impl Epochs {
 
     /// An epoch above `above` for a record that has just asked, drawn after this call: everything
     /// that the record ever granted has a lower one, because its epoch was drawn before. Without a
-    /// source it is 0, which only binds the record to the server.
-    pub(super) async fn above(&self, above: u32) -> Result<u32, EpochError> {
+    /// source it is 0, which binds the record to the server and lets it go on from the server's clock.
+    pub(super) async fn above(&self, above: u32) -> Result<u32, FenceError> {
         let Some(source) = &self.source else {
             return Ok(0);
         };
@@ -57,20 +60,23 @@ impl Epochs {
         }
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let above = above.max(last.epoch);
-        let epoch = source.next(self.namespace.as_str(), above).await?;
-        if epoch <= above || epoch > EPOCH_MAX {
-            let why = format!("it gave {epoch} when asked for more than {above}");
-            return Err(EpochError::Unavailable(why));
-        }
+        let namespace = self.namespace.as_str();
+        let given = source.next(FenceKind::Epoch, namespace, above.into());
+        let given = given.await?;
+        let epoch = u32::try_from(given).ok();
+        let Some(epoch) = epoch.filter(|&epoch| epoch > above && epoch <= EPOCH_MAX) else {
+            let why = format!("it gave {given} when asked for more than {above}");
+            return Err(FenceError::Unavailable(why));
+        };
         *last = Draw { number, epoch };
         Ok(epoch)
     }
 
     /// Whether a record whose epoch is `current` after an install can serve this process.
-    pub(super) fn accepts(&self, current: u32) -> Result<(), EpochError> {
-        if self.source.is_none() && current > 0 {
-            let why = "this namespace has epochs, and this process has no source of them";
-            return Err(EpochError::Unavailable(why.to_owned()));
+    pub(super) fn accepts(&self, current: u32) -> Result<(), FenceError> {
+        if self.source.is_none() && (1..CLOCK_EPOCHS).contains(&current) {
+            let why = "this namespace has a fence source, and this process has none";
+            return Err(FenceError::Unavailable(why.to_owned()));
         }
         Ok(())
     }

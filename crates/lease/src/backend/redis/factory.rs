@@ -1,26 +1,26 @@
-//! Where the backends plug in: `Locks::redis` and `Locks::cluster`.
+//! Where the backends plug in: `Leases::redis` and `Leases::cluster`.
 
 use std::sync::Arc;
 
 use super::{RedisBackend, RedisConfig, RedisSettings};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, Locks, timing};
+use crate::{BackendError, Builder, Leases, timing};
 
-impl Locks {
+impl Leases {
     /// Leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
-    /// [`Builder::namespace`], and [`Builder::epochs`] if tokens are to rise through loss of its
-    /// data.
+    /// [`Builder::namespace`], and [`Builder::fence`] if tokens are to rise through loss of its
+    /// data whatever its clock does.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use soldonce_lease::{FileEpochs, Locks};
+    /// use soldonce_lease::{FileFence, Leases};
     ///
-    /// let locks = Locks::redis("redis://127.0.0.1:6379")
+    /// let leases = Leases::redis("redis://127.0.0.1:6379")
     ///     .namespace("app")
-    ///     .epochs(FileEpochs::new("/var/lib/app"))
+    ///     .fence(FileFence::new("/var/lib/app"))
     ///     .connect()
     ///     .await?;
-    /// let lease = locks.lease("report:2026").try_acquire().await?;
+    /// let lease = leases.lease("report:2026").acquire().await?;
     /// # Ok(()) }
     /// ```
     pub fn redis(config: impl Into<RedisConfig>) -> Builder {
@@ -28,10 +28,10 @@ impl Locks {
     }
 
     /// Leases on a Redis Cluster, reached through any of its nodes. Names of a group share one slot
-    /// by their key form. Needs what [`Locks::redis`] needs.
+    /// by their key form. Needs what [`Leases::redis`] needs.
     #[cfg(feature = "cluster")]
-    pub fn cluster(seeds: Vec<RedisConfig>) -> Builder {
-        Builder::of(Seeds(seeds))
+    pub fn cluster(seeds: impl IntoIterator<Item: Into<RedisConfig>>) -> Builder {
+        Builder::of(Seeds(seeds.into_iter().map(Into::into).collect()))
     }
 }
 
@@ -43,7 +43,7 @@ impl BackendFactory for Server {
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_server(&self.0, settings(with.clone())?)?;
+        let backend = RedisBackend::of_server(&self.0, settings(with.clone()))?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -52,7 +52,7 @@ impl BackendFactory for Server {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect(&self.0, settings(with)?).await?;
+            let backend = RedisBackend::connect(&self.0, settings(with)).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }
@@ -68,7 +68,7 @@ impl BackendFactory for Seeds {
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_cluster(&self.0, settings(with.clone())?)?;
+        let backend = RedisBackend::of_cluster(&self.0, settings(with.clone()))?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -77,27 +77,23 @@ impl BackendFactory for Seeds {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect_cluster(&self.0, settings(with)?).await?;
+            let backend = RedisBackend::connect_cluster(&self.0, settings(with)).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }
 }
 
-fn settings(with: BackendContext) -> Result<RedisSettings, BackendError> {
+fn settings(with: BackendContext) -> RedisSettings {
     let fenced = !matches!(with.fencing, Fencing::Off);
-    let epochs = match with.fencing {
-        Fencing::Epochs(source) => Some(source),
-        Fencing::Unanchored | Fencing::Off => None,
-        Fencing::Tokens(_) => {
-            let why = "redis and cluster take epochs(..); tokens(..) is for redlock";
-            return Err(BackendError::Config(why.to_owned()));
-        }
+    let fence = match with.fencing {
+        Fencing::Source(source) => Some(source),
+        Fencing::Clock | Fencing::Off => None,
     };
     let mut settings = RedisSettings::new(with.namespace);
     settings.fenced = fenced;
-    settings.epochs = epochs;
+    settings.fence = fence;
     settings.call_timeout = timing::before(with.call_timeout);
     settings.clock = with.clock;
     settings.notices = with.notices;
-    Ok(settings)
+    settings
 }

@@ -8,7 +8,7 @@ use super::keys::Shard;
 use super::reply::{self, Answer};
 use super::role::ConnectionRole;
 use crate::backend::{Acquire, AcquireReply, Durability};
-use crate::{BackendError, EpochError, Notice, NoticeKind};
+use crate::{BackendError, FenceError, Notice, NoticeKind};
 
 /// How often one acquire installs an epoch and asks again. More than one is needed only when
 /// another process installs at the same moment, or the server is flushed once more.
@@ -49,7 +49,7 @@ impl RedisBackend {
             }
         }
         let why = "the fence record changed while each epoch was on its way";
-        AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
+        AcquireReply::Epoch(FenceError::Unavailable(why.to_owned()))
     }
 
     /// Raises the minimum token of `ask` above the epochs that this process knows.
@@ -115,19 +115,13 @@ impl RedisBackend {
     /// Adds how many replicas have a grant. Too few never undo it.
     async fn replicated(
         &self,
-        reply: AcquireReply,
+        mut reply: AcquireReply,
         command: &Acquire,
         (n, within): (u32, Duration),
     ) -> AcquireReply {
-        let AcquireReply::Granted {
-            token,
-            granted,
-            again,
-            ..
-        } = reply
-        else {
+        if !matches!(reply, AcquireReply::Granted { .. }) {
             return reply;
-        };
+        }
         let wait = call::wait(n, within);
         let shard = self.keys.shard_of_names(&command.names);
         let limit = within.saturating_add(self.call_timeout);
@@ -135,15 +129,10 @@ impl RedisBackend {
             .link
             .plain((shard, &wait), ConnectionRole::Durable, limit)
             .await;
-        let replicas = answer
-            .ok()
-            .and_then(|value| reply::count(&value))
-            .unwrap_or(0);
-        AcquireReply::Granted {
-            token,
-            granted,
-            again,
-            replicas: Some(replicas),
+        let count = answer.ok().and_then(|value| reply::count(&value));
+        if let AcquireReply::Granted { replicas, .. } = &mut reply {
+            *replicas = Some(count.unwrap_or(0));
         }
+        reply
     }
 }

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
-    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+    ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Notices, timing};
 
@@ -154,9 +154,6 @@ impl RedisBackend {
         let link = Arc::new(link);
         let mut facts = Facts::of(kind);
         facts.fair = true;
-        if settings.epochs.is_some() {
-            facts.tokens = Tokens::Anchored;
-        }
         let (scripts, limit) = (Scripts::shipped(), settings.call_timeout);
         #[cfg(all(feature = "test-kit", debug_assertions))]
         let scripts = match settings.script {
@@ -176,7 +173,7 @@ impl RedisBackend {
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), clock, replaced),
             acquires: Batcher::new(&link, &calls, limit, Some(Arc::clone(&releases))),
             releases,
-            epochs: Epochs::new(settings.epochs, settings.namespace),
+            epochs: Epochs::new(settings.fence, settings.namespace),
             call_timeout: limit,
             clock: settings.clock,
             notices: settings.notices,

@@ -5,6 +5,7 @@ use redis::Value;
 use super::call::RenewPart;
 use super::reply::{Fields, odd, span, token};
 use crate::BackendError;
+use crate::backend::worst::OfName;
 use crate::backend::{Renew, RenewReply};
 
 /// One reply for each renewal of the batch; `answers` are those of its parts.
@@ -29,40 +30,18 @@ pub(super) fn all(
     replies
 }
 
-/// The worst of a grant's keys decides: another's is worse than gone, gone worse than capped. Of
-/// several others the one with the highest token is told.
 fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError> {
-    let (mut least, mut worst) = (None, None);
+    let mut worst = None;
     for _ in 0..keys {
         let (code, by) = (fields.int()?, fields.text()?);
-        let reply = match code {
-            -1 => Some(RenewReply::Taken { by: token(&by)? }),
-            0 => Some(RenewReply::Gone),
-            -2 => Some(RenewReply::Capped),
-            millis if millis > 0 => {
-                least = Some(least.map_or(millis, |least: i64| least.min(millis)));
-                None
-            }
+        let key = match code {
+            -1 => OfName::Taken(token(&by)?),
+            0 => OfName::Gone,
+            -2 => OfName::Capped,
+            millis if millis > 0 => OfName::Ours(span(millis)),
             _ => return Err(odd()),
         };
-        worst = worse(worst, reply);
+        worst = Some(worst.map_or(key, |before: OfName| before.or_worse(key)));
     }
-    let renewed = least.map(|least| RenewReply::Renewed {
-        granted: span(least),
-    });
-    Ok(worst.or(renewed).unwrap_or(RenewReply::Gone))
-}
-
-fn worse(one: Option<RenewReply>, other: Option<RenewReply>) -> Option<RenewReply> {
-    let rank = |reply: &Option<RenewReply>| match reply {
-        Some(RenewReply::Taken { by }) => (3, Some(*by)),
-        Some(RenewReply::Gone) => (2, None),
-        Some(RenewReply::Capped) => (1, None),
-        Some(RenewReply::Renewed { .. } | RenewReply::Failed(_)) | None => (0, None),
-    };
-    if rank(&other) > rank(&one) {
-        other
-    } else {
-        one
-    }
+    Ok(worst.unwrap_or(OfName::Gone).renewed())
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redis::Value;
 
+use crate::backend::worst::OfName;
 use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
-use crate::{BackendError, Conflict, FencingToken, Owner, Refusal, Tag};
+use crate::{BackendError, Conflict, FencingToken, Name, Owner, Refusal};
 
 /// What a script answered to an acquire.
 pub(super) enum Answer {
@@ -64,6 +65,16 @@ impl Fields {
         token(&self.text()?)
     }
 
+    /// The name that was picked, if any one was asked for.
+    fn picked(&mut self, command: &Acquire) -> Result<Option<Name>, BackendError> {
+        if !command.names.is_any() {
+            return Ok(None);
+        }
+        let index = usize::try_from(self.int()?).map_err(|_| odd())?;
+        let name = command.names.as_slice().get(index);
+        name.cloned().map(Some).ok_or_else(odd)
+    }
+
     /// The next item that was not granted, if there is one.
     fn refused(&mut self) -> Result<Option<Refused>, BackendError> {
         if self.is_done() {
@@ -91,7 +102,7 @@ pub(super) fn span(millis: i64) -> Duration {
 }
 
 pub(super) fn token(digits: &str) -> Result<FencingToken, BackendError> {
-    FencingToken::new(number(digits)?, Tag::default()).ok_or_else(odd)
+    FencingToken::new(number(digits)?).ok_or_else(odd)
 }
 
 fn number(digits: &str) -> Result<u64, BackendError> {
@@ -139,7 +150,8 @@ fn granted(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, BackendError>
 fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
     let ttl = command.ttl;
     Ok(AcquireReply::Granted {
-        token: FencingToken::new(number, Tag::default()).ok_or_else(odd)?,
+        picked: None,
+        token: FencingToken::new(number).ok_or_else(odd)?,
         granted: command.cap.map_or(ttl, |cap| ttl.min(cap)),
         again: false,
         replicas: None,
@@ -148,7 +160,7 @@ fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
 
 /// The refusal of a single name.
 fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> Answer {
-    let of = |name: &crate::Name| Conflict {
+    let of = |name: &Name| Conflict {
         name: name.clone(),
         remaining,
         token,
@@ -165,12 +177,17 @@ pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, Backend
     let mut fields = Fields::of(value)?;
     let fields = &mut fields;
     if fields.is_text() {
-        return Ok(Answer::Reply(fresh(number(&fields.text()?)?, command)?));
+        let mut reply = fresh(number(&fields.text()?)?, command)?;
+        if let AcquireReply::Granted { picked, .. } = &mut reply {
+            *picked = fields.picked(command)?;
+        }
+        return Ok(Answer::Reply(reply));
     }
     Ok(Answer::Reply(match fields.int()? {
         1 => AcquireReply::Granted {
             token: fields.token()?,
             granted: fields.span()?,
+            picked: fields.picked(command)?,
             again: true,
             replicas: None,
         },
@@ -214,6 +231,7 @@ pub(super) fn vote(value: Value, command: &Acquire) -> Result<Vote, BackendError
         5 => Vote::TooLow(fields.token()?),
         6 => Vote::Young(fields.span()?),
         1 => Vote::Reply(AcquireReply::Granted {
+            picked: None,
             token: fields.token()?,
             granted: fields.span()?,
             again: fields.int()? == 1,
@@ -275,23 +293,18 @@ pub(super) fn releases(value: Value, asked: &[Release]) -> Vec<Result<ReleaseRep
     }
 }
 
-/// The worst of a grant's names decides: another's is worse than gone. Of several others the one
-/// with the highest token is told.
 fn release(fields: &mut Fields, command: &Release) -> Result<ReleaseReply, BackendError> {
-    let (mut gone, mut taken) = (false, None);
-    for _ in command.names.as_slice() {
-        match fields.int()? {
-            1 => {}
-            2 => gone = true,
-            3 => taken = taken.max(Some(fields.token()?)),
+    let mut name = || {
+        Ok(match fields.int()? {
+            1 => OfName::Ours(Duration::ZERO),
+            2 => OfName::Gone,
+            3 => OfName::Taken(fields.token()?),
             _ => return Err(odd()),
-        }
-    }
-    Ok(match (taken, gone) {
-        (Some(by), _) => ReleaseReply::Taken { by },
-        (None, true) => ReleaseReply::Gone,
-        (None, false) => ReleaseReply::Released,
-    })
+        })
+    };
+    let names = command.names.as_slice().iter().map(|_| name());
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    Ok(OfName::worst(names).released())
 }
 
 pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {

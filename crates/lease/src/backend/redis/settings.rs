@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Clock, EpochSource, Namespace, Notices};
+use crate::{Clock, FenceSource, Namespace, Notices};
 
 /// What a backend on Redis needs beside the address of its server.
 pub struct RedisSettings {
@@ -12,8 +12,8 @@ pub struct RedisSettings {
     /// Whether grants have tokens. Without them a grant costs the server less, and needs no `INFO` inside
     /// scripts.
     pub fenced: bool,
-    /// Where epochs come from; `None` gives unanchored tokens.
-    pub epochs: Option<Arc<dyn EpochSource>>,
+    /// Where epochs come from; without a source tokens follow the server's clock.
+    pub fence: Option<Arc<dyn FenceSource>>,
     /// Longest wait for one answer, connecting included.
     pub call_timeout: Duration,
     /// Paces reconnection.
@@ -26,12 +26,12 @@ pub struct RedisSettings {
 }
 
 impl RedisSettings {
-    /// Settings of `namespace`: unanchored tokens, 500 ms for a call, the machine's clock.
+    /// Settings of `namespace`: tokens by the server's clock, 500 ms for a call, the machine's clock.
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
             fenced: true,
-            epochs: None,
+            fence: None,
             call_timeout: Duration::from_millis(500),
             clock: Arc::new(crate::SystemClock),
             notices: Notices::default(),

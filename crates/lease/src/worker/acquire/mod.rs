@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use super::ctx::Ctx;
 use super::job::ReleaseJob;
-use crate::backend::{Acquire, AcquireReply, Backend, Durability, Release};
+use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
+use crate::error::NotGranted;
 use crate::grant::{Confirmed, Deletes};
 use crate::inbox::AcquireParams;
 use crate::notice::NoticeKind;
+use crate::wait::Wait;
 use crate::{
-    AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, Renew, SystemEntropy, Wait,
-    timing,
+    AcquireError, BackendError, BootTime, FencingToken, Name, Owner, Refusal, SystemEntropy, timing,
 };
 
 pub(super) use pending::PendingAcquire;
@@ -23,6 +24,7 @@ pub(super) use pending::PendingAcquire;
 /// A grant that is still useful (LT5), with what its lease is made of.
 #[derive(Debug)]
 pub(super) struct Won {
+    pub(super) names: Names,
     pub(super) owner: Owner,
     pub(super) token: FencingToken,
     pub(super) replicas: Option<u32>,
@@ -42,11 +44,11 @@ pub(super) enum Tried {
 
 impl Tried {
     /// What it is if no other try follows.
-    fn into_result(self) -> Result<Won, AcquireError> {
+    fn into_result(self) -> Result<Won, NotGranted> {
         match self {
             Tried::Won(won) => Ok(won),
-            Tried::Refused(refusal) => Err(AcquireError::Refused(refusal)),
-            Tried::Failed(error) | Tried::Hopeless(error) => Err(error),
+            Tried::Refused(refusal) => Err(NotGranted::Refused(refusal)),
+            Tried::Failed(error) | Tried::Hopeless(error) => Err(error.into()),
         }
     }
 }
@@ -58,7 +60,7 @@ pub(super) struct Attempt {
     backend: Arc<dyn Backend>,
     command: Acquire,
     safety: Duration,
-    renew: Renew,
+    manual: bool,
     begun: BootTime,
     attempts: u32,
     /// Tries in a row without an answer of the backend itself.
@@ -83,7 +85,7 @@ impl Attempt {
             backend,
             command,
             safety: params.safety,
-            renew: params.renew,
+            manual: params.manual,
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -92,7 +94,7 @@ impl Attempt {
     }
 
     /// Tries until there is a grant or the wait is over.
-    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
+    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, NotGranted> {
         match wait {
             Wait::No => self.once().await,
             Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
@@ -101,7 +103,7 @@ impl Attempt {
     }
 
     /// One try, and a second with the same owner if the first stayed without an answer.
-    async fn once(&mut self) -> Result<Won, AcquireError> {
+    async fn once(&mut self) -> Result<Won, NotGranted> {
         let mut tried = self.try_once().await;
         if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
             tried = self.try_once().await;
@@ -134,12 +136,13 @@ impl Attempt {
         }
         match answer {
             AcquireReply::Granted {
+                picked,
                 token,
                 granted,
                 replicas,
                 ..
             } => self.granted(
-                token,
+                (picked, token),
                 Confirmed {
                     sent,
                     granted,
@@ -153,7 +156,7 @@ impl Attempt {
             }
             AcquireReply::QueueFull => Tried::Hopeless(AcquireError::QueueFull),
             AcquireReply::CapReached => self.begin_anew(),
-            AcquireReply::Epoch(error) => Tried::Hopeless(AcquireError::Epoch(error)),
+            AcquireReply::Epoch(error) => Tried::Hopeless(AcquireError::Fence(error)),
             AcquireReply::Failed(error) => self.failed(error),
         }
     }
@@ -161,7 +164,7 @@ impl Attempt {
     /// LT5: a grant with less than half its ttl left is none.
     fn granted(
         &mut self,
-        token: FencingToken,
+        (picked, token): (Option<Name>, FencingToken),
         confirmed: Confirmed,
         replicas: Option<u32>,
     ) -> Tried {
@@ -181,7 +184,9 @@ impl Attempt {
             });
         }
         self.queued = false;
+        let names = self.names_of_grant(picked);
         Tried::Won(Won {
+            names,
             owner: self.command.owner,
             token,
             replicas,
@@ -191,6 +196,17 @@ impl Attempt {
             },
             confirmed,
         })
+    }
+
+    /// The names that were granted. A try without an answer may have picked another one, which is given back.
+    fn names_of_grant(&self, picked: Option<Name>) -> Names {
+        let Some(picked) = picked else {
+            return self.command.names.clone();
+        };
+        if self.unanswered > 0 {
+            self.leave_behind(self.command.names.only(|name| *name != picked), true);
+        }
+        self.command.names.only(|name| *name == picked)
     }
 
     /// This owner's grant is of no use: gives it back and goes on with another owner.
@@ -230,8 +246,12 @@ impl Attempt {
         if !in_doubt && !self.queued {
             return;
         }
+        self.leave_behind(self.command.names.clone(), in_doubt);
+    }
+
+    fn leave_behind(&self, names: Names, in_doubt: bool) {
         let release = Release {
-            names: self.command.names.clone(),
+            names,
             owner: self.command.owner,
             token: None,
             // A command without an answer may have taken a place in the queue.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::{Attempt, Won};
+use crate::error::NotGranted;
 use crate::grant::{Grant, Terms};
 use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
 use crate::timing::millis;
+use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
-use crate::{AcquireError, Notice, Wait};
+use crate::{AcquireError, Notice};
 
 /// An acquire, and the caller that waits for it.
 pub(in crate::worker) struct PendingAcquire {
@@ -83,8 +85,8 @@ impl Attempt {
     /// back.
     pub(in crate::worker) fn settle(
         &self,
-        result: Result<Won, AcquireError>,
-    ) -> Result<Arc<Grant>, AcquireError> {
+        result: Result<Won, NotGranted>,
+    ) -> Result<Arc<Grant>, NotGranted> {
         let ctx = &self.ctx;
         let waited = ctx.now().since(self.begun);
         ctx.counters.wait_ms.add(millis(waited));
@@ -99,7 +101,7 @@ impl Attempt {
             if grant.give_back() {
                 ctx.post(ctx.end_of(&grant));
             }
-            return Err(AcquireError::Closed);
+            return Err(AcquireError::Closed.into());
         }
         ctx.counters.acquired.add(1);
         ctx.tell(NoticeKind::Acquired, |notice| Notice {
@@ -113,12 +115,13 @@ impl Attempt {
 
     fn grant(&self, won: &Won) -> Grant {
         let terms = Terms {
-            names: self.command.names.clone(),
+            names: won.names.clone(),
             owner: won.owner,
-            token: won.token.with_tag(won.owner.tag()),
+            token: won.token,
             fenced: self.ctx.fenced,
             safety: self.safety,
-            renew: self.renew,
+            manual: self.manual,
+            endless: self.command.cap.is_none(),
             replicas: won.replicas,
             deletes: won.deletes,
             born: self.begun,
@@ -126,16 +129,11 @@ impl Attempt {
         Grant::new(terms, won.confirmed, self.ctx.clock.clone())
     }
 
-    fn not_acquired(&self, error: &AcquireError) {
+    fn not_acquired(&self, error: &NotGranted) {
         let ctx = &self.ctx;
-        let refused = matches!(
-            error,
-            AcquireError::Refused(_) | AcquireError::TimedOut { .. }
-        );
-        let (counter, what) = if refused {
-            (&ctx.counters.refused, NoticeKind::Refused)
-        } else {
-            (&ctx.counters.failed, NoticeKind::Unknown)
+        let (counter, what) = match error {
+            NotGranted::Refused(_) => (&ctx.counters.refused, NoticeKind::Refused),
+            NotGranted::Failed(_) => (&ctx.counters.failed, NoticeKind::Unknown),
         };
         counter.add(1);
         ctx.tell(what, |notice| Notice {

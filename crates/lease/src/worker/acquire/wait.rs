@@ -7,13 +7,14 @@ use tracing::Instrument;
 
 use super::{Attempt, Tried, Won};
 use crate::backend::WakeStream;
+use crate::error::NotGranted;
 use crate::worker::ctx::Ctx;
 use crate::worker::local_queues::Position;
 use crate::{AcquireError, BootTime, Refusal, timing};
 
 impl Attempt {
     /// Tries until `end`. If others of this process wait for the names, it first waits in their queue.
-    pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, AcquireError> {
+    pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
         // Only the head of this process's queue takes a place in the backend's queue.
@@ -25,21 +26,21 @@ impl Attempt {
         };
         let last = match first {
             Some(Tried::Won(won)) => return Ok(won),
-            Some(Tried::Hopeless(error)) => return Err(error),
-            Some(Tried::Refused(refusal)) => AcquireError::Refused(refusal),
-            Some(Tried::Failed(error)) => error,
-            None => AcquireError::Refused(Refusal::default()),
+            Some(Tried::Hopeless(error)) => return Err(error.into()),
+            Some(Tried::Refused(refusal)) => NotGranted::Refused(refusal),
+            Some(Tried::Failed(error)) => error.into(),
+            None => NotGranted::Refused(Refusal::default()),
         };
         if self.is_over(end) {
-            return Err(self.give_up(last));
+            return Err(last);
         }
         let Ok(position) = ctx.queues.enter(&names) else {
-            return Err(AcquireError::QueueFull);
+            return Err(AcquireError::QueueFull.into());
         };
         let turn = tokio::select! {
             biased;
             turn = position.turn() => turn,
-            () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
+            () = sleep_until(&ctx, end) => return Err(last),
         };
         let span = tracing::debug_span!("lease.wait");
         let waiting = self.wait_at_the_head(&position, end, last);
@@ -55,17 +56,17 @@ impl Attempt {
         &mut self,
         position: &Position<'_>,
         end: Option<BootTime>,
-        mut last: AcquireError,
-    ) -> Result<Won, AcquireError> {
+        mut last: NotGranted,
+    ) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
         let heard = position.heard();
         if heard.is_none() && self.attempts == 0 {
             // First in the queue, so the names may be free.
             last = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
-                Tried::Hopeless(error) => return Err(error),
-                Tried::Refused(refusal) => AcquireError::Refused(refusal),
-                Tried::Failed(error) => error,
+                Tried::Hopeless(error) => return Err(error.into()),
+                Tried::Refused(refusal) => NotGranted::Refused(refusal),
+                Tried::Failed(error) => error.into(),
             };
         }
         let mut wake = if let Some(wake) = heard {
@@ -76,7 +77,7 @@ impl Attempt {
             tokio::select! {
                 biased;
                 // An answer after the end of the wait is of no use.
-                () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
+                () = sleep_until(&ctx, end) => return Err(last),
                 wake = subscribed => wake.unwrap_or_else(WakeStream::silent),
             }
         };
@@ -89,8 +90,8 @@ impl Attempt {
         &mut self,
         position: &Position<'_>,
         wake: &mut WakeStream,
-        (end, mut last): (Option<BootTime>, AcquireError),
-    ) -> Result<Won, AcquireError> {
+        (end, mut last): (Option<BootTime>, NotGranted),
+    ) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
         // No question is asked after the end: what is under way then takes one limit of a call.
         while !self.is_over(end) {
@@ -100,12 +101,12 @@ impl Attempt {
             let pause;
             (last, pause) = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
-                Tried::Hopeless(error) => return Err(error),
+                Tried::Hopeless(error) => return Err(error.into()),
                 Tried::Refused(refusal) => {
                     let pause = self.pause(&refusal);
-                    (AcquireError::Refused(refusal), pause)
+                    (NotGranted::Refused(refusal), pause)
                 }
-                Tried::Failed(error) => (error, timing::back_off(self.failures, ctx.draw())),
+                Tried::Failed(error) => (error.into(), timing::back_off(self.failures, ctx.draw())),
             };
             let mut until = ctx.now().plus(pause);
             if let Some(end) = end {
@@ -118,7 +119,7 @@ impl Attempt {
                 () = ctx.clock.sleep_until(until) => {}
             }
         }
-        Err(self.give_up(last))
+        Err(last)
     }
 
     fn is_over(&self, end: Option<BootTime>) -> bool {
@@ -138,18 +139,6 @@ impl Attempt {
         };
         let spread = timing::below(SPREAD, ctx.draw());
         free.saturating_add(spread).min(poll)
-    }
-
-    /// The error of a wait that ended with `last`.
-    fn give_up(&self, last: AcquireError) -> AcquireError {
-        let AcquireError::Refused(last) = last else {
-            return last;
-        };
-        AcquireError::TimedOut {
-            waited: self.ctx.now().since(self.begun),
-            attempts: self.attempts,
-            last,
-        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn b1_of_many_at_once_one_wins(bench: &dyn Bench) {
 }
 
 /// Polls all futures until all are ready.
-async fn join_all<T>(mut calls: Vec<soldonce_lease::backend::Fut<'_, T>>) -> Vec<T> {
+pub(super) async fn join_all<T>(mut calls: Vec<soldonce_lease::backend::Fut<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = calls.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
         for (call, done) in calls.iter_mut().zip(&mut done) {

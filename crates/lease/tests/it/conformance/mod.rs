@@ -11,6 +11,7 @@ mod liar;
 mod memory;
 #[cfg(feature = "redis")]
 mod pass;
+mod permits;
 mod planted;
 mod random;
 mod times;
@@ -30,6 +31,7 @@ use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
 pub(crate) use laws::*;
 #[cfg(feature = "redis")]
 pub(crate) use pass::pass_on_redis;
+pub(crate) use permits::*;
 pub(crate) use random::agrees_with_the_oracle;
 pub(crate) use times::*;
 pub(crate) use together::*;
@@ -90,6 +92,11 @@ macro_rules! every_law {
             a_fair_queue_keeps_the_order
             a_dead_waiter_costs_three_seconds
             nobody_overtakes_a_live_waiter
+            of_many_at_once_as_many_win_as_there_are_permits
+            a_permit_given_back_is_the_next_ones_with_a_higher_token
+            asking_again_gives_the_same_permit
+            permits_of_the_dead_come_free
+            readers_and_a_writer_exclude_each_other
         }
     };
 }

@@ -40,11 +40,13 @@ enum Op {
     Advance(u32),
 }
 
-/// Names of a request: one alone, or some of a group.
+/// Names of a request: one alone, some of a group, or one of those.
 #[derive(Clone, Debug)]
 enum Which {
     Alone(&'static str),
     Grouped(Vec<&'static str>),
+    /// One of them, whichever is free.
+    Any(Vec<&'static str>),
 }
 
 const TEXTS: [&str; 3] = ["a", "b", "c"];
@@ -55,6 +57,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         prop_oneof![
             text().prop_map(Which::Alone),
             prop::sample::subsequence(TEXTS.to_vec(), 1..=3).prop_map(Which::Grouped),
+            prop::sample::subsequence(TEXTS.to_vec(), 1..=3).prop_map(Which::Any),
         ]
     };
     let acquire =
@@ -275,9 +278,13 @@ impl Both<'_> {
     fn owner(&self, names: &Which, n: u64) -> soldonce_lease::Owner {
         let texts = match names {
             Which::Alone(text) => std::slice::from_ref(text),
-            Which::Grouped(texts) => texts.as_slice(),
+            Which::Grouped(texts) | Which::Any(texts) => texts.as_slice(),
         };
-        let mut set = u64::from(matches!(names, Which::Grouped(_)));
+        let mut set = match names {
+            Which::Alone(_) => 0,
+            Which::Grouped(_) => 1,
+            Which::Any(_) => 2,
+        };
         for text in TEXTS {
             set = set * 2 + u64::from(texts.contains(&text));
         }
@@ -290,6 +297,10 @@ impl Both<'_> {
             Which::Grouped(texts) => {
                 let names = texts.iter().map(|text| self.name(text)).collect();
                 Names::of_group(self.name("hall"), names)
+            }
+            Which::Any(texts) => {
+                let names = texts.iter().map(|text| self.name(text)).collect();
+                Names::any_of(self.name("hall"), names)
             }
         }
     }
@@ -318,11 +329,17 @@ fn number(token: FencingToken, tokens: &[FencingToken]) -> String {
 
 fn acquired(reply: &AcquireReply, tokens: &mut Vec<FencingToken>) -> String {
     match reply {
-        AcquireReply::Granted { token, again, .. } => {
+        AcquireReply::Granted {
+            picked,
+            token,
+            again,
+            ..
+        } => {
             if !again {
                 tokens.push(*token);
             }
-            format!("granted {} again {again}", number(*token, tokens))
+            let number = number(*token, tokens);
+            format!("granted {number} again {again}, {picked:?}")
         }
         AcquireReply::Refused(refusal) => {
             let mut held: Vec<_> = refusal

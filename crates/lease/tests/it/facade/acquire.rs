@@ -1,10 +1,7 @@
 //! Acquire: what it answers, what it refuses, and what a lost reply leaves.
 
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{
-    AcquireError, AcquireResultExt, BackendError, Cap, InvalidRequest, Name, Request, TokenError,
-    Wait,
-};
+use soldonce_lease::{AcquireError, BackendError, InvalidRequest, Request, TokenError};
 
 use super::{World, is_pending, ms, secs, soon, ten_less, until};
 
@@ -13,7 +10,7 @@ async fn expired_grant_is_never_returned() {
     let world = World::start().await;
     // The process sleeps while the answer is on its way: half the ttl is gone when it comes.
     world.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
-    let mut asking = Box::pin(world.locks.lease("a").ttl(ms(700)).acquire(Wait::Forever));
+    let mut asking = Box::pin(world.locks.lease("a").ttl(ms(700)).acquire());
     assert!(is_pending(&mut asking).await);
     until(|| world.faulty.calls(Op::Acquire) == 1).await;
     world.settle().await;
@@ -37,8 +34,12 @@ async fn lost_reply_leaves_no_orphan() {
     let world = World::start().await;
     // Healed: the second try has the same owner and gets the same grant.
     world.faulty.next(Op::Acquire, Fault::LoseReply);
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
-    assert_eq!(lease.token().unwrap().counter(), 1, "granted twice");
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!(
+        lease.token_for_logs().unwrap().counter(),
+        1,
+        "granted twice"
+    );
     lease.release().await.unwrap();
     // Not healed: told as unknown, and released in the background.
     world.faulty.next(Op::Acquire, Fault::LoseReply);
@@ -72,8 +73,8 @@ async fn a_command_still_in_a_buffer_is_deleted_after_half_the_ttl() {
 async fn a_doubled_command_is_one_grant() {
     let world = World::start().await;
     world.faulty.next(Op::Acquire, Fault::Double);
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
-    assert_eq!(lease.token().unwrap().counter(), 1);
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!(lease.token_for_logs().unwrap().counter(), 1);
     world.faulty.next(Op::Release, Fault::Double);
     lease.release().await.unwrap();
     assert!(!world.holds("a").await);
@@ -109,21 +110,25 @@ async fn a_hung_backend_is_unknown_after_the_call_timeout() {
 #[tokio::test]
 async fn a_refusal_lists_conflicts_and_is_no_error_for_those_who_ask_so() {
     let world = World::start().await;
-    let group = world.locks.group("hall");
-    let held = group.names(["A-1", "A-3"]).try_acquire().await.unwrap();
-    let wanted = || group.names(["A-1", "A-2", "A-3"]);
-    let AcquireError::Refused(refusal) = wanted().try_acquire().await.unwrap_err() else {
-        panic!("not refused");
-    };
+    let held = world
+        .locks
+        .group("hall", ["A-1", "A-3"])
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
+    let wanted = || world.locks.group("hall", ["A-1", "A-2", "A-3"]);
+    let refused = wanted().acquire_or_refusal(ms(0)).await.unwrap();
+    let refusal = refused.unwrap_err();
     let names: Vec<_> = refusal
         .conflicts
         .iter()
         .map(|held| held.name.as_str())
         .collect();
     assert_eq!(names, ["A-1", "A-3"]);
-    assert!(wanted().try_acquire().await.granted().unwrap().is_none());
+    assert!(wanted().try_acquire().await.unwrap().is_none());
     held.release().await.unwrap();
-    let seats = wanted().try_acquire().await.granted().unwrap();
+    let seats = wanted().try_acquire().await.unwrap();
     assert!(seats.is_some());
 }
 
@@ -132,18 +137,19 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
     let world = World::start().await;
     let lease = || world.locks.lease("a");
     let day = secs(86_400);
-    let group = world.locks.group("g");
+    let group = |names: Vec<String>| world.locks.group("g", names);
     let many = (0..65).map(|n| format!("n-{n}"));
-    let wrong: [(&str, Request); 9] = [
+    let wrong: [(&str, Request); 10] = [
         ("ttl", lease().ttl(ms(0))),
         ("ttl", lease().ttl(day + ms(1))),
-        ("cap", lease().cap(Cap::After(secs(9)))),
-        ("cap", lease().cap(Cap::After(day * 31))),
-        ("names", group.names(many)),
-        ("names", group.names([""; 0])),
+        ("lifetime", lease().max_lifetime(secs(9))),
+        ("lifetime", lease().max_lifetime(day * 31)),
+        ("names", group(many.collect())),
+        ("names", group(Vec::new())),
+        ("names", world.locks.permit("g", 65)),
         ("name", world.locks.lease("no spaces")),
         ("meta", lease().meta("key", "a\nb")),
-        ("unsupported", group.name("a").fair()),
+        ("unsupported", group(vec!["a".to_owned()]).fair()),
     ];
     for (what, request) in wrong {
         let error = request.try_acquire().await.unwrap_err();
@@ -152,7 +158,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
         };
         let said = match reason {
             InvalidRequest::Ttl { .. } => "ttl",
-            InvalidRequest::Cap(_) => "cap",
+            InvalidRequest::MaxLifetime(_) => "lifetime",
             InvalidRequest::Names { .. } => "names",
             InvalidRequest::Name(_) => "name",
             InvalidRequest::Meta => "meta",
@@ -173,17 +179,18 @@ async fn memory_keeps_leases_of_a_few_milliseconds() {
         .ttl(ms(1))
         .try_acquire()
         .await
+        .unwrap()
         .unwrap();
-    assert!(lease.live_token().is_ok());
+    assert!(lease.token().is_ok());
     assert!(lease.remaining() >= ms(1) / 2);
 }
 
 #[tokio::test]
 async fn without_fencing_there_is_no_token() {
     let world = World::with(soldonce_lease::Builder::no_fencing).await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
-    assert_eq!(lease.live_token(), Err(TokenError::NoFencing));
-    assert_eq!(lease.token(), None);
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!(lease.token(), Err(TokenError::NoFencing));
+    assert_eq!(lease.token_for_logs(), None);
     assert!(lease.renew().await.is_ok());
 }
 
@@ -195,14 +202,27 @@ async fn inspect_shows_all_but_the_secret() {
         .lease("a")
         .meta("host", "db-1")
         .meta("why", "a=b");
-    let lease = request.safety(secs(1)).try_acquire().await.unwrap();
+    let lease = request
+        .safety(secs(1))
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(lease.remaining(), ten_less(secs(1)));
     world.pass(secs(1)).await;
-    let name = Name::new("a").unwrap();
-    let info = world.locks.inspect(&name).await.unwrap().expect("held");
-    assert_eq!(info.token.number(), lease.token().unwrap().number());
+    let info = world
+        .locks
+        .lease("a")
+        .inspect()
+        .await
+        .unwrap()
+        .expect("held");
+    assert_eq!(
+        info.token.number(),
+        lease.token_for_logs().unwrap().number()
+    );
     assert_eq!((info.held, info.remaining), (secs(1), secs(9)));
-    assert_eq!(info.cap, Some(secs(15 * 60 - 1)));
+    assert_eq!(info.cap, None, "no silent end");
     let pairs = [("host", "db-1"), ("why", "a=b")];
     assert_eq!(
         info.meta,
@@ -215,19 +235,19 @@ async fn inspect_shows_all_but_the_secret() {
 #[tokio::test]
 async fn force_release_needs_exact_token() {
     let world = World::start().await;
-    let first = world.locks.lease("a").try_acquire().await.unwrap();
-    let seen = first.token().unwrap();
+    let first = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let seen = first.token_for_logs().unwrap();
     first.release().await.unwrap();
-    let second = world.locks.lease("a").try_acquire().await.unwrap();
-    let name = Name::new("a").unwrap();
-    let outcome = world.locks.force_release(&name, seen, "old news").await;
+    let second = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let a = world.locks.lease("a");
+    let outcome = a.force_release(seen, "old news").await;
     assert!(
         matches!(outcome, Ok(soldonce_lease::ReleaseOutcome::TakenBy(_))),
         "{outcome:?}"
     );
     assert!(second.verify().await.is_ok());
-    let seen = second.token().unwrap();
-    let outcome = world.locks.force_release(&name, seen, "stuck").await;
+    let seen = second.token_for_logs().unwrap();
+    let outcome = a.force_release(seen, "stuck").await;
     assert_eq!(outcome, Ok(soldonce_lease::ReleaseOutcome::Released));
     assert!(second.verify().await.is_err());
 }

@@ -1,16 +1,15 @@
 //! A future may be dropped wherever it waits: nothing stays behind.
 
-use soldonce_lease::Wait;
 use soldonce_lease::test_kit::{Fault, Op};
 
-use super::{World, is_pending, ms, secs, until};
+use super::{World, is_pending, ms, run_under, secs, until};
 
 #[tokio::test]
 async fn cancel_at_every_await_leaves_nothing() {
     let world = World::start().await;
     // Before it was polled, and before the thread took it.
-    drop(world.locks.lease("a").acquire(Wait::Forever));
-    let mut asked = Box::pin(world.locks.lease("a").acquire(Wait::Forever));
+    drop(world.locks.lease("a").acquire());
+    let mut asked = Box::pin(world.locks.lease("a").acquire());
     // The answer may be there at once.
     is_pending(&mut asked).await;
     drop(asked);
@@ -28,7 +27,7 @@ async fn cancel_at_every_await_leaves_nothing() {
 pub(super) async fn cancel_once_sent_leaves_nothing(world: &World) {
     world.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
     let calls = world.faulty.calls(Op::Acquire);
-    let mut asked = Box::pin(world.locks.lease("a").acquire(Wait::Forever));
+    let mut asked = Box::pin(world.locks.lease("a").acquire());
     assert!(is_pending(&mut asked).await);
     until(|| world.faulty.calls(Op::Acquire) > calls).await;
     world.settle().await;
@@ -41,7 +40,7 @@ pub(super) async fn cancel_once_sent_leaves_nothing(world: &World) {
 async fn cancel_while_it_hangs(world: &World) {
     let calls = world.faulty.calls(Op::Acquire);
     world.faulty.pause();
-    let mut asked = Box::pin(world.locks.lease("a").acquire(Wait::Forever));
+    let mut asked = Box::pin(world.locks.lease("a").acquire());
     assert!(is_pending(&mut asked).await);
     until(|| world.faulty.calls(Op::Acquire) > calls).await;
     drop(asked);
@@ -52,10 +51,10 @@ async fn cancel_while_it_hangs(world: &World) {
 
 /// The command took a place in the queue, its answer is on the way, and the caller goes.
 async fn cancel_with_a_place_unheard(world: &World) {
-    let held = world.locks.lease("a").try_acquire().await.unwrap();
+    let held = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     world.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
     let calls = world.faulty.calls(Op::Acquire);
-    let mut asked = Box::pin(world.locks.lease("a").fair().acquire(Wait::Forever));
+    let mut asked = Box::pin(world.locks.lease("a").fair().acquire());
     assert!(is_pending(&mut asked).await);
     until(|| world.faulty.calls(Op::Acquire) > calls).await;
     world.settle().await;
@@ -66,18 +65,16 @@ async fn cancel_with_a_place_unheard(world: &World) {
     held.release().await.unwrap();
     // Nobody stands before us.
     let next = world.locks.lease("a").try_acquire().await;
-    next.expect("the place was given up")
-        .release()
-        .await
-        .unwrap();
+    let next = next.unwrap().expect("the place was given up");
+    next.release().await.unwrap();
     nothing_is_left(world).await;
 }
 
 /// At the head of the line, and behind it.
 async fn cancel_in_line(world: &World) {
-    let held = world.locks.lease("a").try_acquire().await.unwrap();
-    let mut first = Box::pin(world.locks.lease("a").fair().acquire(Wait::Forever));
-    let mut behind = Box::pin(world.locks.lease("a").fair().acquire(Wait::Forever));
+    let held = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let mut first = Box::pin(world.locks.lease("a").fair().acquire());
+    let mut behind = Box::pin(world.locks.lease("a").fair().acquire());
     for waiting in [&mut first, &mut behind] {
         assert!(is_pending(waiting).await);
         for _ in 0..10 {
@@ -93,7 +90,7 @@ async fn cancel_in_line(world: &World) {
 /// The lease is in the channel, and nobody takes it out.
 async fn cancel_with_the_answer_there(world: &World) {
     let acquired = world.locks.stats().acquired;
-    let mut asked = Box::pin(world.locks.lease("a").acquire(Wait::Forever));
+    let mut asked = Box::pin(world.locks.lease("a").acquire());
     is_pending(&mut asked).await;
     until(|| world.locks.stats().acquired > acquired).await;
     drop(asked);
@@ -101,12 +98,12 @@ async fn cancel_with_the_answer_there(world: &World) {
 }
 
 async fn cancel_a_release(world: &World) {
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     let mut release = Box::pin(lease.release());
     is_pending(&mut release).await;
     drop(release);
     nothing_is_left(world).await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     drop(lease.release());
     nothing_is_left(world).await;
 }
@@ -114,7 +111,7 @@ async fn cancel_a_release(world: &World) {
 async fn cancel_a_run(world: &World) {
     let forever = async |_| std::future::pending::<Result<(), ()>>().await;
     let acquired = world.locks.stats().acquired;
-    let mut run = Box::pin(world.locks.lease("a").run(Wait::No, forever));
+    let mut run = Box::pin(run_under(world.locks.lease("a"), forever));
     while world.locks.stats().acquired == acquired {
         assert!(is_pending(&mut run).await);
     }
@@ -130,6 +127,6 @@ async fn nothing_is_left(world: &World) {
     until(|| world.locks.stats().live == 0).await;
     // Nobody stands in line either.
     let other = world.other().await;
-    let lease = other.lease("a").try_acquire().await.unwrap();
+    let lease = other.lease("a").try_acquire().await.unwrap().unwrap();
     lease.release().await.unwrap();
 }

@@ -1,8 +1,8 @@
-//! The end of a `Locks`: shut down, or just let go.
+//! The end of a `Leases`: shut down, or just let go.
 
 use soldonce_lease::backend::Backend;
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{AcquireError, LeaseState, Locks, Wait};
+use soldonce_lease::{AcquireError, LeaseState, Leases, block_on};
 
 use super::{World, is_pending, ms, secs, soon, until};
 
@@ -10,10 +10,10 @@ use super::{World, is_pending, ms, secs, soon, until};
 async fn shutdown_releases_all_and_answers_everybody() {
     let world = World::start().await;
     let leases = [
-        world.locks.lease("a").try_acquire().await.unwrap(),
-        world.locks.lease("b").try_acquire().await.unwrap(),
+        world.locks.lease("a").try_acquire().await.unwrap().unwrap(),
+        world.locks.lease("b").try_acquire().await.unwrap().unwrap(),
     ];
-    let mut waiting = Box::pin(world.locks.lease("a").acquire(Wait::Forever));
+    let mut waiting = Box::pin(world.locks.lease("a").acquire());
     assert!(is_pending(&mut waiting).await);
     world.settle().await;
     let drained = soon(world.locks.clone().shutdown(secs(5))).await;
@@ -33,7 +33,7 @@ async fn shutdown_releases_all_and_answers_everybody() {
 #[tokio::test]
 async fn shutdown_of_a_hung_backend_ends_in_time_and_says_so() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     world.faulty.pause();
     let mut shutdown = Box::pin(world.locks.clone().shutdown(ms(200)));
     assert!(is_pending(&mut shutdown).await);
@@ -48,11 +48,11 @@ async fn shutdown_of_a_hung_backend_ends_in_time_and_says_so() {
 #[tokio::test]
 async fn what_a_hung_backend_keeps_is_counted_by_leases() {
     let world = World::start().await;
-    let hall = world.locks.group("hall").names(["A-1", "A-2"]);
+    let hall = world.locks.group("hall", ["A-1", "A-2"]);
     let leases = [
-        world.locks.lease("a").try_acquire().await.unwrap(),
-        world.locks.lease("b").try_acquire().await.unwrap(),
-        hall.try_acquire().await.unwrap(),
+        world.locks.lease("a").try_acquire().await.unwrap().unwrap(),
+        world.locks.lease("b").try_acquire().await.unwrap().unwrap(),
+        hall.try_acquire().await.unwrap().unwrap(),
     ];
     world.faulty.pause();
     world.clock.advance(secs(4));
@@ -100,7 +100,7 @@ async fn shutdown_counts_a_second_delete_that_is_not_due_in_time() {
 #[tokio::test]
 async fn guards_outlive_their_locks() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     let World {
         locks,
         faulty,
@@ -127,14 +127,14 @@ async fn guards_outlive_their_locks() {
 
 #[test]
 fn a_foreign_runtime_may_end_first() {
-    let locks = Locks::memory().connect_blocking().unwrap();
+    let locks = block_on(Leases::memory().connect()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let lease = runtime.block_on(locks.lease("a").try_acquire()).unwrap();
+    let lease = runtime.block_on(locks.lease("a").acquire()).unwrap();
     drop(runtime);
-    assert!(lease.renew_blocking().is_ok());
+    assert!(block_on(lease.renew()).is_ok());
     drop(lease);
-    let again = locks.lease("a").acquire_blocking(Wait::UpTo(secs(5)));
-    assert!(again.is_ok());
+    let again = block_on(locks.lease("a").acquire_within(secs(5)));
+    assert!(again.unwrap().is_some());
 }

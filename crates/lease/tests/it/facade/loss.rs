@@ -3,7 +3,7 @@
 use soldonce_lease::backend::{Backend, Memory};
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{
-    Cap, FencingToken, LeaseState, LostReason, Name, NoticeKind, Renew, RenewError, TokenError,
+    FencingToken, LeaseState, LostReason, Name, NoticeKind, RenewError, TokenError,
 };
 
 use super::{TEN_LESS_MARGIN, World, drain, is_pending, ms, secs, soon, ten_less, until};
@@ -11,20 +11,19 @@ use super::{TEN_LESS_MARGIN, World, drain, is_pending, ms, secs, soon, ten_less,
 #[tokio::test]
 async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     assert_eq!(lease.remaining(), TEN_LESS_MARGIN);
     world.faulty.pause();
     world.pass(ten_less(ms(1))).await;
     assert_eq!(lease.state(), LeaseState::Suspect { remaining: ms(1) });
-    assert!(lease.live_token().is_ok() && !lease.lost().is_lost());
-    let lost = lease.lost();
-    let mut signal = Box::pin(lost.wait());
+    assert!(lease.token().is_ok() && !lease.is_lost());
+    let mut signal = Box::pin(lease.lost());
     assert!(is_pending(&mut signal).await, "lost before the deadline");
     world.jump(ms(1));
     assert_eq!(soon(signal).await, LostReason::Deadline);
     let ended = TokenError::Lost(LostReason::Deadline);
-    assert_eq!(lease.live_token(), Err(ended));
-    assert!(lease.token().is_some(), "for logs");
+    assert_eq!(lease.token(), Err(ended));
+    assert!(lease.token_for_logs().is_some(), "for logs");
     world.faulty.resume();
     // Whatever the backend answers now comes too late, and is given back.
     until(|| world.locks.stats().live == 0).await;
@@ -34,13 +33,13 @@ async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
 #[tokio::test]
 async fn a_late_good_answer_revives_nothing_and_is_released() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     // The server is slower than this process thinks: its lease outlives the deadline.
     world.faulty.next(Op::Renew, Fault::DelayReply(secs(60)));
     world.clock.advance(secs(4));
     until(|| world.faulty.calls(Op::Renew) > 0).await;
     world.clock.advance(secs(6));
-    assert_eq!(soon(lease.lost().wait()).await, LostReason::Deadline);
+    assert_eq!(soon(lease.lost()).await, LostReason::Deadline);
     assert!(lease.renew().await.is_err());
     until(|| world.faulty.calls(Op::Release) > 0).await;
     world.settle().await;
@@ -50,8 +49,8 @@ async fn a_late_good_answer_revives_nothing_and_is_released() {
 #[tokio::test]
 async fn renew_after_expiry_is_lost() {
     let world = World::start().await;
-    let manual = world.locks.lease("a").renew(Renew::Manual);
-    let lease = manual.try_acquire().await.unwrap();
+    let manual = world.locks.lease("a").manual_renewal();
+    let lease = manual.try_acquire().await.unwrap().unwrap();
     // Only the server's clock jumps: here all looks well.
     world.server.advance(secs(11));
     assert!(lease.state().is_live());
@@ -65,10 +64,17 @@ async fn renew_after_expiry_is_lost() {
 #[tokio::test]
 async fn a_lease_taken_by_another_says_by_whom() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     world.server.advance(secs(11));
-    let other = world.other().await.lease("a").try_acquire().await.unwrap();
-    let by = other.token().unwrap();
+    let other = world
+        .other()
+        .await
+        .lease("a")
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
+    let by = other.token_for_logs().unwrap();
     let Err(RenewError::Lost(LostReason::Taken { by: seen })) = lease.renew().await else {
         panic!("not taken: {:?}", lease.state());
     };
@@ -80,8 +86,8 @@ async fn a_lease_taken_by_another_says_by_whom() {
 async fn stuck_task_loses_lease_at_cap() {
     let world = World::start().await;
     let mut notices = world.locks.notices();
-    let request = world.locks.lease("a").cap(Cap::After(secs(30)));
-    let lease = request.try_acquire().await.unwrap();
+    let request = world.locks.lease("a").max_lifetime(secs(30));
+    let lease = request.try_acquire().await.unwrap().unwrap();
     world.pass(secs(29)).await;
     assert!(lease.state().is_live(), "{:?}", lease.state());
     world.pass(secs(1)).await;
@@ -95,8 +101,8 @@ async fn stuck_task_loses_lease_at_cap() {
 #[tokio::test]
 async fn a_lease_without_a_cap_is_renewed_on() {
     let world = World::start().await;
-    let request = world.locks.lease("a").ttl(secs(60)).cap(Cap::None);
-    let lease = request.try_acquire().await.unwrap();
+    let request = world.locks.lease("a").ttl(secs(60));
+    let lease = request.try_acquire().await.unwrap().unwrap();
     for _ in 0..100 {
         world.jump(secs(20));
         world.settle().await;
@@ -108,12 +114,18 @@ async fn a_lease_without_a_cap_is_renewed_on() {
 #[tokio::test]
 async fn a_name_of_a_group_lost_is_the_group_lost_and_the_rest_released() {
     let world = World::start().await;
-    let group = world.locks.group("hall");
-    let lease = group.names(["A-1", "A-2"]).try_acquire().await.unwrap();
+    let lease = world
+        .locks
+        .group("hall", ["A-1", "A-2"])
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     let hall = Name::new("hall").unwrap();
-    let (gone, rest) = (Name::new("A-1").unwrap(), Name::new("A-2").unwrap());
-    let token = lease.token().unwrap();
-    group.force_release(&gone, token, "test").await.unwrap();
+    let rest = Name::new("A-2").unwrap();
+    let token = lease.token_for_logs().unwrap();
+    let one = world.locks.group("hall", ["A-1"]);
+    one.force_release(token, "test").await.unwrap();
     assert_eq!(lease.renew().await, Err(RenewError::Lost(LostReason::Gone)));
     world.settle().await;
     let rest = world.memory.inspect(Some(&hall), &rest).await;
@@ -123,22 +135,22 @@ async fn a_name_of_a_group_lost_is_the_group_lost_and_the_rest_released() {
 #[tokio::test]
 async fn a_stale_write_ends_the_lease_and_the_next_token_is_above() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
-    let token = lease.token().unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let token = lease.token_for_logs().unwrap();
     let seen = FencingToken::from_parts(0, token.counter() + 500).unwrap();
     lease.overtaken(seen);
     let by = LostReason::Overtaken { by: seen };
-    assert_eq!(lease.live_token(), Err(TokenError::Lost(by)));
+    assert_eq!(lease.token(), Err(TokenError::Lost(by)));
     until(|| world.locks.stats().lost_overtaken == 1).await;
     world.settle().await;
-    let next = world.locks.lease("a").try_acquire().await.unwrap();
-    assert!(next.token().unwrap() > seen);
+    let next = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    assert!(next.token_for_logs().unwrap() > seen);
 }
 
 #[tokio::test]
 async fn a_restart_that_kept_the_grant_is_no_loss_and_one_that_did_not_is() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     let kept = world.memory.snapshot();
     let restarted = Memory::new(std::sync::Arc::new(world.server.clone()));
     restarted.restore(kept);
@@ -152,12 +164,12 @@ async fn a_restart_that_kept_the_grant_is_no_loss_and_one_that_did_not_is() {
 #[tokio::test]
 async fn client_clock_skew_changes_nothing() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     let hour = 3_600_000;
     for wall in [1_000_000 - hour, 1_000_000 + hour, 0] {
         world.clock.step_wall(wall);
         world.pass(secs(5)).await;
-        assert!(lease.live_token().is_ok(), "{:?}", lease.state());
+        assert!(lease.token().is_ok(), "{:?}", lease.state());
     }
     assert!(world.holds("a").await);
 }
@@ -166,7 +178,7 @@ async fn client_clock_skew_changes_nothing() {
 async fn a_wall_clock_that_ran_ahead_makes_suspect_until_verified() {
     let world = World::start().await;
     let mut notices = world.locks.notices();
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     world.faulty.pause();
     // A resumed virtual host: the wall clock knows of the time, the boot clock does not.
     world.clock.step_wall(1_000_000 + 2_000);
@@ -190,7 +202,7 @@ async fn a_wall_clock_that_ran_ahead_makes_suspect_until_verified() {
 #[tokio::test]
 async fn starved_executor_keeps_the_lease() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     // This executor runs nothing while the closure below blocks its only thread; renewals go on.
     for _ in 0..10 {
         let before = world.locks.stats().renewed;

@@ -2,13 +2,13 @@
 //! of `lease.md` 10 where a complaint stands behind them.
 
 mod acquire;
-mod blocking;
 mod cancel;
 mod end;
 mod guard;
 mod loss;
 mod overtime;
 mod panicked;
+mod permits;
 mod renewal;
 mod run;
 mod spans;
@@ -21,7 +21,10 @@ use std::time::Duration;
 
 use soldonce_lease::backend::{Backend, Memory};
 use soldonce_lease::test_kit::FaultyBackend;
-use soldonce_lease::{Builder, Clock, Locks, ManualClock, Name, Notice, NoticeStream, SystemClock};
+use soldonce_lease::{
+    Builder, Clock, LeaseRef, Leases, ManualClock, Name, Notice, NoticeStream, Request, RunError,
+    SystemClock,
+};
 
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -46,7 +49,7 @@ pub(super) struct World {
     pub(super) server: ManualClock,
     pub(super) memory: Memory,
     pub(super) faulty: Arc<FaultyBackend>,
-    pub(super) locks: Locks,
+    pub(super) locks: Leases,
 }
 
 impl World {
@@ -70,7 +73,7 @@ impl World {
     }
 
     /// Another process on the same server, without faults.
-    pub(super) async fn other(&self) -> Locks {
+    pub(super) async fn other(&self) -> Leases {
         let memory = Arc::new(self.memory.clone());
         connect(memory, &self.clock, |builder| builder).await
     }
@@ -113,9 +116,8 @@ impl World {
 
     /// Two round trips: what was due before the first has been answered after the second.
     pub(super) async fn settle(&self) {
-        let nobody = Name::new("nobody").unwrap();
         for _ in 0..2 {
-            self.locks.inspect(&nobody).await.unwrap();
+            self.locks.lease("nobody").inspect().await.unwrap();
         }
     }
 
@@ -130,8 +132,8 @@ async fn connect(
     backend: Arc<dyn Backend>,
     clock: &ManualClock,
     set: impl FnOnce(Builder) -> Builder,
-) -> Locks {
-    let builder = Locks::backend(backend)
+) -> Leases {
+    let builder = Leases::backend(backend)
         .clock(Arc::new(clock.clone()))
         .seed(7);
     set(builder).connect().await.unwrap()
@@ -159,6 +161,24 @@ pub(super) fn soon<T>(future: impl Future<Output = T>) -> impl Future<Output = T
         let done = tokio::time::timeout(secs(10), future).await;
         done.unwrap_or_else(|_| panic!("waited in vain at {place}"))
     }
+}
+
+/// Acquires, and works under the lease.
+pub(super) async fn run_under<T, E, Fut: Future<Output = Result<T, E>>>(
+    request: Request,
+    body: impl FnOnce(LeaseRef) -> Fut,
+) -> Result<T, RunError<T, E>> {
+    request.acquire().await.unwrap().run(body).await
+}
+
+/// The same, with a grace after a loss.
+pub(super) async fn run_graced<T, E, Fut: Future<Output = Result<T, E>>>(
+    request: Request,
+    grace: Duration,
+    body: impl FnOnce(LeaseRef) -> Fut,
+) -> Result<T, RunError<T, E>> {
+    let lease = request.acquire().await.unwrap();
+    lease.run_cooperative(grace, body).await
 }
 
 /// Polls once, and answers whether the future is still pending.

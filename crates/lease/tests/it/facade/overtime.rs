@@ -1,23 +1,20 @@
 //! A wait ends within its limit and one call timeout, whatever the backend does at its end.
 
-use soldonce_lease::{AcquireError, Wait};
+use std::time::Duration;
 
-use super::steered::{Asking, Manner, Scene};
+use soldonce_lease::test_kit::Op;
+
+use super::steered::{Manner, Scene};
 use super::{is_pending, ms, soon, until};
 
-const LIMIT: Wait = Wait::UpTo(ms(100));
-
-async fn wait_for(scene: &Scene, name: &str, wait: Wait) -> Asking {
-    let mut asking: Asking = Box::pin(scene.locks.lease(name).acquire(wait));
-    assert!(is_pending(&mut asking).await);
-    asking
-}
+const LIMIT: Duration = ms(100);
 
 #[tokio::test]
 async fn nobody_listens_for_longer_than_he_waits() {
     let scene = Scene::start(Manner::Deaf).await;
-    let held = scene.locks.lease("a").try_acquire().await.unwrap();
-    let asking = wait_for(&scene, "a", LIMIT).await;
+    let held = scene.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let mut asking = Box::pin(scene.locks.lease("a").acquire_or_refusal(LIMIT));
+    assert!(is_pending(&mut asking).await);
     until(|| {
         scene
             .steered
@@ -27,10 +24,8 @@ async fn nobody_listens_for_longer_than_he_waits() {
     })
     .await;
     scene.clock.advance(ms(100));
-    let error = soon(asking).await.unwrap_err();
-    let AcquireError::TimedOut { attempts, last, .. } = error else {
-        panic!("{error:?}");
-    };
-    assert_eq!((attempts, last.conflicts.len()), (1, 1));
-    assert!(held.live_token().is_ok());
+    let refusal = soon(asking).await.unwrap().unwrap_err();
+    assert_eq!(refusal.conflicts.len(), 1);
+    assert_eq!(scene.faulty.calls(Op::Acquire), 2);
+    assert!(held.token().is_ok());
 }

@@ -7,11 +7,11 @@ use std::thread::{self, ThreadId};
 use soldonce_lease::backend::Memory;
 use soldonce_lease::{
     AcquireError, BackendError, BootTime, Clock, Drained, FencingToken, Lease, LeaseRef,
-    LeaseState, Locks, LostReason, ManualClock, Name, NoticeKind, Renew, RenewError, RunError,
-    SleepFuture, TokenError, Unsettled, Wait,
+    LeaseState, Leases, LostReason, ManualClock, Name, NoticeKind, RenewError, RunError,
+    SleepFuture, TokenError, Unsettled,
 };
 
-use super::{drain, is_pending, secs, soon, until};
+use super::{drain, is_pending, run_graced, run_under, secs, soon, until};
 
 /// Panics once, at the look that it is told, on any thread but the test's.
 struct Breaking {
@@ -51,25 +51,25 @@ impl Clock for Breaking {
     }
 }
 
-async fn start() -> (Arc<Breaking>, Locks) {
+async fn start() -> (Arc<Breaking>, Leases) {
     let clock = Arc::new(Breaking {
         right: ManualClock::at(1_000_000),
         test: thread::current().id(),
         breaks_at: AtomicUsize::new(0),
     });
     let memory = Arc::new(Memory::new(Arc::new(clock.right.clone())));
-    let locks = Locks::backend(memory).clock(clock.clone());
+    let locks = Leases::backend(memory).clock(clock.clone());
     (clock, locks.connect().await.unwrap())
 }
 
 /// A lease that its thread has nothing to do with before its end.
-async fn hold(locks: &Locks, name: &str) -> Lease {
-    let request = locks.lease(name).renew(Renew::Manual);
-    request.try_acquire().await.unwrap()
+async fn hold(locks: &Leases, name: &str) -> Lease {
+    let request = locks.lease(name).manual_renewal();
+    request.try_acquire().await.unwrap().unwrap()
 }
 
 /// Lets the lease thread panic at its next look.
-async fn blow(clock: &Breaking, locks: &Locks) {
+async fn blow(clock: &Breaking, locks: &Leases) {
     clock.break_at(1);
     let meets_it = soon(locks.lease("blow").try_acquire()).await;
     assert_eq!(meets_it.unwrap_err(), AcquireError::Closed);
@@ -79,26 +79,29 @@ async fn blow(clock: &Breaking, locks: &Locks) {
 #[tokio::test]
 async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
     let (clock, locks) = start().await;
-    let held = locks.lease("a").try_acquire().await.unwrap();
-    let ticket = locks.lease("t").try_acquire().await.unwrap().detach();
-    let mut waiting = Box::pin(locks.lease("a").acquire(Wait::Forever));
+    let held = locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let ticket = locks
+        .lease("t")
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap()
+        .detach();
+    let mut waiting = Box::pin(locks.lease("a").acquire());
     assert!(is_pending(&mut waiting).await);
     // Whoever is there is told, and so is whoever comes later.
     blow(&clock, &locks).await;
     assert_eq!(soon(waiting).await.unwrap_err(), AcquireError::Closed);
-    let forever = soon(locks.lease("c").acquire(Wait::Forever)).await;
+    let forever = soon(locks.lease("c").acquire()).await;
     assert_eq!(forever.unwrap_err(), AcquireError::Closed);
     let resumed = soon(locks.resume(ticket)).await;
     assert_eq!(resumed.unwrap_err(), AcquireError::Closed);
-    let (name, nobody) = (
-        Name::new("a").unwrap(),
-        FencingToken::from_parts(0, 1).unwrap(),
-    );
-    let inspected = soon(locks.inspect(&name)).await;
+    let (name, nobody) = (locks.lease("a"), FencingToken::from_parts(0, 1).unwrap());
+    let inspected = soon(name.inspect()).await;
     assert!(matches!(inspected, Err(BackendError::NotSent(_))));
-    let broken = soon(locks.force_release(&name, nobody, "test")).await;
+    let broken = soon(name.force_release(nobody, "test")).await;
     assert!(matches!(broken, Err(BackendError::NotSent(_))));
-    assert!(soon(locks.doctor()).await.findings.is_empty());
+    assert!(soon(locks.doctor()).await.is_empty());
     let renewed = soon(held.renew()).await;
     assert_eq!(renewed, Err(RenewError::Lost(LostReason::Gone)));
     assert_eq!(soon(held.release()).await, Err(Unsettled));
@@ -111,21 +114,19 @@ async fn holders_hear_at_once_that_their_thread_has_panicked() {
     let (clock, locks) = start().await;
     let mut notices = locks.notices();
     let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
-    let lost = [leases[0].lost(), leases[1].lost()];
-    let mut first = Box::pin(lost[0].wait());
-    let mut second = Box::pin(lost[1].wait());
+    let mut first = Box::pin(leases[0].lost());
+    let mut second = Box::pin(leases[1].lost());
     assert!(is_pending(&mut first).await && is_pending(&mut second).await);
-    let mut watch = leases[0].watch();
-    let mut changed = Box::pin(watch.changed());
+    let mut changed = Box::pin(leases[0].changed(leases[0].state()));
     assert!(is_pending(&mut changed).await);
     blow(&clock, &locks).await;
     assert_eq!(soon(first).await, LostReason::Gone);
     assert_eq!(soon(second).await, LostReason::Gone);
     let ended = LeaseState::Lost(LostReason::Gone);
-    assert_eq!(soon(changed).await, Some(ended));
+    assert_eq!(soon(changed).await, ended);
     let gone = TokenError::Lost(LostReason::Gone);
-    assert_eq!(leases[1].live_token(), Err(gone));
-    assert_eq!(soon(lost[1].wait()).await, LostReason::Gone);
+    assert_eq!(leases[1].token(), Err(gone));
+    assert_eq!(soon(leases[1].lost()).await, LostReason::Gone);
     // Counted last, so that no holder waits for it.
     until(|| locks.stats().live == 0).await;
     assert_eq!(locks.stats().lost_gone, 2);
@@ -139,7 +140,7 @@ async fn holders_hear_at_once_that_their_thread_has_panicked() {
 async fn a_cancellation_token_fires_with_the_panic() {
     let (clock, locks) = start().await;
     let lease = hold(&locks, "a").await;
-    let token = lease.lost().cancellation_token();
+    let token = lease.cancellation_token();
     let mut cancelled = Box::pin(token.cancelled());
     assert!(is_pending(&mut cancelled).await);
     blow(&clock, &locks).await;
@@ -153,19 +154,19 @@ async fn work_under_a_lease_ends_with_its_thread() {
     let (clock, locks) = start().await;
     let stubborn = async |_| std::future::pending::<Done>().await;
     let tidy = async |lease: LeaseRef| -> Done {
-        lease.lost().wait().await;
+        lease.lost().await;
         Ok(1)
     };
-    let mut run = Box::pin(locks.lease("a").run(Wait::No, stubborn));
+    let mut run = Box::pin(run_under(locks.lease("a"), stubborn));
     let request = locks.lease("b");
-    let mut graced = Box::pin(request.run_cooperative(Wait::No, secs(1), tidy));
+    let mut graced = Box::pin(run_graced(request, secs(1), tidy));
     let request = locks.lease("c");
-    let mut ungraced = Box::pin(request.run_cooperative(Wait::No, secs(1), stubborn));
+    let mut ungraced = Box::pin(run_graced(request, secs(1), stubborn));
     let nobody = Name::new("nobody").unwrap();
     while locks.stats().live < 3 {
         assert!(is_pending(&mut run).await);
         assert!(is_pending(&mut graced).await && is_pending(&mut ungraced).await);
-        locks.inspect(&nobody).await.unwrap();
+        locks.lease(nobody.clone()).inspect().await.unwrap();
     }
     // Each has its lease now, and its body waits.
     assert!(is_pending(&mut run).await);
@@ -194,9 +195,8 @@ async fn no_panic_at_the_deadline_keeps_the_loss_from_anybody() {
     for look in LOOKS {
         let (clock, locks) = start().await;
         let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
-        let lost = [leases[0].lost(), leases[1].lost()];
-        let mut first = Box::pin(lost[0].wait());
-        let mut second = Box::pin(lost[1].wait());
+        let mut first = Box::pin(leases[0].lost());
+        let mut second = Box::pin(leases[1].lost());
         assert!(is_pending(&mut first).await && is_pending(&mut second).await);
         clock.break_at(look);
         clock.right.advance(secs(10));
@@ -212,15 +212,14 @@ async fn no_panic_of_a_shutdown_keeps_the_end_from_anybody() {
     for look in LOOKS {
         let (clock, locks) = start().await;
         let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
-        let mut watches = [leases[0].watch(), leases[1].watch()];
-        let [first, second] = &mut watches;
-        let (mut first, mut second) = (Box::pin(first.changed()), Box::pin(second.changed()));
+        let mut first = Box::pin(leases[0].changed(leases[0].state()));
+        let mut second = Box::pin(leases[1].changed(leases[1].state()));
         assert!(is_pending(&mut first).await && is_pending(&mut second).await);
         clock.break_at(look);
         soon(locks.shutdown(secs(5))).await;
         told.extend([soon(first).await, soon(second).await]);
     }
-    assert!(told.contains(&Some(LeaseState::Released)), "{told:?}");
-    let gone = Some(LeaseState::Lost(LostReason::Gone));
+    assert!(told.contains(&LeaseState::Released), "{told:?}");
+    let gone = LeaseState::Lost(LostReason::Gone);
     assert!(told.contains(&gone), "{told:?}");
 }

@@ -1,7 +1,7 @@
 //! The cadence of renewals (LT6), their batches, and what their failures change.
 
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{LeaseState, NoticeKind, Renew, RenewError};
+use soldonce_lease::{LeaseState, NoticeKind, RenewError};
 
 use super::{TEN_LESS_MARGIN, World, drain, ms, secs, ten_less, until};
 
@@ -14,6 +14,7 @@ async fn renewed_every_third_of_the_ttl() {
         .ttl(secs(9))
         .try_acquire()
         .await
+        .unwrap()
         .unwrap();
     world.pass(ms(2_900)).await;
     assert_eq!(world.faulty.calls(Op::Renew), 0, "too early");
@@ -32,7 +33,7 @@ async fn renewals_due_together_go_together_in_batches_of_a_hundred() {
     let mut leases = Vec::new();
     for n in 0..250 {
         let request = world.locks.lease(format!("a-{n}"));
-        leases.push(request.try_acquire().await.unwrap());
+        leases.push(request.try_acquire().await.unwrap().unwrap());
     }
     world.jump(secs(4));
     until(|| world.locks.stats().renewed == 250).await;
@@ -47,7 +48,7 @@ async fn renewals_due_together_go_together_in_batches_of_a_hundred() {
 #[tokio::test]
 async fn at_least_three_tries_before_the_deadline() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     world.faulty.pause();
     world.pass(ten_less(ms(25))).await;
     let calls = world.faulty.calls(Op::Renew);
@@ -63,25 +64,20 @@ async fn at_least_three_tries_before_the_deadline() {
 async fn suspect_is_told_and_recovered_from() {
     let world = World::start().await;
     let mut notices = world.locks.notices();
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
-    let mut watch = lease.watch();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let watch = lease.handle();
     world.faulty.pause();
     world.pass(ms(5_500)).await;
-    let suspect = super::soon(watch.changed()).await;
-    assert!(
-        matches!(suspect, Some(LeaseState::Suspect { .. })),
-        "{suspect:?}"
-    );
+    let at_first = LeaseState::Held { remaining: ms(0) };
+    let suspect = super::soon(watch.changed(at_first)).await;
+    assert!(matches!(suspect, LeaseState::Suspect { .. }), "{suspect:?}");
     world.faulty.resume();
     world.pass(secs(2)).await;
-    let held = super::soon(watch.changed()).await;
-    assert!(matches!(held, Some(LeaseState::Held { .. })), "{held:?}");
+    let held = super::soon(watch.changed(suspect)).await;
+    assert!(matches!(held, LeaseState::Held { .. }), "{held:?}");
     lease.release().await.unwrap();
-    assert_eq!(
-        super::soon(watch.changed()).await,
-        Some(LeaseState::Released)
-    );
-    assert_eq!(watch.changed().await, None);
+    let end = super::soon(watch.changed(held)).await;
+    assert_eq!(end, LeaseState::Released);
     let told: Vec<_> = drain(&mut notices).iter().map(|told| told.what).collect();
     for what in [
         NoticeKind::Suspect,
@@ -96,8 +92,8 @@ async fn suspect_is_told_and_recovered_from() {
 #[tokio::test]
 async fn a_lost_answer_leaves_the_deadline_where_it_was() {
     let world = World::start().await;
-    let manual = world.locks.lease("a").renew(Renew::Manual);
-    let lease = manual.try_acquire().await.unwrap();
+    let manual = world.locks.lease("a").manual_renewal();
+    let lease = manual.try_acquire().await.unwrap().unwrap();
     world.jump(secs(3));
     world.faulty.next(Op::Renew, Fault::LoseReply);
     assert_eq!(lease.renew().await, Err(RenewError::Unknown));
@@ -115,7 +111,7 @@ async fn a_lost_answer_leaves_the_deadline_where_it_was() {
 #[tokio::test]
 async fn the_deadline_counts_from_the_send() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     deadline_counts_from_the_send(&world, &lease).await;
 }
 
@@ -134,7 +130,7 @@ pub(super) async fn deadline_counts_from_the_send(world: &World, lease: &soldonc
 #[tokio::test]
 async fn renew_for_lasts_and_verify_changes_nothing() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     assert_eq!(lease.renew_for(secs(100)).await, Ok(ms(98_998)));
     world.jump(secs(20));
     let left = lease.verify().await.unwrap();
@@ -150,7 +146,7 @@ async fn renew_for_lasts_and_verify_changes_nothing() {
 #[tokio::test]
 async fn renewal_survives_reconnect_and_ends_with_release() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     for fault in [Fault::NotSent, Fault::LoseRequest, Fault::LoseReply] {
         world.faulty.next(Op::Renew, fault);
     }

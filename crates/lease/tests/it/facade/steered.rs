@@ -10,7 +10,7 @@ use soldonce_lease::backend::{
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use soldonce_lease::test_kit::FaultyBackend;
-use soldonce_lease::{AcquireError, BackendError, Lease, Locks, ManualClock, Name, Wait};
+use soldonce_lease::{AcquireError, BackendError, Lease, Leases, ManualClock, Name};
 
 use super::{connect, is_pending, secs, soon};
 
@@ -72,7 +72,7 @@ impl Backend for Steered {
     }
 }
 
-pub(super) type Asking = Pin<Box<dyn Future<Output = Result<Lease, AcquireError>> + Send>>;
+pub(super) type Asking = Pin<Box<dyn Future<Output = Result<Option<Lease>, AcquireError>> + Send>>;
 
 type Told = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send>>;
 
@@ -91,7 +91,7 @@ impl Stopped {
 
 pub(super) struct Scene {
     pub(super) clock: ManualClock,
-    pub(super) locks: Locks,
+    pub(super) locks: Leases,
     pub(super) memory: Memory,
     pub(super) faulty: Arc<FaultyBackend>,
     pub(super) steered: Arc<Steered>,
@@ -131,17 +131,14 @@ impl Scene {
         let (go, may_go) = channel();
         *self.steered.stop.lock().unwrap() = Some((stopped, may_go));
         let locks = self.locks.clone();
-        let mut told: Told = Box::pin(async move {
-            let stop = Name::new("stop").unwrap();
-            locks.inspect(&stop).await.map(drop)
-        });
+        let mut told: Told = Box::pin(async move { locks.lease("stop").inspect().await.map(drop) });
         assert!(is_pending(&mut told).await);
         has_stopped.recv_timeout(secs(10)).unwrap();
         Stopped { go, told }
     }
 
     pub(super) async fn ask_now(&self, name: &str) -> Asking {
-        let mut asking: Asking = Box::pin(self.locks.lease(name).acquire(Wait::No));
+        let mut asking: Asking = Box::pin(self.locks.lease(name).try_acquire());
         assert!(is_pending(&mut asking).await);
         asking
     }
@@ -159,8 +156,7 @@ impl Scene {
 
     /// A round trip: what the lease thread was at has been done.
     pub(super) async fn settle(&self) {
-        let nobody = Name::new("nobody").unwrap();
-        self.locks.inspect(&nobody).await.unwrap();
+        self.locks.lease("nobody").inspect().await.unwrap();
     }
 
     pub(super) async fn holds(&self, name: &str) -> bool {

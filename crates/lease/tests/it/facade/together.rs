@@ -1,8 +1,7 @@
 //! Acquires of one turn of the lease thread: a late, dropped or panicking one does not affect the others.
 
-use soldonce_lease::backend::Durability;
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{AcquireError, ReleaseOutcome, Wait};
+use soldonce_lease::{AcquireError, ReleaseOutcome};
 
 use super::steered::{Asking, Manner, Scene};
 use super::{is_pending, ms, secs, soon, until};
@@ -13,7 +12,7 @@ async fn a_late_answer_holds_up_no_neighbour() {
     // No time passes, so this answer never comes.
     scene.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
     let [mut late, quick] = scene.ask(["late", "quick"]).await;
-    let quick = soon(quick).await.expect("granted");
+    let quick = soon(quick).await.unwrap().expect("granted");
     assert!(is_pending(&mut late).await);
     assert_eq!(quick.release().await, Ok(ReleaseOutcome::Released));
 }
@@ -22,7 +21,7 @@ async fn a_late_answer_holds_up_no_neighbour() {
 async fn a_panic_takes_no_neighbour_along() {
     let scene = Scene::start(Manner::AtOnce).await;
     let [bad, good] = scene.ask(["bad", "good"]).await;
-    let good = soon(good).await.expect("granted");
+    let good = soon(good).await.unwrap().expect("granted");
     assert_eq!(soon(bad).await.unwrap_err(), AcquireError::Closed);
     assert_eq!(good.release().await, Ok(ReleaseOutcome::Released));
     assert!(!scene.holds("good").await);
@@ -34,12 +33,12 @@ async fn who_goes_away_takes_no_neighbour_along() {
     // Both commands ran, and the first caller goes before his answer comes.
     scene.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
     let [gone, stays] = scene.ask(["gone", "stays"]).await;
-    let stays = soon(stays).await.expect("granted");
+    let stays = soon(stays).await.unwrap().expect("granted");
     assert!(scene.holds("gone").await);
     drop(gone);
     until(|| scene.locks.stats().orphans == 1).await;
     assert!(!scene.holds("gone").await);
-    assert!(stays.live_token().is_ok());
+    assert!(stays.token().is_ok());
 }
 
 #[tokio::test]
@@ -68,11 +67,8 @@ async fn what_is_asked_with_the_end_is_not_served() {
     let stopped = scene.stop().await;
     let mut ending = Box::pin(scene.locks.clone().shutdown(secs(1)));
     assert!(is_pending(&mut ending).await);
-    let alone = scene.locks.lease("alone").durability(Durability::Replicas {
-        n: 1,
-        within: ms(10),
-    });
-    let mut alone: Asking = Box::pin(alone.acquire(Wait::No));
+    let alone = scene.locks.lease("alone").replicas(1, ms(10));
+    let mut alone: Asking = Box::pin(alone.try_acquire());
     assert!(is_pending(&mut alone).await);
     let plain = scene.ask_now("plain").await;
     stopped.go_on().await.ok();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, FencingToken, Lease, Name, Renew};
+use soldonce_lease::{FencingToken, Lease};
 use soldonce_testkit::chaos::Proxy;
 
 use super::requests::{Call, Harm};
@@ -26,12 +26,15 @@ impl Trial {
         let (true, [lease]) = (self.row.is_single(), held) else {
             return;
         };
-        let name = Name::new("n:0").unwrap();
-        let seen = self.witness.inspect(&name).await.unwrap();
+        let seen = self.witness.lease("n:0").inspect().await.unwrap();
         let seen = seen.map(|holder| holder.token.number());
-        assert_eq!(seen, lease.token().map(FencingToken::number), "{self}");
-        let other = self.witness.lease(name).try_acquire().await;
-        let refused = matches!(other, Err(AcquireError::Refused(_)));
+        assert_eq!(
+            seen,
+            lease.token_for_logs().map(FencingToken::number),
+            "{self}"
+        );
+        let other = self.witness.lease("n:0").try_acquire().await;
+        let refused = matches!(other, Ok(None));
         assert!(refused, "{self}: {other:?}");
     }
 
@@ -77,16 +80,13 @@ impl Trial {
 
     /// Takes the name by force.
     async fn take_over(&self) -> Lease {
-        let name = Name::new("n:0").unwrap();
-        if let Some(holder) = self.witness.inspect(&name).await.unwrap() {
-            let broken = self
-                .witness
-                .force_release(&name, holder.token, "test")
-                .await;
+        let name = self.witness.lease("n:0");
+        if let Some(holder) = name.inspect().await.unwrap() {
+            let broken = name.force_release(holder.token, "test").await;
             broken.unwrap();
         }
-        let free = self.witness.lease(name).ttl(TTL).renew(Renew::Manual);
-        free.try_acquire().await.unwrap()
+        let free = name.ttl(TTL).manual_renewal();
+        free.try_acquire().await.unwrap().unwrap()
     }
 
     pub(super) async fn comes_clean(&self) {
@@ -106,8 +106,9 @@ impl Trial {
             .ttl(TTL)
             .try_acquire()
             .await
+            .unwrap()
             .unwrap();
-        let token = lease.live_token().unwrap();
+        let token = lease.token().unwrap();
         lease.release().await.unwrap();
         token
     }

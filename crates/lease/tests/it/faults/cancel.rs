@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use soldonce_lease::backend::Fut;
-use soldonce_lease::{Builder, Lease, Locks, Name, Renew, Wait};
+use soldonce_lease::{Builder, Lease, Leases};
 use soldonce_testkit::chaos::{Fault, Proxy};
 
 use super::site::{Kind, Site};
@@ -47,9 +47,9 @@ struct Bench {
     site: Site,
     proxies: Vec<Proxy>,
     /// Behind the proxies, which are slow.
-    locks: Locks,
+    locks: Leases,
     /// Holds what is waited for.
-    other: Locks,
+    other: Leases,
 }
 
 impl Bench {
@@ -74,8 +74,8 @@ impl Bench {
     }
 
     async fn held(&self, name: &str) -> Lease {
-        let request = self.locks.lease(name).ttl(TTL).renew(Renew::Manual);
-        request.try_acquire().await.unwrap()
+        let request = self.locks.lease(name).ttl(TTL).manual_renewal();
+        request.try_acquire().await.unwrap().unwrap()
     }
 
     /// The future, and what is dropped after some polls: the end of another's lease.
@@ -85,25 +85,25 @@ impl Bench {
         let mut waited_for = None;
         if matches!(call, Call::Wait | Call::FairWait) {
             let other = self.other.lease(&*name).ttl(TTL);
-            waited_for = Some(other.try_acquire().await.unwrap());
+            waited_for = Some(other.try_acquire().await.unwrap().unwrap());
         }
         let future: Fut<'static, ()> = match call {
             Call::BackendFactory => {
                 let slow = self.slow();
                 Box::pin(async move { drop(slow.connect().await.unwrap()) })
             }
-            Call::TryAcquire => Box::pin(async move { drop(request.try_acquire().await.unwrap()) }),
+            Call::TryAcquire => {
+                Box::pin(async move { drop(request.try_acquire().await.unwrap().unwrap()) })
+            }
             Call::Group => {
                 let names = [format!("{name}.a"), format!("{name}.b")];
-                let group = locks.group(&*name).names(names.iter().map(String::as_str));
+                let group = locks.group(&*name, names.iter().map(String::as_str));
                 let group = group.ttl(TTL);
-                Box::pin(async move { drop(group.try_acquire().await.unwrap()) })
+                Box::pin(async move { drop(group.try_acquire().await.unwrap().unwrap()) })
             }
-            Call::Wait => {
-                Box::pin(async move { drop(request.acquire(Wait::Forever).await.unwrap()) })
-            }
+            Call::Wait => Box::pin(async move { drop(request.acquire().await.unwrap()) }),
             Call::FairWait => {
-                Box::pin(async move { drop(request.fair().acquire(Wait::Forever).await.unwrap()) })
+                Box::pin(async move { drop(request.fair().acquire().await.unwrap()) })
             }
             Call::Renew => {
                 let lease = self.held(&name).await;
@@ -118,17 +118,18 @@ impl Bench {
                     rest(2 * REPLY).await;
                     Ok::<_, ()>(())
                 };
-                request.run(Wait::No, body).await.unwrap();
+                let lease = request.acquire().await.unwrap();
+                lease.run(body).await.unwrap();
             }),
             Call::Resume => {
                 let ticket = self.held(&name).await.detach();
-                Box::pin(async move { drop(locks.resume(ticket).await.unwrap()) })
+                Box::pin(async move { drop(locks.resume(ticket).await.unwrap().unwrap()) })
             }
             Call::ForceRelease => {
                 let lease = self.held(&name).await;
                 Box::pin(async move {
-                    let (name, token) = (Name::new(&name).unwrap(), lease.token().unwrap());
-                    let broken = locks.force_release(&name, token, "test").await;
+                    let token = lease.token_for_logs().unwrap();
+                    let broken = locks.lease(name).force_release(token, "test").await;
                     broken.map(drop).unwrap();
                     drop(lease);
                 })

@@ -6,22 +6,19 @@
 
 use serde::{Deserialize, Serialize};
 use soldonce_lease::FencingToken;
-use soldonce_lease::gate::{self, Bound, Columns, Placeholders, Trust};
 use soldonce_testkit::postgres::Postgres;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
 const MAKE: &str = "\
 CREATE TABLE counter (name text PRIMARY KEY, value bigint NOT NULL DEFAULT 0,
-    lease_token bigint NOT NULL DEFAULT 0, lease_tag bigint NOT NULL DEFAULT 0)";
+    lease_token bigint NOT NULL DEFAULT 0)";
 
 /// What stands between a stale write and the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Gate {
-    /// Tokens with an epoch are compared.
-    Anchored,
-    /// Tokens are compared, with or without an epoch.
-    Unanchored,
+    /// Tokens are compared.
+    On,
     /// Nothing.
     Off,
 }
@@ -73,34 +70,24 @@ impl Counter {
 
     /// The highest token that the gate has seen.
     pub(super) async fn highest(&self, name: &str) -> FencingToken {
-        const HIGHEST: &str = "SELECT lease_token, lease_tag FROM counter WHERE name = $1";
+        const HIGHEST: &str = "SELECT lease_token FROM counter WHERE name = $1";
         let row = self.client.query_one(HIGHEST, &[&name]).await.unwrap();
-        let (token, tag) = (row.get(0), row.get(1));
-        Bound { token, tag }.token().unwrap()
+        let number: i64 = row.get(0);
+        FencingToken::new(number.try_into().unwrap()).unwrap()
     }
 
     async fn update(&self, name: &str, token: FencingToken, value: Option<i64>) -> Option<i64> {
         const UNGATED: &str = "\
             UPDATE counter SET value = coalesce($2, value) WHERE name = $1 RETURNING value";
-        let trust = match self.gate {
-            Gate::Off => {
-                let row = self.client.query_one(UNGATED, &[&name, &value]).await;
-                return Some(row.unwrap().get(0));
-            }
-            Gate::Anchored => Trust::Anchored,
-            Gate::Unanchored => Trust::Unanchored,
-        };
-        let at = Placeholders::Dollar { token: 3, tag: 4 };
-        let parts = gate::sql(Columns::default(), at).unwrap();
-        let (set, check) = (parts.set, parts.check);
-        let sql = format!(
-            "UPDATE counter SET value = coalesce($2, value), {set} \
-             WHERE name = $1 AND {check} RETURNING value"
-        );
-        let bound = trust.bind(token).unwrap();
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&name, &value, &bound.token, &bound.tag];
-        let row = self.client.query_opt(&sql, &params).await.unwrap();
+        const GATED: &str = "\
+            UPDATE counter SET value = coalesce($2, value), lease_token = $3 \
+            WHERE name = $1 AND lease_token <= $3 RETURNING value";
+        if self.gate == Gate::Off {
+            let row = self.client.query_one(UNGATED, &[&name, &value]).await;
+            return Some(row.unwrap().get(0));
+        }
+        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&name, &value, &token.sql()];
+        let row = self.client.query_opt(GATED, &params).await.unwrap();
         row.map(|row| row.get(0))
     }
 }

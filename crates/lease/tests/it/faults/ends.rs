@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use soldonce_lease::{Lease, Locks, Wait};
+use soldonce_lease::{Lease, Leases, block_on};
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::redis::Redis;
 
@@ -14,8 +14,9 @@ use super::{PATIENCE, within};
 
 const TTL: Duration = Duration::from_mins(1);
 
-fn take(locks: &Locks, name: &str) -> Lease {
-    locks.lease(name).ttl(TTL).try_acquire_blocking().unwrap()
+fn take(locks: &Leases, name: &str) -> Lease {
+    let taken = block_on(locks.lease(name).ttl(TTL).try_acquire());
+    taken.unwrap().unwrap()
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -28,14 +29,12 @@ thread_local! {
 }
 
 /// Drops a lease in each of the places; how many there are.
-fn drop_everywhere(locks: &Locks) -> u64 {
+fn drop_everywhere(locks: &Leases) -> u64 {
     let outside = take(locks, "outside");
     std::thread::spawn(move || drop(outside)).join().unwrap();
 
     let foreign = runtime();
-    let inside = foreign
-        .block_on(locks.lease("inside").try_acquire())
-        .unwrap();
+    let inside = foreign.block_on(locks.lease("inside").acquire()).unwrap();
     foreign.block_on(async move { drop(inside) });
 
     // A task that never ends goes away with its runtime.
@@ -67,7 +66,7 @@ fn drop_everywhere(locks: &Locks) -> u64 {
     let blocked = take(locks, "blocked");
     let waits = runtime();
     let short = locks.lease("blocked").ttl(Duration::from_secs(1));
-    let mut waiting = Box::pin(short.acquire(Wait::Forever));
+    let mut waiting = Box::pin(short.acquire());
     waits.block_on(async {
         let poll = std::future::poll_fn(|cx| {
             std::task::Poll::Ready(waiting.as_mut().poll(cx).is_pending())
@@ -92,16 +91,28 @@ async fn end_everywhere(kind: Kind) {
         locks.stats().released == dropped
     })
     .await;
-    let last = locks.lease("last").ttl(TTL).try_acquire().await.unwrap();
+    let last = locks
+        .lease("last")
+        .ttl(TTL)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     let drained = locks.shutdown(PATIENCE).await;
     assert!(
         drained.released > 0 && drained.left_to_ttl == 0,
         "{drained:?}"
     );
-    assert!(last.live_token().is_err() && site.left().is_empty());
-    // Locks that are not shut down end with their last guard.
+    assert!(last.token().is_err() && site.left().is_empty());
+    // Leases that are not shut down end with their last guard.
     let locks = site.builder(&[]).connect().await.unwrap();
-    let guard = locks.lease("guard").ttl(TTL).try_acquire().await.unwrap();
+    let guard = locks
+        .lease("guard")
+        .ttl(TTL)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     drop(locks);
     std::thread::spawn(move || drop(guard)).join().unwrap();
     within(PATIENCE, "nothing is left", || site.left().is_empty()).await;
@@ -124,19 +135,16 @@ async fn a_lease_may_be_dropped_anywhere_on_postgres() {
 /// Holds two leases and ends in the way that it is told.
 fn end_this_process(part: &mut Part) {
     let (url, how) = (part.words()[0].to_owned(), part.words()[1].to_owned());
-    let locks = Locks::redis(&*url)
-        .namespace("app")
-        .connect_blocking()
-        .unwrap();
+    let locks = block_on(Leases::redis(&*url).namespace("app").connect()).unwrap();
     // The shortest that Redis keeps: it is what frees the name of a process that is gone.
     let short = |name: &str| locks.lease(name).ttl(Duration::from_secs(1));
-    let leases = [short("a"), short("b")].map(|request| request.try_acquire_blocking().unwrap());
+    let leases = [short("a"), short("b")].map(|request| block_on(request.acquire()).unwrap());
     part.say("held");
     match how.as_str() {
         "exit" => std::process::exit(7),
         "abort" => std::process::abort(),
         "leak" => std::mem::forget(leases),
-        "shutdown" => drop(locks.shutdown_blocking(PATIENCE)),
+        "shutdown" => drop(block_on(locks.shutdown(PATIENCE))),
         _ => drop((leases, locks)),
     }
 }

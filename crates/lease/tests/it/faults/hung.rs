@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use soldonce_lease::{
-    BootTime, Clock, Lease, LeaseState, Locks, LostReason, Renew, RenewError, SleepFuture,
-    SystemClock,
+    BootTime, Clock, Lease, LeaseState, Leases, LostReason, RenewError, SleepFuture, SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
@@ -20,8 +19,14 @@ const TTL: Duration = Duration::from_secs(2);
 /// How far from its deadline a loss may be told (`lease.md` 11.11).
 const TOLD_WITHIN: Duration = ms(250);
 
-async fn take(locks: &Locks) -> Lease {
-    locks.lease("a").ttl(TTL).try_acquire().await.unwrap()
+async fn take(locks: &Leases) -> Lease {
+    locks
+        .lease("a")
+        .ttl(TTL)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 /// Runs the same on all of these at once: most of it is waiting.
@@ -47,7 +52,7 @@ async fn hang(kind: Kind) {
     let overdue = || matches!(lease.state(), LeaseState::Suspect { .. });
     within(TTL, "the renewal is overdue", overdue).await;
     let deadline = SystemClock.boot().plus(lease.remaining());
-    assert_eq!(lease.lost().wait().await, LostReason::Deadline);
+    assert_eq!(lease.lost().await, LostReason::Deadline);
     let told = SystemClock.boot();
     assert!(
         deadline.since(told) < ms(2),
@@ -58,7 +63,7 @@ async fn hang(kind: Kind) {
         "{kind:?}: {:?} late",
         told.since(deadline)
     );
-    assert!(lease.live_token().is_err());
+    assert!(lease.token().is_err());
     let servers = &mut site.servers;
     (0..servers.count()).for_each(|place| servers.resume(place));
     // What the server still keeps is released, and whoever comes next gets it.
@@ -85,12 +90,18 @@ async fn fall_silent(kind: Kind) {
     let proxies = site.proxies();
     let locks = site.builder(&proxies).connect().await.unwrap();
     let ttl = Duration::from_secs(6);
-    let lease = locks.lease("a").ttl(ttl).try_acquire().await.unwrap();
+    let lease = locks
+        .lease("a")
+        .ttl(ttl)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     for _ in 0..2 {
         let renewed = locks.stats().renewed;
         let again = || locks.stats().renewed > renewed || !lease.state().is_live();
         within(PATIENCE, "it is renewed", again).await;
-        assert!(lease.live_token().is_ok(), "{kind:?}: {:?}", lease.state());
+        assert!(lease.token().is_ok(), "{kind:?}: {:?}", lease.state());
         proxies.iter().for_each(silence);
     }
     lease.release().await.ok();
@@ -143,21 +154,18 @@ async fn step_the_servers_clock(kind: Kind) {
         first.connect().await.unwrap(),
         second.connect().await.unwrap(),
     );
-    let by_hand = |locks: &Locks| locks.lease("a").ttl(TTL).renew(Renew::Manual);
-    let early = by_hand(&first).try_acquire().await.unwrap();
+    let by_hand = |locks: &Leases| locks.lease("a").ttl(TTL).manual_renewal();
+    let early = by_hand(&first).try_acquire().await.unwrap().unwrap();
     step_forward(&site);
-    let other = by_hand(&second).try_acquire().await.unwrap();
-    let token = early.live_token().expect("its own clock did not step");
-    assert!(
-        other.live_token().unwrap() > token,
-        "a gate tells them apart"
-    );
+    let other = by_hand(&second).try_acquire().await.unwrap().unwrap();
+    let token = early.token().expect("its own clock did not step");
+    assert!(other.token().unwrap() > token, "a gate tells them apart");
     let lost = early.renew().await;
     assert!(matches!(lost, Err(RenewError::Lost(_))), "{lost:?}");
     assert!(other.verify().await.is_ok());
     step_back(&site);
     // The server would keep it for an hour. Its holder does not, and gives it back.
-    assert_eq!(other.lost().wait().await, LostReason::Deadline);
+    assert_eq!(other.lost().await, LostReason::Deadline);
     within(PATIENCE, "the lost lease is released", || {
         site.left().is_empty()
     })
@@ -202,7 +210,7 @@ async fn skew_the_client(kind: Kind, wrong_by: i64) {
         let again = || locks.stats().renewed > renewed + 1 || !lease.state().is_live();
         within(PATIENCE, "it is renewed", again).await;
         assert!(
-            lease.live_token().is_ok(),
+            lease.token().is_ok(),
             "{kind:?} {step}: {:?}",
             lease.state()
         );

@@ -1,4 +1,4 @@
-//! `Locks` on real servers that are hurt: points 3 to 7 and 11 of `lease.md` 11.
+//! `Leases` on real servers that are hurt: points 3 to 7 and 11 of `lease.md` 11.
 
 mod aftermath;
 mod cancel;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soldonce_lease::gate::{Admit, Embedded};
-use soldonce_lease::{FencingToken, FileEpochs, Lease, LeaseState, Locks, PgConfig, Wait};
+use soldonce_lease::{FencingToken, FileFence, Lease, LeaseState, Leases, PgConfig};
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
@@ -20,18 +20,19 @@ const TTL: Duration = Duration::from_secs(1);
 
 const NAME: &str = "counter";
 
-/// Locks that two processes can have.
+/// Leases that two processes can have.
 fn locks(backend: &str, url: &str, epochs: &str) -> soldonce_lease::Builder {
     let builder = match backend {
-        "redis" => Locks::redis(url).epochs(FileEpochs::new(epochs)),
-        _ => Locks::postgres(PgConfig::url(url).unwrap()),
+        "redis" => Leases::redis(url).fence(FileFence::new(epochs)),
+        _ => Leases::postgres(PgConfig::url(url).unwrap()),
     };
     builder.namespace("app")
 }
 
-async fn take(locks: &Locks) -> Lease {
-    let wait = Wait::UpTo(super::PATIENCE);
-    locks.lease(NAME).ttl(TTL).acquire(wait).await.unwrap()
+async fn take(locks: &Leases) -> Lease {
+    let request = locks.lease(NAME).ttl(TTL);
+    let taken = request.acquire_within(super::PATIENCE).await;
+    taken.unwrap().unwrap()
 }
 
 /// The holder that is stopped: reads, looks at its lease, and writes when it is told to.
@@ -39,15 +40,12 @@ async fn hold(part: &mut Part, target: Option<Counter>) {
     let words = part.words();
     let locks = locks(words[0], words[1], words[2]).connect().await.unwrap();
     let lease = take(&locks).await;
-    let token = lease.live_token().unwrap();
+    let token = lease.token().unwrap();
     let read = match &target {
         Some(counter) => counter.read(NAME, token).await.unwrap(),
         None => 0,
     };
-    assert!(
-        lease.live_token().is_ok(),
-        "it is live, the last time it looks"
-    );
+    assert!(lease.token().is_ok(), "it is live, the last time it looks");
     part.say(&serde_json::to_string(&token).unwrap());
     assert_eq!(part.hear().unwrap(), "write");
     // Here it stood still. It does not look again.
@@ -91,7 +89,7 @@ fn played(runtime: &tokio::runtime::Runtime) -> bool {
         let gate = if words[3] == "off" {
             Gate::Off
         } else {
-            Gate::Anchored
+            Gate::On
         };
         let target = match words.get(4) {
             Some(url) => Some(Counter::connect(url, gate).await),
@@ -125,7 +123,7 @@ async fn over_sql(backend: &str, gate: Gate) -> (bool, i64) {
     let next = locks(backend, &url, words[2]).connect().await.unwrap();
     let lease = take(&next).await;
     let counter = Counter::connect(&target, gate).await;
-    let token = lease.live_token().unwrap();
+    let token = lease.token().unwrap();
     let read = counter.read(NAME, token).await.unwrap();
     assert!(counter.write(NAME, token, read + 1).await);
     holder.tell("write").unwrap();
@@ -143,7 +141,7 @@ fn a_holder_that_stood_still_is_refused_at_the_target() {
         return;
     }
     for backend in ["redis", "postgres"] {
-        let ended = runtime.block_on(over_sql(backend, Gate::Anchored));
+        let ended = runtime.block_on(over_sql(backend, Gate::On));
         assert_eq!(ended, (false, 1), "{backend}");
     }
 }
@@ -175,7 +173,7 @@ fn a_holder_that_stood_still_is_refused_by_an_embedded_gate() {
         holder.pause().unwrap();
         let next = locks("redis", &url, folder).connect().await.unwrap();
         let lease = take(&next).await;
-        let current = lease.live_token().unwrap();
+        let current = lease.token().unwrap();
         assert_eq!(gate.admit(&mut tx, NAME, current), Ok(Admit::Ok));
         holder.tell("write").unwrap();
         holder.resume().unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
-use soldonce_lease::{Builder, Doctor, FileEpochs, FileTokens, Locks, PgConfig};
+use soldonce_lease::{Builder, Doctor, FileFence, Leases, PgConfig};
 use soldonce_testkit::chaos::Proxy;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{FullCoverage, Redis, RedisCluster, RedisPair};
@@ -111,7 +111,7 @@ impl Site {
         to.collect()
     }
 
-    /// Locks with anchored tokens, in one shard, through these proxies or, with none, directly.
+    /// Leases with anchored tokens, in one shard, through these proxies or, with none, directly.
     pub(super) fn builder(&self, through: &[Proxy]) -> Builder {
         builder(self.kind, &self.urls(through), self.numbers.path()).call_timeout(CALL)
     }
@@ -209,16 +209,16 @@ impl Site {
     }
 }
 
-/// Locks with anchored tokens. Nodes of a Redlock vote at once, however young.
+/// Leases with anchored tokens. Nodes of a Redlock vote at once, however young.
 pub(super) fn builder(kind: Kind, urls: &[String], numbers: &Path) -> Builder {
     let builder = match kind {
-        Kind::Redis | Kind::Pair => Locks::redis(&*urls[0]).epochs(FileEpochs::new(numbers)),
-        Kind::Cluster => Locks::cluster(nodes(urls)).epochs(FileEpochs::new(numbers)),
+        Kind::Redis | Kind::Pair => Leases::redis(&*urls[0]).fence(FileFence::new(numbers)),
+        Kind::Cluster => Leases::cluster(nodes(urls)).fence(FileFence::new(numbers)),
         Kind::Redlock => {
             let config = RedlockConfig::new(nodes(urls)).sit_out(Duration::ZERO);
-            Locks::redlock(config).tokens(FileTokens::new(numbers))
+            Leases::redlock(config).fence(FileFence::new(numbers))
         }
-        Kind::Postgres => Locks::postgres(config(&urls[0])),
+        Kind::Postgres => Leases::postgres(config(&urls[0])),
     };
     builder.namespace("app").doctor(Doctor::Off)
 }

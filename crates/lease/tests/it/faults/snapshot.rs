@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use soldonce_lease::{
-    FencingToken, FileEpochs, Lease, LeaseState, Locks, LostReason, Name, RenewError,
+    FencingToken, FileFence, Lease, LeaseState, Leases, LostReason, Name, RenewError,
 };
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{Redis, Snapshot};
@@ -18,24 +18,30 @@ use crate::folder::TempFolder;
 
 const NAMES: [&str; 3] = ["early", "late", "turns"];
 
-async fn connect(redis: &Redis, epochs: &Path) -> Locks {
-    let builder = Locks::redis(redis.url()).namespace("app");
+async fn connect(redis: &Redis, epochs: &Path) -> Leases {
+    let builder = Leases::redis(redis.url()).namespace("app");
     builder
-        .epochs(FileEpochs::new(epochs))
+        .fence(FileFence::new(epochs))
         .connect()
         .await
         .unwrap()
 }
 
-async fn take(locks: &Locks, name: &str) -> Lease {
+async fn take(locks: &Leases, name: &str) -> Lease {
     let ttl = Duration::from_mins(1);
-    locks.lease(name).ttl(ttl).try_acquire().await.unwrap()
+    locks
+        .lease(name)
+        .ttl(ttl)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 /// Takes and gives back; the token.
-async fn turn(locks: &Locks) -> FencingToken {
+async fn turn(locks: &Leases) -> FencingToken {
     let lease = take(locks, "turns").await;
-    let token = lease.live_token().unwrap();
+    let token = lease.token().unwrap();
     lease.release().await.unwrap();
     token
 }
@@ -60,7 +66,7 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
     let old = redis.snapshot().unwrap();
     ghost.release().await.unwrap();
     let late = take(&locks, "late").await;
-    let mut highest = late.live_token().unwrap();
+    let mut highest = late.token().unwrap();
     for _ in 0..5 {
         highest = highest.max(turn(&locks).await);
     }
@@ -71,15 +77,13 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
         renewed(&late).await,
         Err(RenewError::Lost(LostReason::Gone))
     );
-    assert!(take(&locks, "late").await.live_token().unwrap() > highest);
+    assert!(take(&locks, "late").await.token().unwrap() > highest);
     // A ghost holds what was given back, until its ttl ends or somebody breaks it.
-    let name = Name::new("turns").unwrap();
-    let ghost = locks.inspect(&name).await.unwrap().unwrap();
+    let turns = locks.lease("turns");
+    let ghost = turns.inspect().await.unwrap().unwrap();
     assert!(ghost.remaining <= Duration::from_mins(1));
-    locks
-        .force_release(&name, ghost.token, "restored")
-        .await
-        .unwrap();
+    let broken = turns.force_release(ghost.token, "restored").await;
+    broken.unwrap();
     assert!(turn(&locks).await > highest);
     assert!(matches!(early.state(), LeaseState::Held { .. }));
 }
@@ -88,13 +92,13 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
 #[tokio::test]
 async fn without_epochs_tokens_are_given_again_after_old_data() {
     let mut redis = Redis::start().unwrap();
-    let connect = || Locks::redis(redis.url()).namespace("app").connect();
+    let connect = || Leases::redis(redis.url()).namespace("app").connect();
     let locks = connect().await.unwrap();
     turn(&locks).await;
     let old = redis.snapshot().unwrap();
     let before = turn(&locks).await;
     redis.restore(&old).unwrap();
-    let connect = || Locks::redis(redis.url()).namespace("app").connect();
+    let connect = || Leases::redis(redis.url()).namespace("app").connect();
     let after = turn(&connect().await.unwrap()).await;
     assert_eq!(after.number(), before.number());
 }
@@ -131,7 +135,7 @@ async fn an_old_backup_of_redis_and_of_its_epochs_costs_one_refused_write() {
     let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
     let target = Postgres::start().unwrap();
     counter::make(&target, &NAMES);
-    let counter = Counter::connect(&target.url(), Gate::Anchored).await;
+    let counter = Counter::connect(&target.url(), Gate::On).await;
     let before = connect(&redis, epochs.path()).await;
     turn(&before).await;
     let backup = Backup {
@@ -143,7 +147,7 @@ async fn an_old_backup_of_redis_and_of_its_epochs_costs_one_refused_write() {
         redis.cli(&["FLUSHALL"]).unwrap();
         for name in NAMES {
             let lease = take(&before, name).await;
-            let token = lease.live_token().unwrap();
+            let token = lease.token().unwrap();
             assert!(counter.write(name, token, epoch).await);
             lease.release().await.unwrap();
         }
@@ -159,16 +163,16 @@ async fn an_old_backup_of_redis_and_of_its_epochs_costs_one_refused_write() {
 }
 
 /// Writes as its users do: who is refused tells the lease by whom, and begins again. How often.
-async fn refusals(locks: &Locks, counter: &Counter, name: &str) -> usize {
+async fn refusals(locks: &Leases, counter: &Counter, name: &str) -> usize {
     for refused in 0..5 {
         let lease = take(locks, name).await;
-        let token = lease.live_token().unwrap();
+        let token = lease.token().unwrap();
         if counter.write(name, token, 100).await {
             lease.release().await.unwrap();
             return refused;
         }
         lease.overtaken(counter.highest(name).await);
-        assert!(lease.live_token().is_err());
+        assert!(lease.token().is_err());
         super::within(PATIENCE, "the lost lease is released", || {
             locks.stats().live == 0
         })
@@ -179,10 +183,10 @@ async fn refusals(locks: &Locks, counter: &Counter, name: &str) -> usize {
 }
 
 /// Waits until nobody holds the name.
-async fn settled(locks: &Locks, name: &str) {
+async fn settled(locks: &Leases, name: &str) {
     let name = Name::new(name).unwrap();
     for _ in 0..500 {
-        if locks.inspect(&name).await.unwrap().is_none() {
+        if locks.lease(name.clone()).inspect().await.unwrap().is_none() {
             return;
         }
         rest(ms(10)).await;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use soldonce_lease::backend::postgres::Postgres;
 use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
 use soldonce_lease::{
-    AcquireError, Durability, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace, Renew,
-    Request, SystemClock, Wait,
+    AcquireError, FencingToken, Lease, LeaseTicket, Leases, Namespace, Request, SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
@@ -42,9 +41,9 @@ pub(super) struct Trial {
     pub(super) site: Site,
     pub(super) proxies: Vec<Proxy>,
     /// Behind the proxies.
-    pub(super) locks: Locks,
+    pub(super) locks: Leases,
     /// Sees the servers directly.
-    pub(super) witness: Locks,
+    pub(super) witness: Leases,
     /// Doubles what a proxy cannot.
     doubler: Option<Arc<FaultyBackend>>,
     /// Of a grant before everything.
@@ -59,7 +58,7 @@ impl Trial {
         let by_backend = row.on == Kind::Postgres && harm == Harm::Doubled;
         let doubler = by_backend.then(|| in_front_of_postgres(&site, &proxies));
         let locks = match &doubler {
-            Some(doubler) => Locks::backend(doubler.clone()).call_timeout(CALL),
+            Some(doubler) => Leases::backend(doubler.clone()).call_timeout(CALL),
             None => site.builder(&proxies).call_timeout(CALL),
         };
         let locks = locks.connect().await.unwrap();
@@ -101,7 +100,7 @@ impl Trial {
     }
 
     fn request(&self, name: &str) -> Request {
-        self.locks.lease(name).ttl(TTL).renew(Renew::Manual)
+        self.locks.lease(name).ttl(TTL).manual_renewal()
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -113,7 +112,7 @@ impl Trial {
 
     /// What is held before the fault. Whatever the call needs has been used once.
     async fn prepare(&self) -> Ready {
-        let warm = self.request("warm").try_acquire().await.unwrap();
+        let warm = self.request("warm").try_acquire().await.unwrap().unwrap();
         warm.renew().await.unwrap();
         warm.release().await.unwrap();
         if self.row.call == Call::Install {
@@ -125,11 +124,11 @@ impl Trial {
         }
         if self.row.call == Call::Wait {
             let taken = self.witness.lease("n:0").ttl(TTL).try_acquire();
-            return Ready::Taken(taken.await.unwrap());
+            return Ready::Taken(taken.await.unwrap().unwrap());
         }
         let mut held = Vec::new();
         for name in self.names() {
-            held.push(self.request(&name).try_acquire().await.unwrap());
+            held.push(self.request(&name).try_acquire().await.unwrap().unwrap());
         }
         if self.row.call == Call::Resume {
             return Ready::Ticket(held.remove(0).detach());
@@ -169,26 +168,24 @@ impl Trial {
     }
 
     async fn call(&self, ready: Ready) -> (Heard, Vec<Lease>) {
-        let name = Name::new("n:0").unwrap();
+        let name = self.locks.lease("n:0");
         match (self.row.call, ready) {
             (Call::Resume, Ready::Ticket(ticket)) => {
-                acquired(vec![self.locks.resume(ticket).await])
+                acquired(vec![some(self.locks.resume(ticket).await)])
             }
             (Call::Renew, Ready::Held(held)) => (heard_renewal(held[0].renew().await), held),
-            (Call::Inspect, Ready::Held(held)) => {
-                (heard_answer(self.locks.inspect(&name).await), held)
-            }
+            (Call::Inspect, Ready::Held(held)) => (heard_answer(name.inspect().await), held),
             (Call::ForceRelease, Ready::Held(held)) => {
-                let token = held[0].token().unwrap();
-                let broken = self.locks.force_release(&name, token, "test").await;
+                let token = held[0].token_for_logs().unwrap();
+                let broken = name.force_release(token, "test").await;
                 (heard_answer(broken), Vec::new())
             }
             (Call::Wait, Ready::Taken(taken)) => acquired(vec![self.wait_for(taken).await]),
             (Call::Durable, _) => {
                 let (n, within) = (1, ms(200));
                 let request = self.request("n:0");
-                let request = request.durability(Durability::Replicas { n, within });
-                acquired(vec![request.try_acquire().await])
+                let request = request.replicas(n, within);
+                acquired(vec![some(request.try_acquire().await)])
             }
             (_, Ready::Held(held)) => (released(held).await, Vec::new()),
             (_, _) => acquired(self.acquire_all().await),
@@ -198,11 +195,11 @@ impl Trial {
     /// Waits while another holds it, who gives it back after the fault.
     async fn wait_for(&self, taken: Lease) -> Result<Lease, AcquireError> {
         let mut waits = JoinSet::new();
-        waits.spawn(self.request("n:0").acquire(Wait::UpTo(PATIENCE)));
+        waits.spawn(self.request("n:0").acquire_within(PATIENCE));
         let hit = || self.proxies.iter().all(|proxy| proxy.to_come() == 0);
         within(PATIENCE, format!("the fault of {self}"), hit).await;
         taken.release().await.unwrap();
-        waits.join_next().await.unwrap().unwrap()
+        some(waits.join_next().await.unwrap().unwrap())
     }
 
     async fn acquire_all(&self) -> Vec<Result<Lease, AcquireError>> {
@@ -210,8 +207,13 @@ impl Trial {
         for name in self.names() {
             asked.spawn(self.request(&name).try_acquire());
         }
-        asked.join_all().await
+        asked.join_all().await.into_iter().map(some).collect()
     }
+}
+
+/// Nobody else holds what is asked for here.
+fn some(asked: Result<Option<Lease>, AcquireError>) -> Result<Lease, AcquireError> {
+    asked.map(|lease| lease.expect("no other holder"))
 }
 
 impl std::fmt::Display for Trial {

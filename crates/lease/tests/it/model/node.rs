@@ -8,16 +8,16 @@ use super::world::Phase;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Owner(pub(super) u8);
 
-/// Compared in this order; the owner stands for its tag.
+/// A number, and whose grant it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Token {
     pub(super) epoch: u8,
     pub(super) counter: u8,
-    pub(super) tag: Owner,
+    pub(super) owner: Owner,
 }
 
 impl Token {
-    /// What scripts compare: tags stay with the client.
+    /// What is compared.
     fn number(self) -> (u8, u8) {
         (self.epoch, self.counter)
     }
@@ -87,7 +87,7 @@ impl Node {
         (bug, moments): (Option<Bug>, &mut u8),
     ) -> Answer {
         if let Some(token) = self.data.holder {
-            let ours = token.tag == owner;
+            let ours = token.owner == owner;
             return if ours {
                 Answer::Granted(token)
             } else {
@@ -111,7 +111,7 @@ impl Node {
         let token = Token {
             epoch: bound.epoch,
             counter,
-            tag: owner,
+            owner: owner,
         };
         self.data.holder = Some(token);
         self.live |= bit(owner);
@@ -155,7 +155,7 @@ impl Node {
     pub(super) fn renew(&mut self, token: Token, bug: Option<Bug>) -> bool {
         if bug == Some(Bug::RenewCreates) {
             self.data.holder = Some(token);
-            self.live |= bit(token.tag);
+            self.live |= bit(token.owner);
         }
         self.data.holder == Some(token)
     }
@@ -164,7 +164,7 @@ impl Node {
     pub(super) fn release(&mut self, token: Token, bug: Option<Bug>) {
         if self.data.holder == Some(token) || bug == Some(Bug::BlindDelete) {
             self.data.holder = None;
-            self.live &= !bit(token.tag);
+            self.live &= !bit(token.owner);
         }
     }
 
@@ -180,7 +180,7 @@ impl Node {
         let Some(held) = self.data.holder else {
             return true;
         };
-        matches!(phase, Phase::Asking(owner) if owner == held.tag)
+        matches!(phase, Phase::Asking(owner) if owner == held.owner)
     }
 
     /// Whether a new owner would be granted a new token now, and not told one again.
@@ -198,7 +198,7 @@ impl Node {
 
     pub(super) fn expire(&mut self) {
         if let Some(token) = self.data.holder.take() {
-            self.live &= !bit(token.tag);
+            self.live &= !bit(token.owner);
         }
     }
 
@@ -228,7 +228,7 @@ impl Node {
         self.run = run;
         self.is_primary = true;
         self.highest = self.highest.max(before.highest);
-        self.live = self.data.holder.map_or(0, |token| bit(token.tag));
+        self.live = self.data.holder.map_or(0, |token| bit(token.owner));
     }
 
     /// Becomes a replica of `primary`.

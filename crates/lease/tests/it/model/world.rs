@@ -240,7 +240,7 @@ impl World {
         }
     }
 
-    /// The holder reads its token with `live_token`, and is paused before it writes.
+    /// The holder reads its token with `token`, and is paused before it writes.
     pub(super) fn take_pen(&mut self, client: usize) {
         if let Phase::Holding(token) = self.clients[client].phase {
             self.clients[client].pen = Some(token);
@@ -252,13 +252,13 @@ impl World {
         let Some(token) = self.clients[client].pen.take() else {
             return;
         };
-        if let Some(current) = self.gate.filter(|seen| *seen > token)
+        if let Some(current) = self.gate.filter(|seen| seen.is_above(token))
             && bug != Some(Bug::NoGate)
         {
             self.refused(client, token, current);
             return;
         }
-        if self.written > Some(token) {
+        if self.written.is_some_and(|written| written.is_above(token)) {
             self.break_(Broken::StaleWrite);
         }
         if self.clients[client].floor >= Some(token) {

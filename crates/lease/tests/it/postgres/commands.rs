@@ -16,7 +16,7 @@ async fn a_lease_is_granted_renewed_seen_and_released() {
     let backend = backend(config(&server));
     let mine = ask(one("report"));
     let token = granted(&backend, &mine).await;
-    assert!(token.is_anchored());
+    assert!(token.epoch() > 0);
     let name = Name::new("report").unwrap();
     let seen = backend.inspect(None, &name).await.unwrap().unwrap();
     assert_eq!((seen.owner, seen.token), (mine.owner, token));
@@ -251,12 +251,14 @@ async fn idle_rows_are_pruned_and_live_ones_stay() {
              clock_timestamp() - interval '25 hours' FROM generate_series(1, 1000) n",
         )
         .unwrap();
-    // The tag of this owner is one that prunes.
+    // The bits of this owner are some that prune.
     let mut bits = [0; 16];
     let pruner = (0_u64..).find_map(|n| {
-        bits[..8].copy_from_slice(&n.to_be_bytes());
+        bits[8..].copy_from_slice(&n.to_be_bytes());
         let owner = soldonce_lease::Owner::from_bits(bits);
-        owner.tag().bits().is_multiple_of(1_024).then_some(owner)
+        u128::from_be_bytes(bits)
+            .is_multiple_of(1_024)
+            .then_some(owner)
     });
     let mut mine = ask(one("trigger"));
     mine.owner = pruner.unwrap();

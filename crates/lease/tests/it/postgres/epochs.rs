@@ -1,36 +1,41 @@
 //! Epochs and tokens from rows of PostgreSQL.
 
 use soldonce_lease::backend::postgres::PgConfig;
-use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource, PgEpochs, PgTokens, TokenSource};
+use soldonce_lease::{FenceError, FenceKind, FenceSource, PgFence};
 use tokio::task::JoinSet;
 
 use super::{config, server};
 
+const MOST: u64 = FenceKind::Epoch.most();
+
 #[tokio::test]
 async fn epochs_rise_over_clients_and_restarts_and_respect_above() {
     let mut server = server().await;
-    let epochs = PgEpochs::new(config(&server));
-    assert_eq!(epochs.next("app", 0).await, Ok(1));
-    assert_eq!(epochs.next("app", 40).await, Ok(41));
-    assert_eq!(epochs.next("app", 7).await, Ok(42));
-    assert_eq!(epochs.next("other", 3).await, Ok(4));
+    let epochs = PgFence::new(config(&server));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 40).await, Ok(41));
+    assert_eq!(epochs.next(FenceKind::Epoch, "app", 7).await, Ok(42));
+    assert_eq!(epochs.next(FenceKind::Epoch, "other", 3).await, Ok(4));
     server.stop_immediately().unwrap();
     server.restart().unwrap();
     // The first call may meet the connection that the server ended.
-    let after = match epochs.next("app", 0).await {
-        Err(EpochError::Unavailable(_)) => epochs.next("app", 0).await,
+    let after = match epochs.next(FenceKind::Epoch, "app", 0).await {
+        Err(FenceError::Unavailable(_)) => epochs.next(FenceKind::Epoch, "app", 0).await,
         answered => answered,
     };
     assert!(matches!(after, Ok(43..)), "{after:?}");
-    assert_eq!(epochs.next("app", EPOCH_MAX - 1).await, Ok(EPOCH_MAX));
-    let none = epochs.next("app", 0).await;
+    assert_eq!(
+        epochs.next(FenceKind::Epoch, "app", MOST - 1).await,
+        Ok(MOST)
+    );
+    let none = epochs.next(FenceKind::Epoch, "app", 0).await;
     assert!(
-        matches!(none, Err(EpochError::Exhausted { .. })),
+        matches!(none, Err(FenceError::Exhausted { .. })),
         "{none:?}"
     );
-    let none = epochs.next("other", EPOCH_MAX).await;
+    let none = epochs.next(FenceKind::Epoch, "other", MOST).await;
     assert!(
-        matches!(none, Err(EpochError::Exhausted { .. })),
+        matches!(none, Err(FenceError::Exhausted { .. })),
         "{none:?}"
     );
 }
@@ -56,13 +61,15 @@ async fn ten_clients_race_for_epochs_and_for_tokens() {
 }
 
 async fn take_twenty_of_both(config: PgConfig) -> (Vec<u64>, Vec<u64>) {
-    let (epochs, tokens) = (PgEpochs::new(config.clone()), PgTokens::new(config));
+    let (epochs, tokens) = (PgFence::new(config.clone()), PgFence::new(config));
     let mut given = (Vec::new(), Vec::new());
     for _ in 0..20 {
         given
             .0
-            .push(u64::from(epochs.next("app", 0).await.unwrap()));
-        given.1.push(tokens.next("app", 0).await.unwrap());
+            .push(epochs.next(FenceKind::Epoch, "app", 0).await.unwrap());
+        given
+            .1
+            .push(tokens.next(FenceKind::Token, "app", 0).await.unwrap());
     }
     given
 }
@@ -70,13 +77,16 @@ async fn take_twenty_of_both(config: PgConfig) -> (Vec<u64>, Vec<u64>) {
 #[tokio::test]
 async fn tokens_end_below_two_to_the_53() {
     let server = server().await;
-    let tokens = PgTokens::new(config(&server));
+    let tokens = PgFence::new(config(&server));
     let last = (1 << 53) - 1;
-    assert_eq!(tokens.next("app", last - 1).await, Ok(last));
+    assert_eq!(
+        tokens.next(FenceKind::Token, "app", last - 1).await,
+        Ok(last)
+    );
     for above in [0, last, u64::MAX] {
-        let none = tokens.next("app", above).await;
+        let none = tokens.next(FenceKind::Token, "app", above).await;
         assert!(
-            matches!(none, Err(EpochError::Exhausted { .. })),
+            matches!(none, Err(FenceError::Exhausted { .. })),
             "{none:?}"
         );
     }

@@ -1,10 +1,8 @@
 //! The gate in front of a real PostgreSQL: the holder that was paused cannot write any more, and
 //! without the gate it could.
 
-use soldonce_lease::gate::{
-    self, Bound, Columns, FENCE_ADMIT, FENCE_HIGHEST, FENCE_TABLE, Placeholders, Trust,
-};
-use soldonce_lease::{FencingToken, Tag};
+use soldonce_lease::FencingToken;
+use soldonce_lease::gate::{FENCE_ADMIT, FENCE_HIGHEST, FENCE_TABLE};
 use soldonce_testkit::postgres::Postgres as Server;
 use tokio_postgres::Client;
 
@@ -13,7 +11,7 @@ use super::session;
 const COUNTER: &str = "\
 DROP TABLE IF EXISTS counter; DROP TABLE IF EXISTS soldonce_fence;
 CREATE TABLE counter (value bigint NOT NULL,
-    lease_token bigint NOT NULL DEFAULT 0, lease_tag bigint NOT NULL DEFAULT 0);
+    lease_token bigint NOT NULL DEFAULT 0);
 INSERT INTO counter (value) VALUES (0);";
 
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +22,7 @@ enum Gate {
 }
 
 fn token(counter: u32) -> FencingToken {
-    let token = FencingToken::from_parts(3, counter).unwrap();
-    token.with_tag(Tag::from_bits(u64::from(counter) << 40))
+    FencingToken::from_parts(3, counter).unwrap()
 }
 
 async fn value(client: &Client) -> i64 {
@@ -38,18 +35,15 @@ async fn value(client: &Client) -> i64 {
 
 /// Writes `next` with `token`; tells whether it was written.
 async fn write(client: &mut Client, gate: Gate, token: FencingToken, next: i64) -> bool {
-    let Bound { token, tag } = Trust::Anchored.bind(token).unwrap();
+    let token = token.sql();
     let tx = client.transaction().await.unwrap();
     let rows = match gate {
         Gate::Columns => {
-            let at = Placeholders::Dollar { token: 2, tag: 3 };
-            let parts = gate::sql(Columns::default(), at).unwrap();
-            let (set, check) = (parts.set, parts.check);
-            let sql = format!("UPDATE counter SET value = $1, {set} WHERE {check}");
-            tx.execute(&sql, &[&next, &token, &tag]).await.unwrap()
+            let sql = "UPDATE counter SET value = $1, lease_token = $2 WHERE lease_token <= $2";
+            tx.execute(sql, &[&next, &token]).await.unwrap()
         }
         Gate::FenceTable => {
-            let admitted = tx.query_opt(FENCE_ADMIT, &[&"counter", &token, &tag]).await;
+            let admitted = tx.query_opt(FENCE_ADMIT, &[&"counter", &token]).await;
             if admitted.unwrap().is_none() {
                 return false;
             }
@@ -93,15 +87,8 @@ async fn stale_token_is_refused_at_the_target() {
         .query_one(FENCE_HIGHEST, &[&"counter"])
         .await
         .unwrap();
-    let highest = Bound {
-        token: row.get(0),
-        tag: row.get(1),
-    };
-    assert_eq!(
-        highest.token(),
-        Some(token(8)),
-        "the target tells who overtook"
-    );
+    let highest: i64 = row.get(0);
+    assert_eq!(highest, token(8).sql(), "the target tells who overtook");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soldonce_lease::backend::{Acquire, Fut};
-use soldonce_lease::{EpochError, EpochSource, FencingToken};
+use soldonce_lease::{FenceError, FenceKind, FenceSource, FencingToken};
 use soldonce_testkit::redis::Redis;
 use tokio::sync::{Notify, oneshot};
 
@@ -17,13 +17,18 @@ struct Slow {
     then: Arc<Numbers>,
 }
 
-impl EpochSource for Slow {
-    fn next<'a>(&'a self, namespace: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
+impl FenceSource for Slow {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        namespace: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
         Box::pin(async move {
             self.asked.notify_one();
             match self.answer.lock().await.take() {
-                Some(answer) => Ok(answer.await.unwrap()),
-                None => self.then.next(namespace, above).await,
+                Some(answer) => Ok(answer.await.unwrap().into()),
+                None => self.then.next(FenceKind::Epoch, namespace, above).await,
             }
         })
     }
@@ -42,7 +47,7 @@ pub(super) async fn an_epoch_that_was_overtaken_on_its_way_is_not_installed() {
         then: Arc::clone(&numbers),
     });
     let mut slow_settings = settings();
-    slow_settings.epochs = Some(Arc::clone(&slow) as Arc<dyn EpochSource>);
+    slow_settings.fence = Some(Arc::clone(&slow) as Arc<dyn FenceSource>);
     let slow_backend = connect(&redis, slow_settings).await;
     let late = ask(one("a"));
     let mut waiting = tokio::task::JoinSet::new();
@@ -69,7 +74,7 @@ pub(super) async fn an_ask_stands_while_others_are_granted() {
         then: Numbers::from(20),
     });
     let mut slow_settings = settings();
-    slow_settings.epochs = Some(Arc::clone(&slow) as Arc<dyn EpochSource>);
+    slow_settings.fence = Some(Arc::clone(&slow) as Arc<dyn FenceSource>);
     let slow_backend = connect(&redis, slow_settings).await;
     let high = Acquire {
         floor: FencingToken::from_parts(7, 1),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
-use soldonce_lease::{BackendError, Doctor, FencingToken, Locks};
+use soldonce_lease::{BackendError, Doctor, FencingToken, Leases};
 use soldonce_testkit::redis::Redis;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -215,7 +215,7 @@ pub(super) async fn each_release_of_a_batch_has_its_own_answer() {
         ..theirs.clone()
     };
     let late = soldonce_lease::backend::Release {
-        token: FencingToken::new(held.number() + 1, soldonce_lease::Tag::default()),
+        token: FencingToken::new(held.number() + 1),
         ..of(&theirs)
     };
     let batch = [
@@ -259,9 +259,9 @@ async fn a_caller_who_goes_away_takes_no_answer_from_the_others() {
     assert!(is_granted(&reply), "{reply:?}");
 }
 
-async fn pairs(locks: &Locks, name: &str, count: usize) {
+async fn pairs(locks: &Leases, name: &str, count: usize) {
     for _ in 0..count {
-        let lease = locks.lease(name).try_acquire().await.unwrap();
+        let lease = locks.lease(name).try_acquire().await.unwrap().unwrap();
         lease.release().await.unwrap();
     }
 }
@@ -272,7 +272,7 @@ async fn commands_of_64_tasks_stay_far_below_two_for_each_pair() {
     const TASKS: usize = 64;
     const PAIRS: usize = 20;
     let redis = Redis::start().unwrap();
-    let locks = Locks::redis(redis.url().as_str())
+    let locks = Leases::redis(redis.url().as_str())
         .namespace("app")
         .doctor(Doctor::Off);
     let locks = locks.connect().await.unwrap();

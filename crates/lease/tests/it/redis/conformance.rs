@@ -46,7 +46,7 @@ impl<S: AsRef<[Redis]> + Send + Sync> Bench for Real<S> {
 async fn server() -> Real<[Redis; 1]> {
     let server = Redis::start().unwrap();
     let mut settings = settings();
-    settings.epochs = Some(Numbers::from(1));
+    settings.fence = Some(Numbers::from(1));
     settings.call_timeout = PATIENT;
     Real {
         backend: connect(&server, settings).await,
@@ -74,7 +74,7 @@ mod cluster {
     async fn fresh(cluster: &RedisCluster, namespace: &str) -> RedisBackend {
         let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
         let mut settings = RedisSettings::new(Namespace::new(namespace).unwrap());
-        settings.epochs = Some(Numbers::from(1));
+        settings.fence = Some(Numbers::from(1));
         settings.call_timeout = PATIENT;
         RedisBackend::connect_cluster(&seeds, settings)
             .await

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::Backend;
 use soldonce_lease::backend::{Acquire, AcquireReply, Fut};
-use soldonce_lease::{Clock, EpochError, EpochSource, FencingToken, SystemClock};
+use soldonce_lease::{Clock, FenceError, FenceKind, FenceSource, FencingToken, SystemClock};
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
 
 use super::site::{
@@ -76,19 +76,27 @@ async fn grants_lost_in_a_failover_are_given_again_with_higher_tokens() {
     }
 }
 
-/// The bug that a bare counter has, so that the tests above are known to see it.
 #[tokio::test]
-async fn without_epochs_the_same_loss_makes_tokens_fall() {
-    let redis = Redis::start().unwrap();
+pub(super) async fn without_a_source_tokens_follow_the_clock_of_the_server() {
+    let mut redis = Redis::start().unwrap();
     let backend = connect(&redis, settings()).await;
-    let before = token_of(&backend, "a").await;
-    token_of(&backend, "a").await;
-    redis.cli(&["FLUSHALL"]).unwrap();
-    let after = token_of(&backend, "a").await;
-    assert!(
-        !after.is_anchored() && after <= before,
-        "{after:?} after {before:?}"
+    let mut before = token_of(&backend, "a").await;
+    let next = token_of(&backend, "a").await;
+    assert_eq!(
+        next.number(),
+        before.number() + 1,
+        "counted between two losses"
     );
+    for loss in ["flush", "restart"] {
+        match loss {
+            "flush" => drop(redis.cli(&["FLUSHALL"]).unwrap()),
+            _ => redis.restart(Data::Lost).unwrap(),
+        }
+        let backend = connect(&redis, settings()).await;
+        let after = token_of(&backend, "a").await;
+        assert!(after > before, "{loss}: {after:?} after {before:?}");
+        before = after;
+    }
 }
 
 #[tokio::test]
@@ -106,7 +114,7 @@ pub(super) async fn a_process_without_epochs_does_not_weaken_a_namespace_that_ha
     let site = Site::start().await;
     token_of(&site.backend, "a").await;
     let plain = connect(&site.redis, settings()).await;
-    assert!(token_of(&plain, "a").await.is_anchored(), "it takes part");
+    assert!(token_of(&plain, "a").await.epoch() < 10, "it takes part");
     let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
     let another = format!("{:016}|{}", 1_u64 << 32, "0".repeat(40));
     site.redis.cli(&["SET", &record, &another]).unwrap();
@@ -174,18 +182,23 @@ async fn ten_processes_race_to_install_and_all_are_served() {
     }
     let mut tokens = racing.join_all().await;
     tokens.sort_unstable();
-    assert!(tokens.iter().all(|token| token.is_anchored()), "{tokens:?}");
+    assert!(tokens.iter().all(|token| token.epoch() > 0), "{tokens:?}");
 }
 
 /// A source that takes as long as a slow disk.
 struct Disk(Arc<Numbers>);
 
-impl EpochSource for Disk {
-    fn next<'a>(&'a self, namespace: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
+impl FenceSource for Disk {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        namespace: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
         Box::pin(async move {
             let written = SystemClock.boot().plus(Duration::from_millis(50));
             SystemClock.sleep_until(written).await;
-            self.0.next(namespace, above).await
+            self.0.next(FenceKind::Epoch, namespace, above).await
         })
     }
 }
@@ -195,7 +208,7 @@ async fn one_incident_costs_a_burst_few_epochs() {
     let redis = Redis::start().unwrap();
     let epochs = Numbers::from(1);
     let mut settings = settings();
-    settings.epochs = Some(Arc::new(Disk(Arc::clone(&epochs))));
+    settings.fence = Some(Arc::new(Disk(Arc::clone(&epochs))));
     let backend = Arc::new(connect(&redis, settings).await);
     let mut burst = tokio::task::JoinSet::new();
     for i in 0..200 {
@@ -213,9 +226,14 @@ async fn one_incident_costs_a_burst_few_epochs() {
 #[tokio::test]
 async fn a_source_that_fails_stops_acquire_and_nothing_else() {
     struct Broken;
-    impl EpochSource for Broken {
-        fn next<'a>(&'a self, _: &'a str, _: u32) -> Fut<'a, Result<u32, EpochError>> {
-            let error = EpochError::Unavailable("no disk".to_owned());
+    impl FenceSource for Broken {
+        fn next<'a>(
+            &'a self,
+            _: FenceKind,
+            _: &'a str,
+            _: u64,
+        ) -> Fut<'a, Result<u64, FenceError>> {
+            let error = FenceError::Unavailable("no disk".to_owned());
             Box::pin(std::future::ready(Err(error)))
         }
     }
@@ -223,7 +241,7 @@ async fn a_source_that_fails_stops_acquire_and_nothing_else() {
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
     let mut broken = settings();
-    broken.epochs = Some(Arc::new(Broken));
+    broken.fence = Some(Arc::new(Broken));
     let broken = connect(&site.redis, broken).await;
     let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
     site.redis.cli(&["DEL", &record]).unwrap();
@@ -241,7 +259,7 @@ async fn a_source_that_fails_stops_acquire_and_nothing_else() {
     release(&broken, &mine, Some(token)).await;
     let reply = broken.acquire(&Acquire { ..free }).await;
     assert!(
-        matches!(reply, AcquireReply::Epoch(EpochError::Unavailable(_))),
+        matches!(reply, AcquireReply::Epoch(FenceError::Unavailable(_))),
         "{reply:?}"
     );
 }

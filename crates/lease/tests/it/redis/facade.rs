@@ -1,8 +1,8 @@
-//! `Locks` on Redis and on a cluster: the backends where the builder plugs them in.
+//! `Leases` on Redis and on a cluster: the backends where the builder plugs them in.
 
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, BackendError, Doctor, Locks, ReleaseOutcome, Wait};
+use soldonce_lease::{BackendError, Doctor, Leases, ReleaseOutcome};
 use soldonce_testkit::redis::Redis;
 
 use super::site::until;
@@ -10,43 +10,45 @@ use super::site::until;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_redis_from_end_to_end() {
     let redis = Redis::start().unwrap();
-    let locks = Locks::redis(redis.url())
+    let locks = Leases::redis(redis.url())
         .namespace("app")
         .connect()
         .await
         .unwrap();
-    let other = Locks::redis(redis.url())
+    let other = Leases::redis(redis.url())
         .namespace("app")
         .connect()
         .await
         .unwrap();
-    let lease = locks.lease("report:2026").try_acquire().await.unwrap();
-    lease.live_token().unwrap();
+    let lease = locks
+        .lease("report:2026")
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
+    lease.token().unwrap();
     let refused = other.lease("report:2026").try_acquire().await;
-    assert!(
-        matches!(refused, Err(AcquireError::Refused(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Ok(None)), "{refused:?}");
     let waiting = other.lease("report:2026");
-    let waiting = waiting.acquire(Wait::UpTo(Duration::from_secs(9)));
+    let waiting = waiting.acquire_within(Duration::from_secs(9));
     let release = async {
         assert_eq!(lease.release().await, Ok(ReleaseOutcome::Released));
     };
     let (next, ()) = tokio::join!(waiting, release);
-    assert!(next.is_ok(), "{next:?}");
+    assert!(matches!(next, Ok(Some(_))), "{next:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_connections_are_counted() {
     let redis = Redis::start().unwrap();
-    let locks = Locks::redis(redis.url()).namespace("app");
+    let locks = Leases::redis(redis.url()).namespace("app");
     let locks = locks.doctor(Doctor::Off).connect().await.unwrap();
-    let lease = locks.lease("a").try_acquire().await.unwrap();
+    let lease = locks.lease("a").try_acquire().await.unwrap().unwrap();
     assert_eq!(locks.stats().link_rebuilds, 0);
     redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
     let again = until("a new connection", async || {
         // The first one may meet the end of the connection.
-        locks.lease("b").try_acquire().await.ok()
+        locks.lease("b").try_acquire().await.ok()?
     })
     .await;
     assert_eq!(locks.stats().link_rebuilds, 1);
@@ -56,38 +58,36 @@ async fn replaced_connections_are_counted() {
 #[cfg(feature = "cluster")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_a_cluster_from_end_to_end() {
-    use soldonce_lease::backend::redis::RedisConfig;
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
     let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
-    let seeds = cluster.urls().into_iter().map(RedisConfig::from).collect();
-    let locks = Locks::cluster(seeds)
+    let locks = Leases::cluster(cluster.urls())
         .namespace("app")
         .connect()
         .await
         .unwrap();
     let whole = locks
-        .group("hall")
-        .names(["A-1", "A-2"])
+        .group("hall", ["A-1", "A-2"])
         .try_acquire()
         .await
+        .unwrap()
         .unwrap();
-    let part = locks.group("hall").name("A-2").try_acquire().await;
-    assert!(matches!(part, Err(AcquireError::Refused(_))), "{part:?}");
+    let part = locks.group("hall", ["A-2"]).try_acquire().await;
+    assert!(matches!(part, Ok(None)), "{part:?}");
     assert_eq!(whole.release().await, Ok(ReleaseOutcome::Released));
 }
 
 #[tokio::test]
 async fn an_address_that_cannot_work_is_told_at_connect() {
     for url in ["nonsense", "rediss://127.0.0.1:1"] {
-        let error = Locks::redis(url)
+        let error = Leases::redis(url)
             .namespace("app")
             .connect()
             .await
             .unwrap_err();
         assert!(matches!(error, BackendError::Config(_)), "{url}: {error:?}");
     }
-    let nobody = Locks::redis("redis://127.0.0.1:1")
+    let nobody = Leases::redis("redis://127.0.0.1:1")
         .namespace("app")
         .connect()
         .await;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, Builder, Doctor, Lease, Locks, Wait};
+use soldonce_lease::{AcquireError, Builder, Doctor, Lease, Leases, block_on};
 use soldonce_testkit::redis::Redis;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -20,7 +20,7 @@ const TTL: Duration = Duration::from_mins(1);
 const SHORT: Duration = Duration::from_millis(400);
 
 fn builder(redis: &Redis) -> Builder {
-    let builder = Locks::redis(redis.url()).namespace("app");
+    let builder = Leases::redis(redis.url()).namespace("app");
     builder.doctor(Doctor::Off).ttl_min(SHORT)
 }
 
@@ -36,14 +36,14 @@ fn runtime() -> Runtime {
     runtime.worker_threads(1).enable_all().build().unwrap()
 }
 
-fn connect(on: &Runtime, redis: &Redis) -> Locks {
+fn connect(on: &Runtime, redis: &Redis) -> Leases {
     on.block_on(builder(redis).connect()).unwrap()
 }
 
 /// A lease that was taken on the runtime.
-fn take(on: &Runtime, locks: &Locks, name: &str, ttl: Duration) -> Lease {
+fn take(on: &Runtime, locks: &Leases, name: &str, ttl: Duration) -> Lease {
     let request = locks.lease(name).ttl(ttl);
-    on.block_on(request.try_acquire()).unwrap()
+    on.block_on(request.acquire()).unwrap()
 }
 
 /// Blocks the thread of the runtime after `before` has run there, until the sender is dropped.
@@ -64,9 +64,9 @@ async fn comes_free(redis: &Redis, name: &str) {
 }
 
 /// Takes the name and gives it back, as soon as it is free.
-async fn takes(other: &Locks, name: &str) {
+async fn takes(other: &Leases, name: &str) {
     until("the name is free", async || {
-        let lease = other.lease(name).ttl(TTL).try_acquire().await.ok()?;
+        let lease = other.lease(name).ttl(TTL).try_acquire().await.ok()??;
         lease.release().await.ok()
     })
     .await;
@@ -82,7 +82,7 @@ fn a_lease_outlives_ten_ttls_of_a_blocked_runtime() {
     outside(until("ten ttls of renewals", async || {
         (locks.stats().renewed >= 30).then_some(())
     }));
-    assert!(lease.live_token().is_ok(), "{:?}", lease.state());
+    assert!(lease.token().is_ok(), "{:?}", lease.state());
     drop(blocked);
 }
 
@@ -108,11 +108,11 @@ fn leases_outlive_the_runtime_that_took_them() {
     outside(until("renewals go on", async || {
         (locks.stats().renewed > before + 6).then_some(())
     }));
-    assert!(lease.live_token().is_ok(), "{:?}", lease.state());
+    assert!(lease.token().is_ok(), "{:?}", lease.state());
     drop(lease);
     outside(comes_free(&redis, "a"));
-    let next = locks.lease("b").try_acquire_blocking().unwrap();
-    next.release_blocking().unwrap();
+    let next = block_on(locks.lease("b").acquire()).unwrap();
+    block_on(next.release()).unwrap();
 }
 
 #[test]
@@ -165,14 +165,20 @@ async fn a_task_that_ends_at_any_await_leaves_nothing() {
     let locks = builder(&redis).connect().await.unwrap();
     let other = builder(&redis).own_thread().connect().await.unwrap();
     for polls in 1..12 {
-        let held = other.lease("a").ttl(TTL).try_acquire().await.unwrap();
+        let held = other
+            .lease("a")
+            .ttl(TTL)
+            .try_acquire()
+            .await
+            .unwrap()
+            .unwrap();
         let mut waits = JoinSet::new();
         waits.spawn(Polls {
-            future: Box::pin(locks.lease("a").ttl(TTL).acquire(Wait::Forever)),
+            future: Box::pin(locks.lease("a").ttl(TTL).acquire()),
             left: polls,
         });
         waits.spawn(Polls {
-            future: Box::pin(locks.lease("b").ttl(TTL).acquire(Wait::Forever)),
+            future: Box::pin(locks.lease("b").ttl(TTL).acquire()),
             left: polls,
         });
         held.release().await.unwrap();
@@ -190,7 +196,13 @@ async fn a_name_that_was_dropped_here_is_free_for_who_asks_next_here() {
     // A server that does not know a script yet is asked twice, and the acquire may come in between.
     takes(&locks, "a").await;
     for _ in 0..300 {
-        let lease = locks.lease("a").ttl(TTL).try_acquire().await.unwrap();
+        let lease = locks
+            .lease("a")
+            .ttl(TTL)
+            .try_acquire()
+            .await
+            .unwrap()
+            .unwrap();
         drop(lease);
     }
 }
@@ -199,9 +211,15 @@ async fn a_name_that_was_dropped_here_is_free_for_who_asks_next_here() {
 async fn a_shutdown_ends_who_waits_here() {
     let redis = Redis::start().unwrap();
     let locks = builder(&redis).connect().await.unwrap();
-    let held = locks.lease("a").ttl(TTL).try_acquire().await.unwrap();
+    let held = locks
+        .lease("a")
+        .ttl(TTL)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     let mut waits = JoinSet::new();
-    waits.spawn(locks.lease("a").ttl(TTL).acquire(Wait::Forever));
+    waits.spawn(locks.lease("a").ttl(TTL).acquire());
     until("it waits", async || (scripts(&redis) > 3).then_some(())).await;
     let drained = locks.clone().shutdown(TTL).await;
     assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
@@ -209,7 +227,7 @@ async fn a_shutdown_ends_who_waits_here() {
     assert!(matches!(ended, Err(AcquireError::Closed)), "{ended:?}");
     let late = locks.lease("b").try_acquire().await;
     assert!(matches!(late, Err(AcquireError::Closed)), "{late:?}");
-    assert!(held.live_token().is_err());
+    assert!(held.token().is_err());
     assert_eq!(redis.cli(&["KEYS", "sl:*:l:*"]).unwrap(), "");
 }
 
@@ -226,9 +244,10 @@ async fn blocking_calls_do_not_wait_for_this_runtime() {
     both.join_all().await;
 }
 
-fn block_in_turns(locks: &Locks, name: &str) {
+fn block_in_turns(locks: &Leases, name: &str) {
     for _ in 0..20 {
-        let lease = locks.lease(name).ttl(TTL).try_acquire_blocking().unwrap();
-        lease.release_blocking().unwrap();
+        let lease = block_on(locks.lease(name).ttl(TTL).try_acquire());
+        let lease = lease.unwrap().unwrap();
+        block_on(lease.release()).unwrap();
     }
 }

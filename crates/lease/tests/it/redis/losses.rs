@@ -1,12 +1,12 @@
 //! The backend loses what it granted while holders go on: what `lease.md` 11.2 and 11.3 promise to
-//! users of `Locks` whose target has a gate. The loss is seen as double grants, and no stale write
+//! users of `Leases` whose target has a gate. The loss is seen as double grants, and no stale write
 //! passes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soldonce_lease::gate::{Admit, Embedded};
-use soldonce_lease::{FencingToken, FileEpochs, Lease, Locks, LostReason, Name, RenewError};
+use soldonce_lease::{FencingToken, FileFence, Lease, Leases, LostReason, RenewError};
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
 
 use super::site::until;
@@ -34,15 +34,21 @@ impl Target {
     }
 }
 
-async fn locks(redis: &Redis, epochs: &TempFolder) -> Locks {
-    let builder = Locks::redis(redis.url()).namespace("app");
-    let epochs = FileEpochs::new(epochs.path());
-    builder.epochs(epochs).connect().await.unwrap()
+async fn locks(redis: &Redis, epochs: &TempFolder) -> Leases {
+    let builder = Leases::redis(redis.url()).namespace("app");
+    let epochs = FileFence::new(epochs.path());
+    builder.fence(epochs).connect().await.unwrap()
 }
 
-async fn take(locks: &Locks, name: &str) -> Lease {
+async fn take(locks: &Leases, name: &str) -> Lease {
     let ttl = Duration::from_mins(1);
-    locks.lease(name).ttl(ttl).try_acquire().await.unwrap()
+    locks
+        .lease(name)
+        .ttl(ttl)
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 /// 11.2. Both holders of each name believe in it; only the later one can write.
@@ -62,14 +68,14 @@ async fn grants_lost_in_a_failover_are_held_twice_and_no_stale_write_passes() {
     let new = locks(&pair.replica, &epochs).await;
     let (mut target, mut twice, mut stale) = (Target::new(), 0, 0);
     for (lease, name) in &held {
-        let before = lease.live_token().unwrap();
+        let before = lease.token().unwrap();
         assert_eq!(target.write(name, before), Admit::Ok);
         let again = take(&new, name).await;
-        let current = again.live_token().unwrap();
+        let current = again.token().unwrap();
         assert!(current > before, "{name}: {current:?} after {before:?}");
-        twice += u32::from(lease.live_token() == Ok(before));
+        twice += u32::from(lease.token() == Ok(before));
         assert_eq!(target.write(name, current), Admit::Ok);
-        let Ok(late) = lease.live_token() else {
+        let Ok(late) = lease.token() else {
             continue;
         };
         stale += u32::from(target.write(name, late) == Admit::Stale { current });
@@ -83,12 +89,12 @@ async fn a_flush_ends_leases_and_tokens_still_rise() {
     let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
     let locks = locks(&redis, &epochs).await;
     let lease = take(&locks, "a").await;
-    let before = lease.live_token().unwrap();
+    let before = lease.token().unwrap();
     redis.cli(&["FLUSHALL"]).unwrap();
     let gone = RenewError::Lost(LostReason::Gone);
     assert_eq!(lease.renew().await, Err(gone));
-    assert!(lease.live_token().is_err());
-    let after = take(&locks, "a").await.live_token().unwrap();
+    assert!(lease.token().is_err());
+    let after = take(&locks, "a").await.token().unwrap();
     assert!(after > before, "{after:?} after {before:?}");
 }
 
@@ -97,14 +103,18 @@ async fn a_flush_ends_leases_and_tokens_still_rise() {
 async fn an_evicted_key_of_a_group_ends_the_group() {
     let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
     let locks = locks(&redis, &epochs).await;
-    let hall = locks.group("hall");
-    let lease = hall.names(["A-1", "A-2"]).try_acquire().await.unwrap();
+    let lease = locks
+        .group("hall", ["A-1", "A-2"])
+        .try_acquire()
+        .await
+        .unwrap()
+        .unwrap();
     let keys = redis.cli(&["KEYS", "sl:*:l:hall/A-1"]).unwrap();
     redis.cli(&["DEL", keys.trim()]).unwrap();
     let gone = RenewError::Lost(LostReason::Gone);
     assert_eq!(lease.renew().await, Err(gone));
-    let other = Name::new("A-2").unwrap();
-    let freed = async || hall.inspect(&other).await.unwrap().is_none().then_some(());
+    let other = locks.group("hall", ["A-2"]);
+    let freed = async || other.inspect().await.unwrap().is_none().then_some(());
     until("the rest of the group is released", freed).await;
 }
 
@@ -117,7 +127,7 @@ async fn an_epoch_source_that_went_back_costs_one_refused_write() {
     let before = locks(&redis, &epochs).await;
     for _ in 0..3 {
         let lease = take(&before, "a").await;
-        let token = lease.live_token().unwrap();
+        let token = lease.token().unwrap();
         assert_eq!(target.write("a", token), Admit::Ok);
         lease.release().await.unwrap();
     }
@@ -125,18 +135,18 @@ async fn an_epoch_source_that_went_back_costs_one_refused_write() {
     let older = TempFolder::new();
     let after = locks(&redis, &older).await;
     let lease = take(&after, "a").await;
-    let low = lease.live_token().unwrap();
+    let low = lease.token().unwrap();
     let Admit::Stale { current } = target.write("a", low) else {
         panic!("the token did not fall: {low:?}");
     };
     lease.overtaken(current);
-    assert!(lease.live_token().is_err());
+    assert!(lease.token().is_err());
     drop(lease);
     let healed = until("the name is free again", async || {
         let ask = after.lease("a").ttl(Duration::from_mins(1));
-        ask.try_acquire().await.ok()
+        ask.try_acquire().await.ok()?
     });
-    let token = healed.await.live_token().unwrap();
+    let token = healed.await.token().unwrap();
     assert_eq!(
         target.write("a", token),
         Admit::Ok,

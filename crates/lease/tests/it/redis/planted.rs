@@ -85,23 +85,30 @@ catches! {
         => "answers[count + 1], answers[count + 2], answers[count + 3] = i - 2, call('PTTL', key), by",
         batches::each_item_of_a_mixed_batch_has_its_own_answer;
     a_group_of_which_part_is_kept: "acquire.lua",
-        "if #conflicts > 0 or first and (not mine or first < mine) then"
-        => "if #conflicts > 0 then for i = 3, final do call('SET', KEYS[i], table.concat({owner, \
+        "if #others > 0 or first and (not mine or first < mine) then"
+        => "if #others > 0 then for i = 3, final do call('SET', KEYS[i], table.concat({owner, \
             digits(1), digits(0), digits(now), ''}, '|'), 'PX', ttl, 'NX') end end \
-            if #conflicts > 0 or first and (not mine or first < mine) then",
+            if #others > 0 or first and (not mine or first < mine) then",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_group_granted_over_one_conflict: "acquire.lua",
-        "if #conflicts > 0 or first and (not mine or first < mine) then"
-        => "if #conflicts > 3 * (final - 3) or first and (not mine or first < mine) then",
+        "if #others > 0 or first and (not mine or first < mine) then"
+        => "if #others > final - 3 or first and (not mine or first < mine) then",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_refused_owner_that_keeps_its_part: "acquire.lua",
         "call('DEL', unpack(ours))" => "",
         grants::what_is_ours_is_freed_when_the_rest_is_anothers;
+    a_permit_that_takes_the_rest_along: "acquire.lua",
+        "others, picked, first_key, final = {}, free - 3, free, free"
+        => "others, picked, first_key = {}, free - 3, free",
+        server::of_many_at_once_as_many_win_as_there_are_permits;
+    another_permit_for_the_same_owner: "acquire.lua",
+        "if #ours == final - 2 or any and #ours == 1 then" => "if #ours == final - 2 then",
+        server::asking_again_gives_the_same_permit;
     asking_again_is_a_new_grant: "acquire.lua",
-        "if #ours == final - 2 then" => "if false then",
+        "if #ours == final - 2 or any and #ours == 1 then" => "if false then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     a_lease_over_what_is_none: "acquire.lua",
-        "if type(held) ~= 'string' or #held < 84 then" => "if type(held) ~= 'string' then",
+        "elseif type(held) ~= 'string' or #held < 84 then" => "elseif type(held) ~= 'string' then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_queue_that_is_not_noticed: "grant.lua",
         "if stored[2] then" => "if false then",
@@ -138,7 +145,7 @@ catches! {
         "if cap_at > 0 then" => "if cap_at >= 0 then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     asking_again_gives_no_life: "acquire.lua",
-        "call('PEXPIRE', KEYS[i], granted)" => "",
+        "call('PEXPIRE', ours[i], granted)" => "",
         server::b3_asking_again_gives_the_same_grant;
     a_renewal_beyond_the_cap: "renew.lua",
         "answer = math.min(ttl, cap_at - now)" => "",
@@ -221,13 +228,16 @@ catches! {
         => "local stands = true",
         asks::an_epoch_that_was_overtaken_on_its_way_is_not_installed;
     the_same_epoch_again: "install.lua",
-        "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
-        => "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch < ep) then",
+        "if not stands or (epoch == 0 and ep > 0 and ep < CLOCK_EPOCHS) or (epoch > 0 and epoch <= ep) then"
+        => "if not stands or (epoch == 0 and ep > 0 and ep < CLOCK_EPOCHS) or (epoch > 0 and epoch < ep) then",
         asks::a_record_refuses_an_epoch_that_is_not_higher;
     no_epoch_over_an_epoch: "install.lua",
-        "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
+        "if not stands or (epoch == 0 and ep > 0 and ep < CLOCK_EPOCHS) or (epoch > 0 and epoch <= ep) then"
         => "if not stands or (epoch > 0 and epoch <= ep) then",
         epochs::a_process_without_epochs_does_not_weaken_a_namespace_that_has_them;
+    tokens_that_begin_again_with_the_data: "install.lua",
+        "token = math.max(token, (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)" => "",
+        epochs::without_a_source_tokens_follow_the_clock_of_the_server;
     an_epoch_that_goes_on_counting: "install.lua",
         "token = epoch * COUNTERS" => "token = epoch * COUNTERS + token % COUNTERS",
         epochs::a_full_counter_asks_for_the_next_epoch;
@@ -236,11 +246,11 @@ catches! {
 // Queues.
 catches! {
     a_passer_by_overtakes: "acquire.lua",
-        "if #conflicts > 0 or first and (not mine or first < mine) then" => "if #conflicts > 0 then",
+        "if #others > 0 or first and (not mine or first < mine) then" => "if #others > 0 then",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
     last_come_first_served: "acquire.lua",
-        "if #conflicts > 0 or first and (not mine or first < mine) then"
-        => "if #conflicts > 0 or first and (not mine or first > mine) then",
+        "if #others > 0 or first and (not mine or first < mine) then"
+        => "if #others > 0 or first and (not mine or first > mine) then",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
     the_dead_wait_for_ever: "acquire.lua",
         "elseif now - beat > ALIVE_MS then" => "elseif false then",

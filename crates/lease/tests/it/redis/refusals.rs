@@ -76,7 +76,7 @@ async fn a_user_with_only_the_listed_commands_can_do_everything() {
     let redis = Redis::options().acl(users).start().unwrap();
     let url = redis.url().replace("redis://", "redis://leases:secret@");
     let mut settings = settings();
-    settings.epochs = Some(Numbers::from(1));
+    settings.fence = Some(Numbers::from(1));
     let backend = RedisBackend::connect(&url.into(), settings).await.unwrap();
     let mine = ask(one("a"));
     let token = granted(&backend, &mine).await;

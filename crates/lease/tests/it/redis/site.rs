@@ -11,7 +11,8 @@ use soldonce_lease::backend::{
 };
 use soldonce_lease::{BackendError, Clock};
 use soldonce_lease::{
-    EpochError, EpochSource, FencingToken, Name, Namespace, Owner, SeededEntropy, SystemClock,
+    FenceError, FenceKind, FenceSource, FencingToken, Name, Namespace, Owner, SeededEntropy,
+    SystemClock,
 };
 use soldonce_testkit::redis::Redis;
 
@@ -50,7 +51,7 @@ pub(super) fn settings() -> RedisSettings {
 
 pub(super) async fn anchored(redis: &Redis, epochs: &Arc<Numbers>) -> RedisBackend {
     let mut settings = settings();
-    settings.epochs = Some(Arc::clone(epochs) as Arc<dyn EpochSource>);
+    settings.fence = Some(Arc::clone(epochs) as Arc<dyn FenceSource>);
     connect(redis, settings).await
 }
 
@@ -72,12 +73,17 @@ impl Numbers {
     }
 }
 
-impl EpochSource for Numbers {
-    fn next<'a>(&'a self, _: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
-        self.0.fetch_max(above + 1, Ordering::SeqCst);
-        Box::pin(std::future::ready(Ok(self
-            .0
-            .fetch_add(1, Ordering::SeqCst))))
+impl FenceSource for Numbers {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        _: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
+        let least = u32::try_from(above).unwrap() + 1;
+        self.0.fetch_max(least, Ordering::SeqCst);
+        let given = self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(given.into())))
     }
 }
 

@@ -29,7 +29,7 @@ impl BackendFactory for Heard {
         Box::pin(async move {
             self.ear.listen();
             let mut settings = settings();
-            settings.epochs = Some(Numbers::from(1));
+            settings.fence = Some(Numbers::from(1));
             let backend = RedisBackend::connect(&self.url.into(), settings).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
@@ -42,13 +42,13 @@ async fn an_epoch_lies_in_the_span_of_its_acquire_and_a_new_connection_in_none()
     let (url, heard) = (redis.url(), ear.clone());
     let builder = Builder::of(Heard { url, ear: heard });
     let locks = builder.namespace("app").connect().await.unwrap();
-    let held = locks.lease("a").try_acquire().await.unwrap();
+    let held = locks.lease("a").try_acquire().await.unwrap().unwrap();
     let installed = ear.told("epoch installed");
     assert_eq!(installed.len(), 1);
     assert_eq!(installed[0].within, "lease.acquire backend=\"redis\"");
     redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
     // The first question may meet the broken connection; the second makes another.
-    drop(locks.lease("b").try_acquire().await.unwrap());
+    drop(locks.lease("b").try_acquire().await.unwrap().unwrap());
     let replaced = ear.told("connection replaced");
     assert_eq!(replaced.len(), 1);
     assert_eq!((replaced[0].span, replaced[0].within.as_str()), (0, ""));

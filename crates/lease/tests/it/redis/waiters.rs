@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use soldonce_lease::{BootTime, Clock, Doctor, Lease, Locks, SystemClock, Wait};
+use soldonce_lease::{BootTime, Clock, Doctor, Lease, Leases, SystemClock};
 use soldonce_testkit::redis::Redis;
 use tokio::task::JoinSet;
 
@@ -36,27 +36,27 @@ struct Turn {
     at: BootTime,
 }
 
-async fn locks(url: &str) -> Locks {
-    let builder = Locks::redis(url).namespace("app").doctor(Doctor::Off);
+async fn locks(url: &str) -> Leases {
+    let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
     builder.connect().await.unwrap()
 }
 
 /// Holds the name while the others line up.
-async fn hold(locks: &Locks) -> Lease {
+async fn hold(locks: &Leases) -> Lease {
     let ask = locks.lease(NAME).ttl(Duration::from_mins(1));
-    ask.try_acquire().await.unwrap()
+    ask.try_acquire().await.unwrap().unwrap()
 }
 
 /// `count` waiters in the order of their arrival; each gives the name back when `turn` has seen it.
-async fn wait_in_line(locks: &Locks, count: usize, turn: impl Fn(Turn) + Clone + Send + 'static) {
+async fn wait_in_line(locks: &Leases, count: usize, turn: impl Fn(Turn) + Clone + Send + 'static) {
     let mut waiting = JoinSet::new();
     for waiter in 0..count {
         let (locks, turn) = (locks.clone(), turn.clone());
         waiting.spawn(async move {
             let ask = locks.lease(NAME).ttl(Duration::from_mins(1)).fair();
-            let lease = ask.acquire(Wait::Forever).await.unwrap();
+            let lease = ask.acquire().await.unwrap();
             let (process, at) = (0, SystemClock.boot());
-            let token = lease.token().unwrap().number();
+            let token = lease.token_for_logs().unwrap().number();
             turn(Turn {
                 token,
                 process,

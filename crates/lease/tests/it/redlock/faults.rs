@@ -6,7 +6,7 @@ use std::time::Duration;
 use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
 use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
 use soldonce_lease::{
-    AcquireError, BackendError, Clock, EpochError, Locks, Namespace, SystemClock, TokenSource,
+    BackendError, Clock, FenceError, FenceKind, FenceSource, Leases, Namespace, SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, Redis};
@@ -272,8 +272,13 @@ async fn a_silent_node_keeps_nobody_from_the_majority() {
 /// A durable sequence, as far as this process lives.
 struct Sequence(std::sync::atomic::AtomicU64);
 
-impl TokenSource for Sequence {
-    fn next<'a>(&'a self, _: &'a str, above: u64) -> Fut<'a, Result<u64, EpochError>> {
+impl FenceSource for Sequence {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        _: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
         let raise = |last: u64| Some(last.max(above) + 1);
         let relaxed = Ordering::Relaxed;
         let last = self.0.fetch_update(relaxed, relaxed, raise).unwrap();
@@ -285,26 +290,23 @@ impl TokenSource for Sequence {
 async fn tokens_of_a_source_rise_even_when_every_node_forgets() {
     let servers = Redis::independent(3).unwrap();
     let config = RedlockConfig::new(nodes(&servers)).sit_out(Duration::ZERO);
-    let locks = Locks::redlock(config)
+    let locks = Leases::redlock(config)
         .namespace("app")
-        .tokens(Sequence(AtomicU64::new(1 << 32)))
+        .fence(Sequence(AtomicU64::new(1 << 32)))
         .connect()
         .await
         .unwrap();
-    let lease = locks.lease("report").try_acquire().await.unwrap();
-    let first = lease.live_token().unwrap();
-    assert!(first.is_anchored());
+    let lease = locks.lease("report").try_acquire().await.unwrap().unwrap();
+    let first = lease.token().unwrap();
+    assert_eq!(first.epoch(), 1);
     let refused = locks.lease("report").try_acquire().await;
-    assert!(
-        matches!(refused, Err(AcquireError::Refused(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Ok(None)), "{refused:?}");
     for server in &servers {
         server.cli(&["FLUSHALL"]).unwrap();
     }
-    let second = locks.lease("report").try_acquire().await.unwrap();
+    let second = locks.lease("report").try_acquire().await.unwrap().unwrap();
     assert!(
-        second.live_token().unwrap() > first,
+        second.token().unwrap() > first,
         "granted twice, and ordered"
     );
     drop((lease, second));

@@ -11,7 +11,9 @@ use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, Redloc
 use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
 };
-use soldonce_lease::{Clock, FencingToken, Name, Namespace, Owner, SystemClock, SystemEntropy};
+use soldonce_lease::{
+    BootTime, Clock, FencingToken, Name, Namespace, Owner, SleepFuture, SystemClock, SystemEntropy,
+};
 use soldonce_testkit::redis::Redis;
 
 /// A backend whose nodes vote at once, however young they are.
@@ -26,7 +28,24 @@ pub(crate) fn nodes(servers: &[Redis]) -> Vec<RedisConfig> {
 }
 
 pub(crate) async fn connect(config: RedlockConfig) -> Redlock {
-    connect_with(config, Arc::new(SystemClock)).await
+    connect_with(config, Arc::new(NoWall)).await
+}
+
+/// The machine's clock without the time of day: tokens are above what was met, and say nothing else.
+struct NoWall;
+
+impl Clock for NoWall {
+    fn wall_ms(&self) -> i64 {
+        0
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        SystemClock.sleep_until(until)
+    }
 }
 
 pub(crate) async fn connect_with(config: RedlockConfig, clock: Arc<dyn Clock>) -> Redlock {

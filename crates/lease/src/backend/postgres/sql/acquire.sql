@@ -1,15 +1,17 @@
--- Grants all of `p_names` to `p_owner`, or tells every conflict.
+-- Grants all of `p_names` to `p_owner`, or one of them if `p_any`, or tells every conflict.
 --
 -- `p_names`: each once. `p_ttl_us`, `p_cap_us`: microseconds; no cap is NULL. `p_floor`: the token
 -- must be above it. Answers in `out_outcome`:
---   1  granted: life and token of the grant, one row
---   2  the owner had them all: same token, fresh life, one row
+--   1  granted: life and token of the grant, and the name if one of them was asked for, one row
+--   2  the owner had them all, or one: same token, fresh life, and the name as above, one row
 --   0  another's: life and token of that owner, one row for each such name
 --   3  no epoch is left, one row
 -- A wait for a lock that takes too long, or a deadlock, ends in an error and grants nothing.
+-- The one of form 1.
+DROP FUNCTION IF EXISTS soldonce_lease_acquire(text, text[], bytea, bigint, bigint, bigint, text);
 CREATE OR REPLACE FUNCTION soldonce_lease_acquire(
     p_ns text, p_names text[], p_owner bytea, p_ttl_us bigint, p_cap_us bigint, p_floor bigint,
-    p_meta text
+    p_meta text, p_any boolean
 ) RETURNS TABLE (out_outcome integer, out_name text, out_life_us bigint, out_token bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,6 +23,7 @@ DECLARE
     v_epoch bigint;
     v_token bigint;
     v_cap   timestamptz;
+    v_pick  text;
 BEGIN
     -- Losers leave here, without a lock and without a write: one look at one moment tells that a
     -- name is another's. Who still has a row of its own goes on, to give it back below.
@@ -31,12 +34,31 @@ BEGIN
         )
         SELECT 0, s.name::text, soldonce_lease_us(s.expires_at - v_now), s.token FROM seen s
         WHERE s.owner <> p_owner AND NOT EXISTS (SELECT FROM seen o WHERE o.owner = p_owner)
+            AND NOT (p_any AND (SELECT count(*) FROM seen) < cardinality(p_names))
         ORDER BY s.name;
     IF FOUND THEN
         RETURN;
     END IF;
 
     PERFORM soldonce_lease_settings();
+    IF p_any THEN
+        -- The owner's own, else the first that is free and that no other is about to take. A name without a row
+        -- is free, too.
+        SELECT l.name INTO v_pick FROM soldonce_lease l
+            WHERE l.ns = p_ns AND l.name = ANY (p_names) AND l.owner = p_owner AND l.expires_at > v_now;
+        IF v_pick IS NULL THEN
+            INSERT INTO soldonce_lease (ns, name)
+                SELECT p_ns, n FROM unnest(p_names) AS n ORDER BY n COLLATE "C"
+                ON CONFLICT DO NOTHING;
+            SELECT l.name INTO v_pick FROM soldonce_lease l
+                WHERE l.ns = p_ns AND l.name = ANY (p_names) AND l.expires_at <= v_now
+                ORDER BY l.name LIMIT 1 FOR UPDATE SKIP LOCKED;
+        END IF;
+        IF v_pick IS NULL THEN
+            RAISE EXCEPTION 'all that is free is about to be taken' USING ERRCODE = 'lock_not_available';
+        END IF;
+        p_names := ARRAY[v_pick];
+    END IF;
     -- A row may be pruned between its insert and its lock, so look again.
     FOR i IN 1 .. 3 LOOP
         INSERT INTO soldonce_lease (ns, name)
@@ -67,7 +89,7 @@ BEGIN
                 WHERE l.ns = p_ns AND l.name = ANY (p_names)
                 RETURNING l.expires_at, l.token
             )
-            SELECT 2, NULL::text, soldonce_lease_us(min(a.expires_at) - v_now), min(a.token)
+            SELECT 2, v_pick, soldonce_lease_us(min(a.expires_at) - v_now), min(a.token)
             FROM again a;
         RETURN;
     END IF;
@@ -109,6 +131,6 @@ BEGIN
             WHERE l.ns = p_ns AND l.name = ANY (p_names)
             RETURNING l.expires_at
         )
-        SELECT 1, NULL::text, soldonce_lease_us(min(g.expires_at) - v_now), v_token
+        SELECT 1, v_pick, soldonce_lease_us(min(g.expires_at) - v_now), v_token
         FROM granted g;
 END $$;

@@ -46,8 +46,8 @@ impl RedlockConfig {
     }
 }
 
-impl From<Vec<RedisConfig>> for RedlockConfig {
-    fn from(nodes: Vec<RedisConfig>) -> Self {
-        Self::new(nodes)
+impl<I: IntoIterator<Item: Into<RedisConfig>>> From<I> for RedlockConfig {
+    fn from(nodes: I) -> Self {
+        Self::new(nodes.into_iter().map(Into::into).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! How a set of Redis servers becomes the backend of a [`Locks`].
+//! How a set of Redis servers becomes the backend of a [`Leases`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::backend::redis::server::ServerLink;
 use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, Locks, SystemEntropy, TokenSource, timing};
+use crate::{BackendError, Builder, FenceSource, Leases, SystemEntropy, timing};
 
 /// How long answers are waited for, one after the other, once a majority has answered.
 const STRAGGLERS: Duration = Duration::from_millis(50);
 
-impl Locks {
+impl Leases {
     /// Leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
-    /// [`Builder::namespace`], and [`Builder::tokens`] if tokens are to rise through loss of data on
+    /// [`Builder::namespace`], and [`Builder::fence`] if tokens are to rise through loss of data on
     /// a majority.
     pub fn redlock(nodes: impl Into<RedlockConfig>) -> Builder {
         Builder::of(nodes.into())
@@ -41,12 +41,8 @@ impl BackendFactory for RedlockConfig {
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let tokens = match with.fencing {
-                Fencing::Tokens(source) => Some(source),
-                Fencing::Unanchored | Fencing::Off => None,
-                Fencing::Epochs(_) => {
-                    let why = "redlock mints whole tokens: give it tokens(..), not epochs(..)";
-                    return Err(BackendError::Config(why.to_owned()));
-                }
+                Fencing::Source(source) => Some(source),
+                Fencing::Clock | Fencing::Off => None,
             };
             let mut settings = RedisSettings::new(with.namespace);
             settings.call_timeout = timing::before(with.call_timeout);
@@ -62,7 +58,7 @@ impl BackendFactory for RedlockConfig {
 
 impl Redlock {
     /// A backend on the nodes of `config`, reached once to see that a majority answers. Without
-    /// `tokens` its tokens are unanchored. `settings.epochs` is not used.
+    /// `tokens` its tokens follow this machine's clock. `settings.fence` is not used.
     ///
     /// # Errors
     /// `Config` when the settings cannot work or a node refuses the password; `NotSent` when no
@@ -73,7 +69,7 @@ impl Redlock {
     pub async fn connect(
         config: RedlockConfig,
         settings: RedisSettings,
-        tokens: Option<Arc<dyn TokenSource>>,
+        tokens: Option<Arc<dyn FenceSource>>,
     ) -> Result<Self, BackendError> {
         let redlock = Self::build(config, &settings, tokens)?;
         redlock.reach(settings.call_timeout).await?;
@@ -83,10 +79,10 @@ impl Redlock {
     fn build(
         config: RedlockConfig,
         settings: &RedisSettings,
-        tokens: Option<Arc<dyn TokenSource>>,
+        tokens: Option<Arc<dyn FenceSource>>,
     ) -> Result<Self, BackendError> {
         if config.nodes.len() < 3 {
-            let why = "a Redlock needs at least 3 nodes; for one server use Locks::redis";
+            let why = "a Redlock needs at least 3 nodes; for one server use Leases::redis";
             return Err(BackendError::Config(why.to_owned()));
         }
         let nodes = config.nodes.iter().map(|node| one(node, settings));

@@ -5,6 +5,7 @@
 //! The assumptions that no lock service can check stay: a majority of the nodes keeps its data and
 //! its clock. The gate at the target is what makes up for them.
 
+mod any;
 mod config;
 mod doctor;
 mod factory;
@@ -26,11 +27,9 @@ use super::reply::{self, Vote};
 use super::role::ConnectionRole;
 use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
-    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+    ReleaseReply, Renew, RenewReply, WakeStream,
 };
-use crate::{
-    BackendError, BootTime, Clock, Entropy, FencingToken, Name, Namespace, Tag, TokenSource,
-};
+use crate::{BackendError, BootTime, Clock, Entropy, FenceSource, FencingToken, Name, Namespace};
 use heal::Healing;
 use nodes::{Node, Nodes};
 use offers::TokenOffers;
@@ -69,7 +68,6 @@ pub struct Redlock {
     healing: Arc<Healing>,
     config: RedlockConfig,
     machine: Machine,
-    anchored: bool,
 }
 
 impl RedisBackend {
@@ -92,20 +90,19 @@ impl Redlock {
     fn new(
         config: RedlockConfig,
         nodes: Vec<Node>,
-        (tokens, namespace): (Option<Arc<dyn TokenSource>>, Namespace),
+        (tokens, namespace): (Option<Arc<dyn FenceSource>>, Namespace),
         machine: Machine,
     ) -> Self {
         Self {
             nodes: Nodes::new(nodes),
-            anchored: tokens.is_some(),
-            numbers: TokenOffers::new(tokens, namespace),
+            numbers: TokenOffers::new(tokens, namespace, Arc::clone(&machine.clock)),
             healing: Arc::default(),
             config,
             machine,
         }
     }
 
-    async fn grant(&self, command: &Acquire) -> AcquireReply {
+    pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
         if command.ttl > self.config.ttl_longest {
             return AcquireReply::Failed(self.too_long(command.ttl));
         }
@@ -191,7 +188,7 @@ impl Redlock {
         let release = Arc::new([Release {
             names: command.names.clone(),
             owner: command.owner,
-            token: FencingToken::new(token, Tag::default()),
+            token: FencingToken::new(token),
             waiter: None,
         }]);
         let mut answers = self.nodes.ask(|node| {
@@ -258,13 +255,13 @@ impl Backend for Redlock {
         let mut facts = Facts::of(Kind::Redlock);
         facts.ttl_min = TTL_MIN;
         facts.poll = POLL;
-        if self.anchored {
-            facts.tokens = Tokens::Anchored;
-        }
         facts
     }
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        if command.names.is_any() {
+            return Box::pin(self.grant_any(command));
+        }
         Box::pin(self.grant(command))
     }
 

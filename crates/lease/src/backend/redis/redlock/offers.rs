@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backend::{Acquire, Names};
-use crate::{BootTime, EpochError, FencingToken, Namespace, Owner, TokenSource};
+use crate::{
+    BootTime, Clock, FenceError, FenceKind, FenceSource, FencingToken, Namespace, Owner, token,
+};
 
 /// Remembered offers are swept when there are more than that.
 const SWEEP_ABOVE: usize = 1_024;
 
-/// The highest token without an epoch.
-const UNANCHORED_MAX: u64 = (1 << 32) - 1;
-
 pub(super) struct TokenOffers {
-    source: Option<Arc<dyn TokenSource>>,
+    source: Option<Arc<dyn FenceSource>>,
     namespace: Namespace,
+    clock: Arc<dyn Clock>,
     kept: Mutex<Offered>,
 }
 
@@ -37,10 +37,15 @@ struct Offer {
 }
 
 impl TokenOffers {
-    pub(super) fn new(source: Option<Arc<dyn TokenSource>>, namespace: Namespace) -> Self {
+    pub(super) fn new(
+        source: Option<Arc<dyn FenceSource>>,
+        namespace: Namespace,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             source,
             namespace,
+            clock,
             kept: Mutex::default(),
         }
     }
@@ -56,7 +61,7 @@ impl TokenOffers {
         command: &Acquire,
         above: u64,
         now: BootTime,
-    ) -> Result<u64, EpochError> {
+    ) -> Result<u64, FenceError> {
         let key = (command.owner, command.names.clone());
         if let Some(offer) = self.kept().offers.get(&key)
             && offer.until > now
@@ -78,16 +83,15 @@ impl TokenOffers {
         Ok(token)
     }
 
-    async fn mint(&self, above: u64) -> Result<u64, EpochError> {
+    async fn mint(&self, above: u64) -> Result<u64, FenceError> {
         if let Some(source) = &self.source {
-            return source.next(self.namespace.as_str(), above).await;
+            let namespace = self.namespace.as_str();
+            return source.next(FenceKind::Token, namespace, above).await;
         }
         // Two processes may mint the same: no node grants it twice, and the loser mints again.
+        let now = token::of_clock(self.clock.wall_ms());
         let mut kept = self.kept();
-        kept.seen = kept.seen.max(above).saturating_add(1);
-        if kept.seen > UNANCHORED_MAX {
-            return Err(EpochError::Exhausted { above: 0 });
-        }
+        kept.seen = kept.seen.max(above).max(now).saturating_add(1);
         Ok(kept.seen)
     }
 
@@ -109,8 +113,22 @@ impl TokenOffers {
         }
     }
 
-    /// The owner holds nothing any more.
+    /// Whether a grant of the names lives, as far as this process knows.
+    pub(super) fn is_held(&self, owner: Owner, names: &Names, now: BootTime) -> bool {
+        let kept = self.kept();
+        let offer = kept.offers.get(&(owner, names.clone()));
+        offer.is_some_and(|offer| offer.held && offer.until > now)
+    }
+
+    /// The owner holds nothing of this any more.
     pub(super) fn forget(&self, owner: Owner, names: &Names) {
-        self.kept().offers.remove(&(owner, names.clone()));
+        let mut kept = self.kept();
+        kept.offers.remove(&(owner, names.clone()));
+        if names.is_any() {
+            for name in names.as_slice() {
+                let one = names.only(|one| one == name);
+                kept.offers.remove(&(owner, one));
+            }
+        }
     }
 }

@@ -1,13 +1,14 @@
 #!lua
--- Grants all names of one item to its owner, or tells why not. Serves what grant.lua leaves to it.
+-- Grants all names of one item to its owner, or any one of them, or tells why not. Serves what grant.lua leaves to it.
 -- Specification: lease.md 6.3, docs/decisions/0270.
 --
 -- KEYS: fence record, mark of fair queues, lease keys (1 to 64), then the queue of the name, if it has one
 -- ARGV: how many lease keys, owner (32 hex), ttl ms, cap ms (0: none), floor (a token's number; 0: none;
---       '': no tokens), waiter ('': none), fair ('1': keep a place in the queue), meta
+--       '': no tokens), waiter ('': none), fair ('1': keep a place in the queue), meta, any ('1': one is enough)
 -- Answers:
 --   token                            every name is the owner's now, for the ttl or the cap
 --   1, token, granted ms             every name was the owner's before, and is for so long
+--                                    after both, the index of the name that was picked, if any was asked for
 --   0, n, (index, pttl, token)* n    held by others
 --   2, ep, ask                       EPOCH: install an epoch above ep, and show this ask
 --   3                                the owner's cap is used up
@@ -23,6 +24,7 @@ local call, pcall, sub, floor_of = redis.call, redis.pcall, string.sub, math.flo
 local fence, mark, final = KEYS[1], KEYS[2], tonumber(ARGV[1]) + 2
 local owner, ttl, cap, floor = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local waiter, fair, meta, queue = ARGV[6], ARGV[7] == '1', ARGV[8], KEYS[final + 1]
+local any, picked = ARGV[9] == '1', nil
 
 local function digits(number)
   return string.format('%016.0f', number)
@@ -36,25 +38,24 @@ end
 local time = call('TIME')
 local now = time[1] * 1000 + floor_of(time[2] / 1000)
 
-local ours, conflicts, token, cap_at = {}, {}, nil, 0
+local ours, others, free, token, cap_at = {}, {}, nil, nil, 0
 for i = 3, final do
   local held = pcall('GET', KEYS[i])
-  if held then
-    if type(held) ~= 'string' or #held < 84 then
-      return strange('a lease key')
-    elseif sub(held, 1, 32) == owner then
-      ours[#ours + 1] = KEYS[i]
-      token, cap_at = sub(held, 34, 49), tonumber(sub(held, 51, 66))
-    else
-      conflicts[#conflicts + 1] = i - 3
-      conflicts[#conflicts + 1] = call('PTTL', KEYS[i])
-      conflicts[#conflicts + 1] = sub(held, 34, 49)
-    end
+  if not held then
+    free = free or i
+  elseif type(held) ~= 'string' or #held < 84 then
+    return strange('a lease key')
+  elseif sub(held, 1, 32) == owner then
+    ours[#ours + 1] = KEYS[i]
+    picked = i - 3
+    token, cap_at = sub(held, 34, 49), tonumber(sub(held, 51, 66))
+  else
+    others[#others + 1] = {i, sub(held, 34, 49)}
   end
 end
 
 -- Asked again: the same token and a fresh ttl, within the cap.
-if #ours == final - 2 then
+if #ours == final - 2 or any and #ours == 1 then
   local granted = ttl
   if cap_at > 0 then
     granted = math.min(granted, cap_at - now)
@@ -62,13 +63,19 @@ if #ours == final - 2 then
   if granted <= 0 then
     return {3}
   end
-  for i = 3, final do
-    call('PEXPIRE', KEYS[i], granted)
+  for i = 1, #ours do
+    call('PEXPIRE', ours[i], granted)
   end
   if queue and waiter ~= '' then
     pcall('HDEL', queue, waiter)
   end
-  return {1, token, granted}
+  return {1, token, granted, any and picked or nil}
+end
+
+-- Of any, the first that is free will do.
+local first_key = 3
+if any and free then
+  others, picked, first_key, final = {}, free - 3, free, free
 end
 
 -- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead. A waiter with a lower
@@ -97,7 +104,7 @@ for i = 1, #places, 2 do
   end
 end
 
-if #conflicts > 0 or first and (not mine or first < mine) then
+if #others > 0 or first and (not mine or first < mine) then
   if #ours > 0 then
     call('DEL', unpack(ours))
   end
@@ -112,10 +119,16 @@ if #conflicts > 0 or first and (not mine or first < mine) then
     call('PEXPIRE', queue, QUEUE_MS)
     call('SET', mark, '1', 'PX', MARK_MS)
   end
-  if #conflicts == 0 then
+  if #others == 0 then
     return {8, dies}
   end
-  return {0, #conflicts / 3, unpack(conflicts)}
+  local answer = {0, #others}
+  for _, other in ipairs(others) do
+    answer[#answer + 1] = other[1] - 3
+    answer[#answer + 1] = call('PTTL', KEYS[other[1]])
+    answer[#answer + 1] = other[2]
+  end
+  return answer
 end
 
 -- The next token of the fence record, above the floor. A record counts only while the server is the one that it
@@ -151,7 +164,7 @@ end
 
 local value = table.concat({owner, token, digits(cap > 0 and now + cap or 0), digits(now), meta}, '|')
 local life = cap > 0 and math.min(ttl, cap) or ttl
-for i = 3, final do
+for i = first_key, final do
   call('SET', KEYS[i], value, 'PX', life)
 end
 if mine then
@@ -160,4 +173,4 @@ end
 if #dead > 0 then
   call('HDEL', queue, unpack(dead))
 end
-return {token}
+return {token, any and picked or nil}

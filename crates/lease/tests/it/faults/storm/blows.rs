@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use soldonce_lease::history::Recorder;
+use crate::history::Recorder;
 use soldonce_lease::{BootTime, Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::player::Player;

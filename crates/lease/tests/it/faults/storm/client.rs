@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::history::{AcquireCall, Held, Recorder};
+use soldonce_lease::backend::Fut;
 use soldonce_lease::backend::redis::RedlockConfig;
-use soldonce_lease::history::{AcquireCall, Held, Recorder};
 use soldonce_lease::{
-    AcquireError, BootTime, Clock, Doctor, FencingToken, Lease, Locks, ReleaseOutcome, SystemClock,
-    Wait,
+    BootTime, Clock, Doctor, FenceError, FenceKind, FenceSource, FencingToken, Lease, Leases,
+    ReleaseOutcome, SystemClock,
 };
 use soldonce_testkit::player::Part;
 use tokio::task::JoinSet;
@@ -30,8 +31,21 @@ fn ttl(kind: Kind) -> std::time::Duration {
 fn gate(plan: &Plan) -> Gate {
     match plan.planted {
         Some(Planted::NoGate) => Gate::Off,
-        Some(Planted::BareCounter) => Gate::Unanchored,
-        Some(Planted::YoungVotes) | None => Gate::Anchored,
+        Some(Planted::BareCounter | Planted::YoungVotes) | None => Gate::On,
+    }
+}
+
+/// A source that does not remember what it gave: tokens fall with the data of the server.
+struct Forgetful;
+
+impl FenceSource for Forgetful {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        _: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
+        Box::pin(std::future::ready(Ok(above + 1)))
     }
 }
 
@@ -47,7 +61,7 @@ pub(super) fn play(mut part: Part) {
         let locks = connect(&plan).await;
         // Young nodes of a Redlock do not vote yet.
         let first = locks.lease("first").ttl(ttl(plan.kind));
-        drop(first.acquire(Wait::UpTo(PATIENCE)).await.unwrap());
+        drop(first.acquire_within(PATIENCE).await.unwrap().unwrap());
         part.say("ready");
         assert_eq!(part.hear().unwrap(), "go");
         let report = work(&plan, &locks).await;
@@ -58,19 +72,19 @@ pub(super) fn play(mut part: Part) {
     part.say("done");
 }
 
-async fn connect(plan: &Plan) -> Locks {
+async fn connect(plan: &Plan) -> Leases {
     let builder = match plan.kind {
         Kind::Redis if plan.planted == Some(Planted::BareCounter) => {
-            let bare = Locks::redis(&*plan.urls[0]).namespace("app");
-            bare.doctor(Doctor::Off)
+            let bare = Leases::redis(&*plan.urls[0]).namespace("app");
+            bare.fence(Forgetful).doctor(Doctor::Off)
         }
         // Its nodes are restarted with nothing, so they sit out as in earnest.
         Kind::Redlock if plan.planted != Some(Planted::YoungVotes) => {
             let nodes = site::nodes(&plan.urls);
             let config = RedlockConfig::new(nodes).ttl_longest(ttl(plan.kind));
-            let locks = Locks::redlock(config).namespace("app");
-            let tokens = soldonce_lease::FileTokens::new(&plan.numbers);
-            locks.tokens(tokens).doctor(Doctor::Off)
+            let locks = Leases::redlock(config).namespace("app");
+            let tokens = soldonce_lease::FileFence::new(&plan.numbers);
+            locks.fence(tokens).doctor(Doctor::Off)
         }
         kind => site::builder(kind, &plan.urls, &plan.numbers),
     };
@@ -78,7 +92,7 @@ async fn connect(plan: &Plan) -> Locks {
     builder.connect().await.unwrap()
 }
 
-async fn work(plan: &Plan, locks: &Locks) -> Report {
+async fn work(plan: &Plan, locks: &Leases) -> Report {
     let recorder = Recorder::new(Arc::new(SystemClock));
     let until = SystemClock.boot().plus(plan.time);
     let mut clients = JoinSet::new();
@@ -96,7 +110,7 @@ async fn work(plan: &Plan, locks: &Locks) -> Report {
     }
     let mut report = Report::default();
     for added in clients.join_all().await {
-        let history = soldonce_lease::history::History::default();
+        let history = crate::history::History::default();
         report.add(Report { history, added });
     }
     report.history.merge(recorder.history());
@@ -105,7 +119,7 @@ async fn work(plan: &Plan, locks: &Locks) -> Report {
 
 struct Client {
     id: u32,
-    locks: Locks,
+    locks: Leases,
     counter: Counter,
     plan: Plan,
     recorder: Recorder,
@@ -125,7 +139,7 @@ impl Hold {
     /// The token, if the lease is live. The time is read first: it was live then.
     fn look(&mut self) -> Option<FencingToken> {
         let at = SystemClock.boot();
-        let token = self.lease.live_token().ok()?;
+        let token = self.lease.token().ok()?;
         self.live_at = at;
         Some(token)
     }
@@ -138,12 +152,12 @@ impl Client {
             let call = self.recorder.acquire(self.id, name);
             let request = self.locks.lease(name).ttl(ttl(self.plan.kind));
             let wait = match self.draw.below(3) {
-                0 => Wait::No,
-                _ => Wait::UpTo(self.draw.ms(20, 300)),
+                0 => ms(0),
+                _ => self.draw.ms(20, 300),
             };
-            match request.acquire(wait).await {
-                Ok(lease) => self.granted(call, lease, name).await,
-                Err(AcquireError::Refused(_) | AcquireError::TimedOut { .. }) => call.refused(),
+            match request.acquire_or_refusal(wait).await {
+                Ok(Ok(lease)) => self.granted(call, lease, name).await,
+                Ok(Err(_)) => call.refused(),
                 // One of its tries may have run.
                 Err(_) => call.unknown(),
             }
@@ -154,7 +168,7 @@ impl Client {
 
     async fn granted(&mut self, call: AcquireCall, lease: Lease, name: &'static str) {
         let live_at = SystemClock.boot();
-        let Ok(token) = lease.live_token() else {
+        let Ok(token) = lease.token() else {
             // This process stood still since: what it had is not known to be its own.
             return call.unknown();
         };

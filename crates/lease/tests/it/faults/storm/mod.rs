@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::history::{History, Recorder, Refusals, Verdict};
 use serde::{Deserialize, Serialize};
 use soldonce_lease::SystemClock;
-use soldonce_lease::history::{History, Recorder, Refusals, Verdict};
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 

@@ -35,7 +35,7 @@ impl Site {
 
     async fn with(coverage: FullCoverage, mut settings: RedisSettings) -> Self {
         let cluster = RedisCluster::start(coverage).unwrap();
-        settings.epochs = Some(Numbers::from(1));
+        settings.fence = Some(Numbers::from(1));
         let notices = settings.notices.listen();
         let backend = Arc::new(connect(&cluster, settings).await);
         Self {
@@ -48,7 +48,7 @@ impl Site {
     /// Another backend on the cluster, with epochs above all others'.
     async fn connect(&self) -> RedisBackend {
         let mut settings = settings();
-        settings.epochs = Some(Numbers::from(1_000));
+        settings.fence = Some(Numbers::from(1_000));
         connect(&self.cluster, settings).await
     }
 

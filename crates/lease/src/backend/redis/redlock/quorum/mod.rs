@@ -97,6 +97,7 @@ impl Votes {
             && count >= needed
         {
             return Outcome::Won(AcquireReply::Granted {
+                picked: None,
                 token,
                 granted,
                 again: self.again,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Held, History, Recorder, Refusals, Violation};
-use crate::{Entropy, FencingToken, ManualClock, SeededEntropy};
+use soldonce_lease::{Entropy, FencingToken, ManualClock, SeededEntropy};
 
 /// A recorder whose notes are one nanosecond apart.
 fn recorder() -> Recorder {
@@ -282,7 +282,7 @@ fn what_overlaps_too_much_is_not_called_right() {
 fn a_deadline_of_a_paused_client_counts_from_its_own_time() {
     let recorder = recorder();
     let clock = ManualClock::at(0);
-    let until = crate::Clock::boot(&clock).plus(Duration::from_nanos(3));
+    let until = soldonce_lease::Clock::boot(&clock).plus(Duration::from_nanos(3));
     recorder.grant(1, 1).lost_at(until);
     release(recorder.grant(2, 2));
     assert_eq!(violations(&recorder), []);
@@ -292,7 +292,7 @@ fn a_deadline_of_a_paused_client_counts_from_its_own_time() {
 #[test]
 fn a_client_that_stood_still_claims_only_what_it_saw() {
     let (recorder, clock) = (recorder(), ManualClock::at(0));
-    let at = |nanos| crate::Clock::boot(&clock).plus(Duration::from_nanos(nanos));
+    let at = |nanos| soldonce_lease::Clock::boot(&clock).plus(Duration::from_nanos(nanos));
     let slow = recorder.acquire(1, "a");
     let second = recorder.grant(2, 2);
     let first = slow.granted_at(Some(token(1)), at(2));

@@ -1,12 +1,12 @@
-//! Locks in this process, and on a backend of the caller's own.
+//! Leases in this process, and on a backend of the caller's own.
 
 use std::sync::Arc;
 
-use super::{Builder, Locks};
+use super::{Builder, Leases};
 use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
 
-impl Locks {
+impl Leases {
     /// Leases in this process.
     pub fn memory() -> Builder {
         Builder::of(InProcess)
@@ -32,13 +32,10 @@ impl BackendFactory for InProcess {
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let memory = match with.fencing {
-                Fencing::Epochs(source) => {
+                Fencing::Source(source) => {
                     Memory::anchored(with.clock, source, with.namespace.as_str()).await?
                 }
-                Fencing::Tokens(source) => {
-                    Memory::with_tokens(with.clock, source, with.namespace.as_str())
-                }
-                Fencing::Unanchored | Fencing::Off => Memory::new(with.clock),
+                Fencing::Clock | Fencing::Off => Memory::new(with.clock),
             };
             Ok(Arc::new(memory) as Arc<dyn Backend>)
         })

@@ -5,56 +5,44 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-use crate::{EPOCH_MAX, Namespace};
+use crate::{FenceKind, Namespace};
 
 /// Bytes of the hash that end a line.
 const CHECK_BYTES: usize = 8;
 
-/// What is counted in a file.
-pub(super) struct Kind {
+/// How a kind of number is written.
+pub(super) struct Form {
     /// Its word, in the line and in the file's name.
     pub(super) word: &'static str,
     /// How the lock file's name ends.
     pub(super) lock: &'static str,
     /// Decimal digits in the line.
-    pub(super) digits: usize,
+    digits: usize,
     /// The number before the first.
     pub(super) before_first: u64,
-    /// The last number.
-    pub(super) most: u64,
-    /// The lowest bit of the epoch in a number.
-    pub(super) epoch_at: u32,
-    /// Who gives it, and where its highest number in use is found.
-    pub(super) source: &'static str,
-    pub(super) hint: &'static str,
 }
 
-pub(super) const EPOCHS: Kind = Kind {
-    word: "epoch",
-    lock: "lock",
-    digits: 7,
-    before_first: 0,
-    most: EPOCH_MAX as u64,
-    epoch_at: 0,
-    source: "FileEpochs",
-    hint: " (a token's number divided by 2^32)",
-};
-
-/// Begin at epoch 1, so that they count as anchored.
-pub(super) const TOKENS: Kind = Kind {
-    word: "token",
-    lock: "token.lock",
-    digits: 16,
-    before_first: 1 << 32,
-    most: (1 << 53) - 1,
-    epoch_at: 32,
-    source: "FileTokens",
-    hint: "",
-};
+pub(super) const fn form(kind: FenceKind) -> Form {
+    match kind {
+        FenceKind::Epoch => Form {
+            word: "epoch",
+            lock: "lock",
+            digits: 7,
+            before_first: 0,
+        },
+        // Begin at epoch 1, so that they count as anchored.
+        FenceKind::Token => Form {
+            word: "token",
+            lock: "token.lock",
+            digits: 16,
+            before_first: 1 << 32,
+        },
+    }
+}
 
 /// The line that says that `number` was the last one given for `namespace`.
-pub(super) fn line(kind: &Kind, namespace: &Namespace, number: u64) -> String {
-    let Kind { word, digits, .. } = kind;
+pub(super) fn line(kind: FenceKind, namespace: &Namespace, number: u64) -> String {
+    let Form { word, digits, .. } = form(kind);
     // The number behind the word is the version of the form.
     let mut line = format!("soldonce-lease-{word} 1 {namespace} {number:0digits$}");
     let hash = Sha256::digest(&line);
@@ -68,9 +56,12 @@ pub(super) fn line(kind: &Kind, namespace: &Namespace, number: u64) -> String {
 }
 
 /// The number of a line; `None` when it is not, byte for byte, what [`line`] writes.
-pub(super) fn number(kind: &Kind, namespace: &Namespace, text: &str) -> Option<u64> {
+pub(super) fn number(kind: FenceKind, namespace: &Namespace, text: &str) -> Option<u64> {
     let digits = text.split(' ').nth(3)?;
-    let number = digits.parse().ok().filter(|&number| number <= kind.most)?;
+    let number = digits
+        .parse()
+        .ok()
+        .filter(|&number| number <= kind.most())?;
     (text == line(kind, namespace, number)).then_some(number)
 }
 
@@ -81,11 +72,11 @@ mod tests {
     #[test]
     fn a_line_comes_back_and_every_damaged_one_is_refused() {
         let namespace = Namespace::new("app").expect("legal");
-        let good = line(&EPOCHS, &namespace, 4_711);
-        assert_eq!(number(&EPOCHS, &namespace, &good), Some(4_711));
+        let good = line(FenceKind::Epoch, &namespace, 4_711);
+        assert_eq!(number(FenceKind::Epoch, &namespace, &good), Some(4_711));
         for at in 0..good.len() {
             assert_eq!(
-                number(&EPOCHS, &namespace, &good[..at]),
+                number(FenceKind::Epoch, &namespace, &good[..at]),
                 None,
                 "cut at {at}"
             );
@@ -93,18 +84,25 @@ mod tests {
             bytes[at] ^= 1;
             let flipped = String::from_utf8(bytes).expect("still ASCII");
             assert_eq!(
-                number(&EPOCHS, &namespace, &flipped),
+                number(FenceKind::Epoch, &namespace, &flipped),
                 None,
                 "bit flipped at {at}"
             );
         }
-        assert_eq!(number(&EPOCHS, &namespace, &format!("{good}{good}")), None);
+        assert_eq!(
+            number(FenceKind::Epoch, &namespace, &format!("{good}{good}")),
+            None
+        );
         let other = Namespace::new("other").expect("legal");
         assert_eq!(
-            number(&EPOCHS, &other, &good),
+            number(FenceKind::Epoch, &other, &good),
             None,
             "a file of another namespace"
         );
-        assert_eq!(number(&TOKENS, &namespace, &good), None, "of another kind");
+        assert_eq!(
+            number(FenceKind::Token, &namespace, &good),
+            None,
+            "of another kind"
+        );
     }
 }

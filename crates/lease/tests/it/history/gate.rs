@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Violation;
 use super::record::{History, Verdict, Write};
 use super::search::{Failure, Model, Span, find_order};
-use crate::FencingToken;
+use soldonce_lease::FencingToken;
 
 /// Everything that is wrong with the writes to one resource.
 pub(super) fn check(history: &History, resource: &str) -> Vec<Violation> {

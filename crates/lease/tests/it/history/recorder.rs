@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::record::{End, Grant, History, LossWindow, Refused, Uncertain, Verdict, Write};
-use crate::{BootTime, Clock, FencingToken};
+use soldonce_lease::{BootTime, Clock, FencingToken};
 
 /// Records a history. Clones write into the same one.
 #[derive(Clone)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     clock: Arc<dyn Clock>,
     notes: Arc<Mutex<Notes>>,
 }
@@ -29,7 +29,7 @@ impl fmt::Debug for Recorder {
 
 impl Recorder {
     /// An empty history with the times of `clock`.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
             notes: Arc::default(),
@@ -37,12 +37,12 @@ impl Recorder {
     }
 
     /// What was recorded so far. Holds that have not ended are open.
-    pub fn history(&self) -> History {
+    pub(crate) fn history(&self) -> History {
         self.notes().history.clone()
     }
 
     /// Notes that `client` is about to ask for `name`.
-    pub fn acquire(&self, client: u32, name: &str) -> AcquireCall {
+    pub(crate) fn acquire(&self, client: u32, name: &str) -> AcquireCall {
         let asked = Refused {
             client,
             name: name.to_owned(),
@@ -56,7 +56,7 @@ impl Recorder {
     }
 
     /// Notes that `client` is about to write to `resource` with `token`.
-    pub fn write(&self, client: u32, resource: &str, token: FencingToken) -> WriteCall {
+    pub(crate) fn write(&self, client: u32, resource: &str, token: FencingToken) -> WriteCall {
         let write = Write {
             client,
             resource: resource.to_owned(),
@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// Notes that the backend may lose grants while `fault` runs.
-    pub fn losing<T>(&self, fault: impl FnOnce() -> T) -> T {
+    pub(crate) fn losing<T>(&self, fault: impl FnOnce() -> T) -> T {
         let from = self.now();
         let done = fault();
         let to = self.now();
@@ -95,14 +95,14 @@ impl Recorder {
 /// An acquire that was asked for. Dropped, its outcome is unknown.
 #[derive(Debug)]
 #[must_use = "tell what came of it"]
-pub struct AcquireCall {
+pub(crate) struct AcquireCall {
     recorder: Recorder,
     asked: Option<Refused>,
 }
 
 impl AcquireCall {
     /// It was granted, with this token.
-    pub fn granted(self, token: Option<FencingToken>) -> Held {
+    pub(crate) fn granted(self, token: Option<FencingToken>) -> Held {
         let at = self.recorder.now();
         self.granted_by(at, token)
     }
@@ -110,7 +110,7 @@ impl AcquireCall {
     /// It was granted, with this token, and was live at this time, which the client read before it
     /// looked. For clients that may be stopped between the grant and this call: what they had by now
     /// need not be theirs any more.
-    pub fn granted_at(self, token: Option<FencingToken>, at: BootTime) -> Held {
+    pub(crate) fn granted_at(self, token: Option<FencingToken>, at: BootTime) -> Held {
         self.granted_by(at.since(BootTime::default()), token)
     }
 
@@ -136,7 +136,7 @@ impl AcquireCall {
     }
 
     /// It was refused.
-    pub fn refused(mut self) {
+    pub(crate) fn refused(mut self) {
         let returned = self.recorder.now();
         if let Some(asked) = self.asked.take() {
             let refused = Refused { returned, ..asked };
@@ -145,7 +145,7 @@ impl AcquireCall {
     }
 
     /// The outcome is unknown.
-    pub fn unknown(self) {}
+    pub(crate) fn unknown(self) {}
 }
 
 impl Drop for AcquireCall {
@@ -163,7 +163,7 @@ impl Drop for AcquireCall {
 /// A hold. Dropped, it has lapsed at that time.
 #[derive(Debug)]
 #[must_use = "a hold that is dropped counts as lapsed"]
-pub struct Held {
+pub(crate) struct Held {
     recorder: Recorder,
     place: usize,
     ended: bool,
@@ -171,16 +171,16 @@ pub struct Held {
 
 impl Held {
     /// The client knows since now that it holds no longer.
-    pub fn lost(self) {}
+    pub(crate) fn lost(self) {}
 
     /// The client, which may be paused or dead, does not count on it from this time on.
-    pub fn lost_at(mut self, at: BootTime) {
+    pub(crate) fn lost_at(mut self, at: BootTime) {
         let at = at.since(BootTime::default());
         self.end(End::Lapsed { at });
     }
 
     /// Notes that the client is about to release it.
-    pub fn releasing(mut self) -> ReleaseCall {
+    pub(crate) fn releasing(mut self) -> ReleaseCall {
         let invoked = self.recorder.now();
         self.end(End::Lapsed { at: invoked });
         ReleaseCall {
@@ -207,7 +207,7 @@ impl Drop for Held {
 
 /// A release that was asked for. Dropped, it may have happened, at any time from its call on.
 #[derive(Debug)]
-pub struct ReleaseCall {
+pub(crate) struct ReleaseCall {
     recorder: Recorder,
     place: usize,
     invoked: Duration,
@@ -215,7 +215,7 @@ pub struct ReleaseCall {
 
 impl ReleaseCall {
     /// The backend confirmed that it was held until then.
-    pub fn released(self) {
+    pub(crate) fn released(self) {
         let returned = self.recorder.now();
         let invoked = self.invoked;
         self.recorder
@@ -225,7 +225,7 @@ impl ReleaseCall {
 
 impl ReleaseCall {
     /// The backend did not confirm it. The client had last counted on it at this time.
-    pub fn lapsed_at(self, at: BootTime) {
+    pub(crate) fn lapsed_at(self, at: BootTime) {
         let at = at.since(BootTime::default());
         self.recorder.end(self.place, End::Lapsed { at });
     }
@@ -242,26 +242,26 @@ impl Recorder {
 /// A write that was asked for. Dropped, its outcome is unknown.
 #[derive(Debug)]
 #[must_use = "tell what came of it"]
-pub struct WriteCall {
+pub(crate) struct WriteCall {
     recorder: Recorder,
     write: Option<Write>,
 }
 
 impl WriteCall {
     /// The gate let it in.
-    pub fn admitted(self) {
+    pub(crate) fn admitted(self) {
         let returned = self.recorder.now();
         self.ends(Verdict::Admitted { returned });
     }
 
     /// The gate refused it, because of a higher token.
-    pub fn stale(self) {
+    pub(crate) fn stale(self) {
         let returned = self.recorder.now();
         self.ends(Verdict::Stale { returned });
     }
 
     /// The outcome is unknown.
-    pub fn unknown(self) {}
+    pub(crate) fn unknown(self) {}
 
     fn ends(mut self, verdict: Verdict) {
         if let Some(write) = &mut self.write {

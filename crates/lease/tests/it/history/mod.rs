@@ -2,19 +2,6 @@
 //! holders at once, tokens that rise in the order of the grants, a gate that lets nothing lower in
 //! after something higher. `lease.md` 11; the search is the one of Wing and Gong with the memo of
 //! Lowe (Testing for linearizability, 2017), one name at a time.
-//!
-//! ```
-//! # use std::sync::Arc;
-//! # use soldonce_lease::{FencingToken, ManualClock, history::{Recorder, Refusals}};
-//! let recorder = Recorder::new(Arc::new(ManualClock::at(0)));
-//! let call = recorder.acquire(1, "report");
-//! // .. ask the backend ..
-//! let held = call.granted(FencingToken::from_parts(1, 1));
-//! let ending = held.releasing();
-//! // .. release ..
-//! ending.released();
-//! assert!(recorder.history().check(Refusals::NeedHolder).is_empty());
-//! ```
 
 mod gate;
 mod lock;
@@ -22,23 +9,22 @@ mod record;
 mod recorder;
 mod search;
 
-#[cfg(test)]
 mod tests;
 
-pub use lock::Refusals;
-pub use record::{End, Grant, History, LossWindow, Refused, Uncertain, Verdict, Write};
-pub use recorder::{AcquireCall, Held, Recorder, ReleaseCall, WriteCall};
+pub(crate) use lock::Refusals;
+pub(crate) use record::{Grant, History, Verdict, Write};
+pub(crate) use recorder::{AcquireCall, Held, Recorder};
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use crate::FencingToken;
+use soldonce_lease::FencingToken;
 
 /// What a history must not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Violation {
+pub(crate) enum Violation {
     /// Two clients both held a name at the same instant, and no fault explains it.
     TwoHolders {
         /// What they held.
@@ -116,7 +102,7 @@ impl fmt::Display for Violation {
 
 impl History {
     /// Everything that is wrong with it; `refusals` tells when a refusal is right.
-    pub fn check(&self, refusals: Refusals) -> Vec<Violation> {
+    pub(crate) fn check(&self, refusals: Refusals) -> Vec<Violation> {
         let names: BTreeSet<&str> = self.grants.iter().map(|grant| &*grant.name).collect();
         let resources: BTreeSet<&str> = self.writes.iter().map(|write| &*write.resource).collect();
         let locks = names

@@ -1,4 +1,4 @@
-//! From settings to a running [`Locks`].
+//! From settings to a running [`Leases`].
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::Locks;
+use super::Leases;
 use super::thread::{self, Doctor, Start};
 use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
 use crate::client::Client;
 use crate::inbox::{Command, Inbox};
 use crate::notice::Notices;
 use crate::{
-    BackendError, Clock, Entropy, EpochSource, InvalidName, Namespace, SeededEntropy, SystemClock,
-    SystemEntropy, TokenSource, blocking,
+    BackendError, Clock, Entropy, FenceSource, InvalidName, Namespace, SeededEntropy, SystemClock,
+    SystemEntropy, blocking,
 };
 
 /// Longest wait for one answer if nothing is said.
 const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
 
-/// Settings of a [`Locks`] that is not connected yet.
+/// Settings of a [`Leases`] that is not connected yet.
 #[must_use = "a builder does nothing until it is connected"]
 pub struct Builder {
     connect: Box<dyn BackendFactory>,
@@ -78,16 +78,9 @@ impl Builder {
         Self { entropy, ..self }
     }
 
-    /// Anchors tokens: they rise through every loss of the backend's data.
-    pub fn epochs(self, source: impl EpochSource) -> Self {
-        let fencing = Fencing::Epochs(Arc::new(source));
-        Self { fencing, ..self }
-    }
-
-    /// Takes whole tokens from a durable sequence: one durable write for each grant. For Redlock,
-    /// which has no other way, and for leases in memory.
-    pub fn tokens(self, source: impl TokenSource) -> Self {
-        let fencing = Fencing::Tokens(Arc::new(source));
+    /// Anchors tokens: they rise through every loss of the backend's data. PostgreSQL needs no source.
+    pub fn fence(self, source: impl FenceSource) -> Self {
+        let fencing = Fencing::Source(Arc::new(source));
         Self { fencing, ..self }
     }
 
@@ -135,7 +128,7 @@ impl Builder {
     ///
     /// # Cancel safety
     /// A dropped future ends the thread.
-    pub async fn connect(self) -> Result<Locks, BackendError> {
+    pub async fn connect(self) -> Result<Leases, BackendError> {
         let start = self.into_start()?;
         let inbox = Arc::new(Inbox::default());
         let ttl_min = start.ttl_min;
@@ -149,21 +142,13 @@ impl Builder {
         let ended = |_| Err(BackendError::Config("the lease thread ended".to_owned()));
         let ctx = connected.await.unwrap_or_else(ended)?;
         unclaimed.disarm();
-        Ok(Locks {
+        Ok(Leases {
             client: Arc::new(Client {
                 ctx,
                 ttl_min,
                 thread: Mutex::new(Some(thread)),
             }),
         })
-    }
-
-    /// [`Builder::connect`] for code without an executor.
-    ///
-    /// # Errors
-    /// As [`Builder::connect`].
-    pub fn connect_blocking(self) -> Result<Locks, BackendError> {
-        blocking::wait(self.connect())
     }
 
     fn into_start(self) -> Result<Start, BackendError> {

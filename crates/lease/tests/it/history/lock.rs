@@ -9,7 +9,7 @@ use super::search::{Failure, Model, Span, find_order};
 
 /// When a refusal is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusals {
+pub(crate) enum Refusals {
     /// Only while the name is held, or may be held.
     NeedHolder,
     /// Also when it is free: others wait in a queue, or a vote was split.

@@ -6,43 +6,43 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::FencingToken;
+use soldonce_lease::FencingToken;
 
 /// What clients saw, in no order. Serialises, so that each process can write its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct History {
+pub(crate) struct History {
     /// Acquires that were granted.
-    pub grants: Vec<Grant>,
+    pub(crate) grants: Vec<Grant>,
     /// Acquires that were refused.
-    pub refusals: Vec<Refused>,
+    pub(crate) refusals: Vec<Refused>,
     /// Acquires whose outcome is unknown.
-    pub uncertain: Vec<Uncertain>,
+    pub(crate) uncertain: Vec<Uncertain>,
     /// Writes through gates.
-    pub writes: Vec<Write>,
+    pub(crate) writes: Vec<Write>,
     /// Times in which the backend may have lost what it had granted.
-    pub losses: Vec<LossWindow>,
+    pub(crate) losses: Vec<LossWindow>,
 }
 
 /// An acquire that was granted, and the life of its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// The client, by a number of the test's own.
-    pub client: u32,
+    pub(crate) client: u32,
     /// What it holds.
-    pub name: String,
+    pub(crate) name: String,
     /// When it asked.
-    pub invoked: Duration,
+    pub(crate) invoked: Duration,
     /// When it knew.
-    pub returned: Duration,
+    pub(crate) returned: Duration,
     /// Its token, without fencing `None`.
-    pub token: Option<FencingToken>,
+    pub(crate) token: Option<FencingToken>,
     /// How its hold ended.
-    pub end: End,
+    pub(crate) end: End,
 }
 
 /// The end of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum End {
+pub(crate) enum End {
     /// None: it was held to the end of the history.
     Open,
     /// By a release that the backend confirmed.
@@ -61,46 +61,46 @@ pub enum End {
 
 /// An acquire that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub(crate) struct Refused {
     /// The client.
-    pub client: u32,
+    pub(crate) client: u32,
     /// What it asked for.
-    pub name: String,
+    pub(crate) name: String,
     /// When it asked.
-    pub invoked: Duration,
+    pub(crate) invoked: Duration,
     /// When it knew.
-    pub returned: Duration,
+    pub(crate) returned: Duration,
 }
 
 /// An acquire whose outcome is unknown: it may hold the name at any time from here on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Uncertain {
+pub(crate) struct Uncertain {
     /// The client.
-    pub client: u32,
+    pub(crate) client: u32,
     /// What it asked for.
-    pub name: String,
+    pub(crate) name: String,
     /// When it asked.
-    pub invoked: Duration,
+    pub(crate) invoked: Duration,
 }
 
 /// A write through a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Write {
+pub(crate) struct Write {
     /// The client.
-    pub client: u32,
+    pub(crate) client: u32,
     /// What was written.
-    pub resource: String,
+    pub(crate) resource: String,
     /// The token it was written with.
-    pub token: FencingToken,
+    pub(crate) token: FencingToken,
     /// When it was asked for.
-    pub invoked: Duration,
+    pub(crate) invoked: Duration,
     /// What came of it.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 /// What a gate said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The write is in.
     Admitted {
         /// When the client knew.
@@ -117,16 +117,16 @@ pub enum Verdict {
 
 /// A time in which the backend may lose grants: a failover, a restart without data, a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LossWindow {
+pub(crate) struct LossWindow {
     /// When it began.
-    pub from: Duration,
+    pub(crate) from: Duration,
     /// When it was over.
-    pub to: Duration,
+    pub(crate) to: Duration,
 }
 
 impl History {
     /// Adds what others saw.
-    pub fn merge(&mut self, other: History) {
+    pub(crate) fn merge(&mut self, other: History) {
         self.grants.extend(other.grants);
         self.refusals.extend(other.refusals);
         self.uncertain.extend(other.uncertain);

@@ -1,0 +1,40 @@
+//! One of several names by a majority.
+
+use super::Redlock;
+use crate::backend::{Acquire, AcquireReply};
+use crate::{Name, Refusal};
+
+impl Redlock {
+    /// Nodes that pick for themselves would pick different names, so each name is put to the vote by itself: first
+    /// the one that the owner holds already.
+    pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
+        let now = self.machine.clock.boot();
+        let only = |name: &Name| command.names.only(|one| one == name);
+        let mut names: Vec<_> = command.names.as_slice().iter().collect();
+        names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
+        let mut refusal = Refusal::default();
+        for name in names {
+            let names = only(name);
+            let one = Acquire {
+                names,
+                ..command.clone()
+            };
+            match self.grant(&one).await {
+                AcquireReply::Refused(refused) => {
+                    refusal.conflicts.extend(refused.conflicts);
+                    refusal.retry_after = refusal.retry_after.max(refused.retry_after);
+                }
+                mut reply => {
+                    if let AcquireReply::Granted { picked, .. } = &mut reply {
+                        *picked = Some(name.clone());
+                    }
+                    return reply;
+                }
+            }
+        }
+        refusal
+            .conflicts
+            .sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        AcquireReply::Refused(refusal)
+    }
+}

@@ -1,0 +1,67 @@
+//! Sources of the numbers that make fencing tokens rise through loss of the backend's data: a file for one host, a
+//! row of PostgreSQL for many. `lease.md` 4.3.
+
+mod counter;
+mod file;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod record;
+
+use crate::EPOCH_MAX;
+use crate::backend::Fut;
+
+pub use file::FileFence;
+#[cfg(feature = "postgres")]
+pub use postgres::PgFence;
+
+/// No number could be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// The source did not answer, or could not store the number.
+    #[error("the fence source failed: {0}")]
+    Unavailable(String),
+    /// All numbers are used: 2,097,151 epochs, or all tokens below 2^53.
+    #[error("no number is left above {above}")]
+    Exhausted {
+        /// The highest number in use.
+        above: u64,
+    },
+}
+
+/// What is counted, each kind by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FenceKind {
+    /// Upper halves of tokens, at most [`EPOCH_MAX`]: one after each loss of data.
+    Epoch,
+    /// Whole tokens, from 2^32 on and below 2^53: one for each grant of a Redlock.
+    Token,
+}
+
+impl FenceKind {
+    /// The highest number.
+    pub const fn most(self) -> u64 {
+        match self {
+            FenceKind::Epoch => EPOCH_MAX as u64,
+            FenceKind::Token => (1 << 53) - 1,
+        }
+    }
+}
+
+/// Gives numbers that tokens are made of, from storage outside of the backend.
+///
+/// A number is durable before it is returned, was never returned before for this kind and namespace, and is
+/// higher than all earlier ones and than `above`.
+pub trait FenceSource: Send + Sync + 'static {
+    /// The next number of `namespace` above `above`.
+    ///
+    /// # Cancel safety
+    /// A dropped future may use up a number; no number is ever given twice.
+    fn next<'a>(
+        &'a self,
+        kind: FenceKind,
+        namespace: &'a str,
+        above: u64,
+    ) -> Fut<'a, Result<u64, FenceError>>;
+}

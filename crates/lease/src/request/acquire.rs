@@ -1,0 +1,124 @@
+//! The ways to acquire: once, for as long as it takes, and for a while.
+
+use std::time::Duration;
+
+use super::{Request, validate};
+use crate::backend::Waiter;
+use crate::error::NotGranted;
+use crate::inbox::AcquireParams;
+use crate::lease::Lease;
+use crate::wait::Wait;
+use crate::{AcquireError, InvalidRequest, Refusal};
+
+impl Request {
+    /// Asks once, and a second time if the first stayed without an answer. `None` if another holds it.
+    ///
+    /// # Errors
+    /// [`AcquireError`]; never `QueueFull`.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves nothing behind: what it may have taken is released in the background, and its
+    /// place in every queue is given up.
+    pub async fn try_acquire(self) -> Result<Option<Lease>, AcquireError> {
+        Ok(self.ask(Wait::No).await?.ok())
+    }
+
+    /// Asks until it is granted, for as long as it takes.
+    ///
+    /// # Errors
+    /// [`AcquireError`].
+    ///
+    /// # Cancel safety
+    /// As [`Request::try_acquire`].
+    pub async fn acquire(self) -> Result<Lease, AcquireError> {
+        loop {
+            if let Ok(lease) = self.clone().ask(Wait::Forever).await? {
+                return Ok(lease);
+            }
+        }
+    }
+
+    /// Asks until it is granted, at most for `span`. `None` if another held it for so long.
+    ///
+    /// # Errors
+    /// [`AcquireError`].
+    ///
+    /// # Cancel safety
+    /// As [`Request::try_acquire`].
+    pub async fn acquire_within(self, span: Duration) -> Result<Option<Lease>, AcquireError> {
+        Ok(self.ask(Wait::UpTo(span)).await?.ok())
+    }
+
+    /// As [`Request::acquire_within`], and tells who holds what is not granted. Zero asks once.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use soldonce_lease::Leases;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let leases = Leases::memory().connect().await?;
+    /// let family = leases.group("hall", ["A-1", "A-2", "A-3"]).acquire().await?;
+    /// let others = leases.group("hall", ["A-3", "A-4"]);
+    /// match others.acquire_or_refusal(Duration::ZERO).await? {
+    ///     Ok(_) => unreachable!("A-3 is held"),
+    ///     Err(refusal) => assert_eq!(refusal.conflicts[0].name.as_str(), "A-3"),
+    /// }
+    /// # drop(family);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`AcquireError`].
+    ///
+    /// # Cancel safety
+    /// As [`Request::try_acquire`].
+    pub async fn acquire_or_refusal(
+        self,
+        span: Duration,
+    ) -> Result<Result<Lease, Refusal>, AcquireError> {
+        let once = span.is_zero();
+        self.ask(if once { Wait::No } else { Wait::UpTo(span) })
+            .await
+    }
+
+    async fn ask(self, wait: Wait) -> Result<Result<Lease, Refusal>, AcquireError> {
+        let client = self.client.clone();
+        match client.acquire(self.into_params(wait)?).await {
+            Ok(grant) => Ok(Ok(Lease::of(grant, client))),
+            Err(NotGranted::Refused(refusal)) => Ok(Err(refusal)),
+            Err(NotGranted::Failed(error)) => Err(error),
+        }
+    }
+
+    fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
+        let facts = self.client.ctx.facts;
+        let ttl_min = self.client.ttl_min();
+        let names = self.names?;
+        validate::names(&names, &facts)?;
+        validate::ttl(self.ttl, ttl_min)?;
+        validate::max_lifetime(self.max_lifetime, self.ttl)?;
+        if self.fair && (!facts.fair || names.group().is_some()) {
+            return Err(validate::unsupported(&facts, "queue waiters in order"));
+        }
+        let waiter = || {
+            let mut bits = [0; 8];
+            self.client.ctx.entropy.fill(&mut bits);
+            Waiter(u64::from_le_bytes(bits))
+        };
+        Ok(AcquireParams {
+            names,
+            ttl: self.ttl,
+            cap: self.max_lifetime,
+            floor: self.floor,
+            // Only a fair queue keeps places.
+            waiter: (self.fair && wait != Wait::No).then(waiter),
+            fair: self.fair,
+            meta: self.meta?.into(),
+            durability: self.durability,
+            wait,
+            safety: self.safety,
+            manual: self.manual,
+        })
+    }
+}
