@@ -9,7 +9,7 @@ use crate::{BackendError, Builder, Leases, timing};
 impl Leases {
     /// Leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
     /// [`Builder::namespace`], and [`Builder::fence`] if tokens are to rise through loss of its
-    /// data whatever its clock does.
+    /// data even if its clock is wrong.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
