@@ -127,6 +127,20 @@ impl Client {
         self.exchange(request, Some(body)).await
     }
 
+    /// Reads a text, such as `/metrics`.
+    ///
+    /// # Errors
+    /// As [`Client::send`]; also when the status is no success.
+    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
+        let request = self.request(Method::GET, path)?;
+        let (status, bytes) = self.bytes(request).await?;
+        if !status.is_success() {
+            let title = format!("{path} is not to be had here");
+            return Err(ClientError::Problem(status, title, String::new()));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
         let url = self.base.join(path);
         let url = url.map_err(|_| ClientError::Url(path.to_owned()))?;
@@ -144,8 +158,18 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        let (status, bytes) = self.bytes(request.body(body)).await?;
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(|e| ClientError::Json(self.server(), e))?
+        };
+        Ok(Response { status, body })
+    }
+
+    async fn bytes(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), ClientError> {
         let failed = |error| self.failed(error);
-        let mut response = request.body(body).send().await.map_err(failed)?;
+        let mut response = request.send().await.map_err(failed)?;
         let mut bytes = Vec::new();
         while let Some(part) = response.chunk().await.map_err(failed)? {
             if bytes.len().saturating_add(part.len()) > CLIENT_ANSWER_BYTES_MAX {
@@ -153,15 +177,7 @@ impl Client {
             }
             bytes.extend_from_slice(&part);
         }
-        let body = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes).map_err(|e| ClientError::Json(self.server(), e))?
-        };
-        Ok(Response {
-            status: response.status(),
-            body,
-        })
+        Ok((response.status(), bytes))
     }
 
     fn server(&self) -> String {

@@ -24,6 +24,7 @@ mod migrate;
 mod output;
 mod reconcile;
 mod serve;
+mod status;
 mod target;
 mod verify;
 mod why;
@@ -54,6 +55,10 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// The ledger's clock, where it is ahead of the machine's
     Clock(clock::ClockArgs),
+    /// How servers are: what they sold and refused, how fast, and what is left to do
+    Status(status::StatusArgs),
+    /// The same, each second anew
+    Top(status::TopArgs),
     /// Checks a ledger against itself, live or stopped
     Verify(verify::VerifyArgs),
     /// Copies the embedded ledger while its server works
@@ -122,6 +127,8 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args),
         Command::Reconcile(args) => reconcile::run(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Top(args) => status::top(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),

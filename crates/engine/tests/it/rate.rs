@@ -245,7 +245,7 @@ async fn a_user_with_only_the_listed_commands_serves_all_that_a_server_asks() {
         zone,
         contents: Contents::Seats(vec![UnitNo(1)]),
     };
-    let tried = shield.try_units(Who(1), &[part.clone()]).await;
+    let tried = shield.try_units(Who(1), std::slice::from_ref(&part)).await;
     assert_eq!(tried, Tried::Passed);
     assert!(shield.drop_claims(Who(1), &part).await);
     let note = Note {

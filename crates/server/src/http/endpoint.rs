@@ -4,10 +4,9 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, on};
 use bytes::Bytes;
@@ -21,7 +20,7 @@ use super::problem::{Handled, Problem};
 use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
-use crate::limits::SLOW_REQUEST_MS;
+use super::served::{Served, trace_id};
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -53,6 +52,7 @@ where
     let began = app.clock().boot();
     let (parts, body) = request.into_parts();
     let request_id = app.request_ids.of(&parts.headers);
+    let (uri, trace_id) = (parts.uri.clone(), trace_id(&parts.headers));
     let origin = origin::to_answer(&app.settings, &parts.headers);
     let coding = Coding::accepted(&parts.headers);
     let admitted = app.admit(route, &parts);
@@ -99,35 +99,17 @@ where
     if let Some(metrics) = app.metrics.route(at) {
         metrics.answered(status, took);
     }
-    log_served(route, status, code, &request_id, took);
-    response
-}
-
-/// Logs an answered request. One that took long is logged without being asked for.
-fn log_served(route: Route, status: StatusCode, code: &str, request_id: &str, took: Duration) {
-    let (method, path) = (route.verb.as_str(), route.path);
-    let (status, took_us) = (status.as_u16(), micros(took));
-    if took >= Duration::from_millis(SLOW_REQUEST_MS) {
-        tracing::warn!(
-            method,
-            route = path,
-            status,
-            code,
-            request_id,
-            took_us,
-            "a request took long"
-        );
-        return;
-    }
-    tracing::debug!(
-        method,
-        route = path,
+    Served {
+        route,
+        path: uri.path(),
         status,
         code,
-        request_id,
-        took_us,
-        "request served"
-    );
+        request_id: &request_id,
+        trace_id,
+        took,
+    }
+    .log();
+    response
 }
 
 /// Answers for a handler that panics. Its connection and the other requests on it go on.
@@ -149,10 +131,6 @@ async fn caught(
         );
         Err(Problem::unknown_outcome())
     })
-}
-
-fn micros(took: Duration) -> u64 {
-    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn set(headers: &mut HeaderMap, name: HeaderName, text: &Arc<str>) {

@@ -52,6 +52,7 @@ mod webhooks;
 
 mod keys;
 mod lists;
+mod served;
 mod sessions;
 mod staff;
 

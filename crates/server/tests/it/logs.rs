@@ -1,7 +1,13 @@
 //! What is logged of a request, and what is not.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
 use axum::http::StatusCode;
+use futures_util::stream;
 use serde_json::json;
+use soldonce_server::limits::SLOW_REQUEST_MS;
 
 use crate::harness::{TestApp, units};
 use crate::log;
@@ -41,11 +47,51 @@ async fn a_request_is_logged_by_its_route_without_what_it_carried() {
     for field in [
         "method=\"POST\"",
         "route=\"/v1/events/{event}/holds\"",
+        "event=\"hall\"",
         "status=201",
         "code=\"\"",
     ] {
         assert!(line.contains(field), "{line}");
     }
+}
+
+#[tokio::test]
+async fn a_request_that_takes_a_second_is_a_warning() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let clock = app.clock.clone();
+    let wish = json!({"holder": "ann", "units": units(&["A-1"])}).to_string();
+    let late = stream::once(async move {
+        clock.advance(Duration::from_millis(SLOW_REQUEST_MS));
+        Ok::<_, Infallible>(wish)
+    });
+    let ask = app.post("/v1/events/hall/holds").by(&app.sell).over_http();
+    let ask = ask.body("application/json", Body::from_stream(late));
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let ask = ask
+        .header("traceparent", trace)
+        .header("request-id", "slow-once");
+    let hold = ask.send().await.expect(StatusCode::CREATED).json();
+    let path = format!("/v1/holds/{}", hold["id"].as_str().unwrap());
+    let read = app
+        .get(&path)
+        .by(&app.sell)
+        .header("request-id", "quick-once");
+    read.send().await.expect(StatusCode::OK);
+    let lines = log::lines();
+    let of = |id: &str| lines.iter().find(|line| line.contains(id)).unwrap();
+    let slow = of("request_id=\"slow-once\"");
+    assert!(
+        slow.starts_with("WARN message=a request took long "),
+        "{slow}"
+    );
+    assert!(slow.contains("event=\"hall\""), "{slow}");
+    assert!(
+        slow.contains("trace_id=\"0af7651916cd43dd8448eb211c80319c\""),
+        "{slow}"
+    );
+    let quick = of("request_id=\"quick-once\"");
+    let named = format!("hold={:?}", hold["id"].as_str().unwrap());
+    assert!(quick.contains(&named), "{quick}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod outcome;
 mod report;
 mod run;
 mod signals;
-mod span;
+pub(crate) mod span;
 mod status;
 mod supervise;
 mod terminal;

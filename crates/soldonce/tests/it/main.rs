@@ -26,4 +26,5 @@ mod siege;
 mod store;
 mod tls;
 mod update;
+mod watch;
 mod webhooks;

@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
 use soldonce_testkit::{program, workspace};
 
 use crate::backup::run;
-use crate::crash::client::Ask;
 use crate::crash::server::{PROGRAM, Server};
 use crate::operate::sell_one;
 use crate::store::folder;
+use crate::watch::asked_by_the_dashboard;
 
 /// Runs a program that must end well; what it says.
 fn ends_well(command: &mut Command) -> String {
@@ -104,31 +105,21 @@ fn the_alerts_fire_and_are_silent() {
 }
 
 #[test]
-fn each_alert_is_explained_and_rests_on_metrics_that_exist() {
-    let rules = std::fs::read_to_string(deploy("prometheus/alerts.yml")).unwrap();
-    let explained =
-        std::fs::read_to_string(workspace().unwrap().join("docs/operations.md")).unwrap();
-    let alerts = rules
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- alert: "));
-    for alert in alerts {
-        assert!(explained.contains(&format!("| `{alert}` |")), "{alert}");
-    }
-    let place = folder("packages-alerts");
-    let server = Server::start(&place.join("data")).unwrap();
-    let metrics = server
-        .client("prometheus")
-        .ask(&Ask::get("/metrics".to_owned()));
-    let metrics = String::from_utf8(metrics.unwrap().body).unwrap();
-    let is_name = |letter: char| letter.is_ascii_lowercase() || letter == '_';
-    for (at, _) in rules.match_indices("soldonce_") {
-        let name = rules[at..].split(|letter| !is_name(letter)).next().unwrap();
-        assert!(
-            metrics.contains(&format!("# TYPE {name} ")),
-            "{name}: {metrics}"
-        );
-    }
-    drop(server);
+fn the_dashboard_asks_what_prometheus_understands() {
+    let place = folder("packages-dashboard");
+    // Rules of the same name must differ in a label.
+    let rules = asked_by_the_dashboard().into_iter().enumerate();
+    let rules = rules.map(|(at, asked)| {
+        let asked = asked.replace("$__rate_interval", "5m");
+        json!({"record": "panel", "labels": {"at": at.to_string()}, "expr": asked})
+    });
+    let rules: Vec<Value> = rules.collect();
+    // JSON is YAML, too.
+    let rules = json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    let file = place.join("rules.yml");
+    std::fs::write(&file, rules.to_string()).unwrap();
+    let mut check = Command::new(program("promtool").unwrap());
+    ends_well(check.args(["check", "rules"]).arg(file));
     std::fs::remove_dir_all(&place).unwrap();
 }
 

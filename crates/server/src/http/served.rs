@@ -1,0 +1,139 @@
+//! The log's line of an answered request: what it was, what became of it, and what it was about. Nothing
+//! that it carried but ids.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, StatusCode};
+use soldonce_core::{BookingId, EventId, HoldId};
+
+use super::query::decode;
+use super::route::Route;
+use crate::limits::SLOW_REQUEST_MS;
+
+/// An answered request.
+pub(super) struct Served<'a> {
+    pub(super) route: Route,
+    pub(super) path: &'a str,
+    pub(super) status: StatusCode,
+    /// Of a refusal.
+    pub(super) code: &'a str,
+    pub(super) request_id: &'a str,
+    /// Of the caller's trace, if it has one.
+    pub(super) trace_id: Option<String>,
+    pub(super) took: Duration,
+}
+
+/// The trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
+pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("traceparent")?.to_str().ok()?;
+    let mut parts = value.split('-');
+    let (version, id) = (parts.next()?, parts.next()?);
+    let is_hex = |text: &str| {
+        text.bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_legal = version.len() == 2 && id.len() == 32 && is_hex(version) && is_hex(id);
+    let is_valid = is_legal && version != "ff" && id.bytes().any(|byte| byte != b'0');
+    is_valid.then(|| id.to_owned())
+}
+
+/// What a path names. What is no id names nothing: it is the caller's own text.
+#[derive(Default)]
+struct Subject {
+    event: Option<String>,
+    hold: Option<String>,
+    booking: Option<String>,
+}
+
+impl Subject {
+    fn of(route: Route, path: &str) -> Self {
+        let mut subject = Self::default();
+        let segment = path.split('/').nth(3);
+        let Some(id) = segment.and_then(decode) else {
+            return subject;
+        };
+        if route.path.starts_with("/v1/events/{event}") {
+            subject.event = EventId::parse(&id).ok().map(|id| id.to_string());
+        } else if route.path.starts_with("/v1/holds/{hold}") {
+            let parsed: Option<HoldId> = id.parse().ok();
+            subject.hold = parsed.map(|id| id.to_string());
+        } else if route.path.starts_with("/v1/bookings/{booking}") {
+            let parsed: Option<BookingId> = id.parse().ok();
+            subject.booking = parsed.map(|id| id.to_string());
+        }
+        subject
+    }
+}
+
+impl Served<'_> {
+    /// Writes the line. One that took long is written without being asked for.
+    pub(super) fn log(self) {
+        let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS);
+        if !is_slow && !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let Subject {
+            event,
+            hold,
+            booking,
+        } = Subject::of(self.route, self.path);
+        let (method, route) = (self.route.verb.as_str(), self.route.path);
+        let (status, code, request_id) = (self.status.as_u16(), self.code, self.request_id);
+        let trace_id = self.trace_id;
+        let took_us = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
+        if is_slow {
+            tracing::warn!(
+                method,
+                route,
+                event,
+                hold,
+                booking,
+                status,
+                code,
+                request_id,
+                trace_id,
+                took_us,
+                "a request took long"
+            );
+        } else {
+            tracing::debug!(
+                method,
+                route,
+                event,
+                hold,
+                booking,
+                status,
+                code,
+                request_id,
+                trace_id,
+                took_us,
+                "request served"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_known_by_its_id_and_other_text_is_none() {
+        let id = "0af7651916cd43dd8448eb211c80319c";
+        let whole = format!("00-{id}-b7ad6b7169203331-01");
+        let zero = format!("00-{}-b7ad6b7169203331-01", "0".repeat(32));
+        for (value, expected) in [
+            (whole.as_str(), Some(id)),
+            (&whole.replacen("00", "cc", 1), Some(id)),
+            (&whole.replacen("00", "ff", 1), None),
+            (&whole.to_uppercase(), None),
+            (&zero, None),
+            ("00-x", None),
+            ("", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", value.parse().unwrap());
+            assert_eq!(trace_id(&headers).as_deref(), expected, "{value}");
+        }
+    }
+}

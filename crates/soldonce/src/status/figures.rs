@@ -1,0 +1,200 @@
+//! What two looks at the metrics of a server come to.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::scrape::Scrape;
+
+/// Answers to holds that are no refusal.
+const HELD: [&str; 3] = ["outcome=\"ok\"", "outcome=\"own\"", "outcome=\"replayed\""];
+
+/// Figures of a server: of all its time, or of each second between two looks.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    /// Bookings that were made.
+    pub(super) sold: f64,
+    /// Holds that were answered.
+    pub(super) held: f64,
+    /// Holds that were refused.
+    pub(super) refused: f64,
+    /// Answers 500.
+    pub(super) defects: f64,
+    /// Time of a hold in the engine, milliseconds.
+    pub(super) hold_ms: Spread,
+    /// Time of a commit, milliseconds.
+    pub(super) commit_ms: Spread,
+    /// Commands that a commit carried: how much waits for the one before.
+    pub(super) commands_a_commit: f64,
+    pub(super) holds_live: f64,
+    /// How far feed and maps are behind.
+    pub(super) feed_lag_seconds: f64,
+    pub(super) connections: f64,
+    pub(super) money: Money,
+}
+
+/// Half of all, and all but one of a hundred, took no longer. Zero where there was none.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Spread {
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+}
+
+/// Bookings whose money is not settled.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Money {
+    /// Something is left to be done at the provider.
+    pub(super) pending: f64,
+    /// Of these, tried in vain again and again.
+    pub(super) stuck: f64,
+    /// Could not be compared with the provider.
+    pub(super) unreconciled: f64,
+}
+
+impl Figures {
+    /// What was counted up to `after`: since the start without `before`, else in each of `seconds`.
+    pub(super) fn between(before: Option<&Scrape>, after: &Scrape, seconds: f64) -> Self {
+        let counted = |name: &str, labels: &[&str]| {
+            let before = before.map_or(0.0, |before| before.sum(name, labels));
+            since(before, after.sum(name, labels)) / seconds
+        };
+        let spread = |name: &str| {
+            let before = before.map(|before| before.buckets(name));
+            Spread::of(&before.unwrap_or_default(), after.buckets(name))
+        };
+        let asked = counted("soldonce_hold_requests_total", &[]);
+        let held = counted("soldonce_hold_requests_total", &HELD);
+        let commits = counted("soldonce_ledger_batch_size_count", &[]);
+        let commands = counted("soldonce_ledger_batch_size_sum", &[]);
+        let commands_a_commit = if commits > 0.0 {
+            commands / commits
+        } else {
+            0.0
+        };
+        Self {
+            sold: counted("soldonce_confirms_total", &["outcome=\"ok\""]),
+            held,
+            refused: asked - held,
+            defects: counted("soldonce_http_requests_total", &["status=\"500\""]),
+            hold_ms: spread("soldonce_hold_seconds"),
+            commit_ms: spread("soldonce_ledger_commit_seconds"),
+            commands_a_commit,
+            holds_live: after.max("soldonce_holds_live"),
+            feed_lag_seconds: after.max("soldonce_feed_lag_seconds"),
+            connections: after.sum("soldonce_connections", &[]),
+            money: Money {
+                pending: after.max("soldonce_outbox_pending"),
+                stuck: after.max("soldonce_outbox_stuck"),
+                unreconciled: after.max("soldonce_payments_unreconciled"),
+            },
+        }
+    }
+}
+
+/// How much a counter rose. One that fell began anew: its server did.
+fn since(before: f64, after: f64) -> f64 {
+    if after < before {
+        after
+    } else {
+        after - before
+    }
+}
+
+impl Spread {
+    fn of(before: &BTreeMap<u64, f64>, after: BTreeMap<u64, f64>) -> Self {
+        let risen = after.into_iter().map(|(bound, count)| {
+            let before = before.get(&bound).copied().unwrap_or_default();
+            (bound, since(before, count))
+        });
+        let risen: Vec<(u64, f64)> = risen.collect();
+        Self {
+            p50: quantile(&risen, 0.5),
+            p99: quantile(&risen, 0.99),
+        }
+    }
+}
+
+/// As `histogram_quantile` of Prometheus: within a bucket times are spread evenly, and what is above all
+/// bounds counts as the last of them. In milliseconds.
+fn quantile(buckets: &[(u64, f64)], share: f64) -> f64 {
+    let all = buckets.last().map_or(0.0, |(_, count)| *count);
+    let rank = all * share;
+    let (mut bound_below, mut below) = (0.0, 0.0);
+    for (bound, count) in buckets {
+        if *bound == u64::MAX {
+            break;
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "bounds are microseconds of minutes at most"
+        )]
+        let bound = *bound as f64 / 1e3;
+        if *count >= rank && *count > below {
+            return bound_below + (bound - bound_below) * (rank - below) / (count - below);
+        }
+        (bound_below, below) = (bound, *count);
+    }
+    bound_below * f64::from(u8::from(all > 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "\
+# TYPE soldonce_confirms_total counter
+soldonce_confirms_total{outcome=\"ok\"} 10
+soldonce_hold_requests_total{outcome=\"ok\"} 20
+soldonce_hold_requests_total{outcome=\"unit_unavailable\"} 5
+soldonce_ledger_commit_seconds_bucket{le=\"0.001\"} 4
+soldonce_ledger_commit_seconds_bucket{le=\"0.002\"} 4
+soldonce_ledger_commit_seconds_bucket{le=\"+Inf\"} 4
+";
+
+    const AFTER: &str = "\
+soldonce_confirms_total{outcome=\"ok\"} 30
+soldonce_confirms_total{outcome=\"hold_expired\"} 9
+soldonce_hold_requests_total{outcome=\"ok\"} 60
+soldonce_hold_requests_total{outcome=\"unit_unavailable\"} 25
+soldonce_ledger_commit_seconds_bucket{le=\"0.001\"} 4
+soldonce_ledger_commit_seconds_bucket{le=\"0.002\"} 104
+soldonce_ledger_commit_seconds_bucket{le=\"+Inf\"} 104
+soldonce_ledger_batch_size_sum 30
+soldonce_ledger_batch_size_count 10
+soldonce_feed_lag_seconds 0.25
+soldonce_holds_live 7
+nonsense
+";
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 1e-9
+    }
+
+    #[test]
+    fn counters_are_of_a_second_and_gauges_as_they_are() {
+        let (before, after) = (Scrape::read(BEFORE), Scrape::read(AFTER));
+        let figures = Figures::between(Some(&before), &after, 2.0);
+        assert!(close(figures.sold, 10.0) && close(figures.held, 20.0));
+        assert!(close(figures.refused, 10.0) && close(figures.commands_a_commit, 3.0));
+        assert!(close(figures.holds_live, 7.0) && close(figures.feed_lag_seconds, 0.25));
+        // A hundred commits took between one and two milliseconds.
+        assert!(close(figures.commit_ms.p50, 1.5) && close(figures.commit_ms.p99, 1.99));
+        assert!(close(figures.hold_ms.p99, 0.0));
+    }
+
+    #[test]
+    fn a_server_that_began_anew_is_counted_from_its_start() {
+        let (before, after) = (Scrape::read(AFTER), Scrape::read(BEFORE));
+        let figures = Figures::between(Some(&before), &after, 1.0);
+        assert!(close(figures.sold, 10.0), "{figures:?}");
+    }
+
+    #[test]
+    fn servers_of_one_ledger_are_added_up_and_its_gauges_are_not() {
+        let mut both = Scrape::read(AFTER);
+        both.add(&Scrape::read(AFTER));
+        let figures = Figures::between(None, &both, 1.0);
+        assert!(close(figures.sold, 60.0) && close(figures.holds_live, 7.0));
+        assert!(close(figures.commit_ms.p50, 1.0 + (104.0 - 8.0) / 200.0));
+    }
+}

@@ -1,0 +1,234 @@
+//! `soldonce status` and `soldonce top`: how servers are, by what they say of themselves.
+#![expect(
+    clippy::float_arithmetic,
+    reason = "figures for people, of which nothing is decided"
+)]
+
+mod figures;
+mod scrape;
+mod top;
+
+use clap::Args;
+use comfy_table::{Table, presets};
+use hyper::Method;
+use serde::Serialize;
+use soldonce_server::{Client, ClientError};
+use tokio::task::JoinSet;
+
+use self::figures::Figures;
+use self::scrape::Scrape;
+use crate::block_on;
+use crate::exit::{Exit, usage};
+use crate::output::{print, print_json};
+
+pub(crate) use self::top::{TopArgs, run as top};
+
+/// The servers.
+#[derive(Debug, Args)]
+struct Servers {
+    /// A server, as http://HOST:PORT or https://HOST:PORT; repeat it for several. With --admin-listen, that address
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    url: Vec<String>,
+}
+
+/// Arguments of `soldonce status`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce status
+  soldonce status --url http://10.0.0.4:8081 --url http://10.0.0.5:8081 --json
+
+Counts are since the start of each server; times are of half of all requests, and of all but one of a hundred.
+Exit code 1 when a server does not take commands.")]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    servers: Servers,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A server at one moment.
+#[derive(Clone, Debug)]
+struct Look {
+    server: String,
+    state: State,
+    /// None where it did not answer.
+    scrape: Option<Scrape>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state", content = "why")]
+enum State {
+    Ready,
+    /// It answers, and takes no commands: its code of the refusal.
+    Refusing(String),
+    Unreachable(String),
+}
+
+/// What is printed of a server.
+#[derive(Clone, Debug, Serialize)]
+struct Report {
+    server: String,
+    #[serde(flatten)]
+    state: State,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+}
+
+/// Runs `soldonce status`.
+pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
+    let clients = args.servers.clients()?;
+    let looks = block_on(look(&clients))?;
+    let reports = reports(&[], &looks, 1.0);
+    if args.json {
+        print_json(&reports)?;
+    } else {
+        print(&format!("{}\n", table(&reports)))?;
+    }
+    let all_ready = looks.iter().all(|look| look.state == State::Ready);
+    Ok(if all_ready { Exit::Done } else { Exit::Refused })
+}
+
+impl Servers {
+    fn clients(&self) -> anyhow::Result<Vec<(String, Client)>> {
+        let client = |url: &String| {
+            let client = Client::new(url, "").map_err(|wrong| usage(wrong.into()))?;
+            Ok((url.clone(), client))
+        };
+        self.url.iter().map(client).collect()
+    }
+}
+
+/// Asks all servers at once; the answers are in their order.
+async fn look(clients: &[(String, Client)]) -> Vec<Look> {
+    let mut asked = JoinSet::new();
+    for (at, (server, client)) in clients.iter().cloned().enumerate() {
+        asked.spawn(async move { (at, look_at(server, &client).await) });
+    }
+    let mut looks = asked.join_all().await;
+    looks.sort_by_key(|(at, _)| *at);
+    looks.into_iter().map(|(_, look)| look).collect()
+}
+
+async fn look_at(server: String, client: &Client) -> Look {
+    let (state, scrape) = match ask(client).await {
+        Ok((state, scrape)) => (state, Some(scrape)),
+        Err(error) => {
+            let why = anyhow::Error::from(error);
+            (State::Unreachable(format!("{why:#}")), None)
+        }
+    };
+    Look {
+        server,
+        state,
+        scrape,
+    }
+}
+
+async fn ask(client: &Client) -> Result<(State, Scrape), ClientError> {
+    let ready = client.send(Method::GET, "/readyz", None).await?;
+    let metrics = client.text("/metrics").await?;
+    let state = if ready.status.is_success() {
+        State::Ready
+    } else {
+        let code = ready.body.get("code").and_then(|code| code.as_str());
+        State::Refusing(code.unwrap_or("no code").to_owned())
+    };
+    Ok((state, Scrape::read(&metrics)))
+}
+
+/// A report of each server, and one of all where there are several. Without looks before, of all their time.
+fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
+    let mut reports: Vec<Report> = after
+        .iter()
+        .enumerate()
+        .map(|(at, look)| {
+            let before = before.get(at).and_then(|look| look.scrape.as_ref());
+            let figures = look.scrape.as_ref();
+            Report {
+                server: look.server.clone(),
+                state: look.state.clone(),
+                figures: figures.map(|after| Figures::between(before, after, seconds)),
+            }
+        })
+        .collect();
+    if let [_, _, ..] = after {
+        let of_all = (!before.is_empty()).then(|| together(before));
+        reports.push(Report {
+            server: "all".to_owned(),
+            state: worst(after),
+            figures: Some(Figures::between(of_all.as_ref(), &together(after), seconds)),
+        });
+    }
+    reports
+}
+
+fn together(looks: &[Look]) -> Scrape {
+    let mut all = Scrape::default();
+    for scrape in looks.iter().filter_map(|look| look.scrape.as_ref()) {
+        all.add(scrape);
+    }
+    all
+}
+
+fn worst(looks: &[Look]) -> State {
+    let not_ready = looks.iter().find(|look| look.state != State::Ready);
+    not_ready.map_or(State::Ready, |look| look.state.clone())
+}
+
+fn table(reports: &[Report]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "server",
+        "state",
+        "sold",
+        "held",
+        "refused",
+        "hold ms",
+        "commit ms",
+        "a commit",
+        "holds",
+        "lag s",
+        "connections",
+        "money open/stuck",
+        "500",
+    ]);
+    for report in reports {
+        let mut row = vec![report.server.clone(), report.state.words()];
+        row.extend(report.figures.iter().flat_map(cells));
+        table.add_row(row);
+    }
+    table
+}
+
+fn cells(figures: &Figures) -> [String; 11] {
+    let (hold, commit, money) = (figures.hold_ms, figures.commit_ms, figures.money);
+    [
+        format!("{:.0}", figures.sold),
+        format!("{:.0}", figures.held),
+        format!("{:.0}", figures.refused),
+        format!("{:.1} {:.1}", hold.p50, hold.p99),
+        format!("{:.1} {:.1}", commit.p50, commit.p99),
+        format!("{:.1}", figures.commands_a_commit),
+        format!("{:.0}", figures.holds_live),
+        format!("{:.1}", figures.feed_lag_seconds),
+        format!("{:.0}", figures.connections),
+        format!(
+            "{:.0}/{:.0}",
+            money.pending,
+            money.stuck.max(money.unreconciled)
+        ),
+        format!("{:.0}", figures.defects),
+    ]
+}
+
+impl State {
+    fn words(&self) -> String {
+        match self {
+            Self::Ready => "ready".to_owned(),
+            Self::Refusing(code) => code.clone(),
+            Self::Unreachable(why) => why.clone(),
+        }
+    }
+}
