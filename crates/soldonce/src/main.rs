@@ -91,7 +91,7 @@ enum Command {
     Lab(lab::LabArgs),
 }
 
-/// The version, and what it was built from if the build says so: `0.1.0 (1a2b3c4 2026-11-24)`.
+/// The version, and what it was built from where `build.rs` could tell: `0.1.0 (1a2b3c4 2026-11-24)`.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let number = env!("CARGO_PKG_VERSION");

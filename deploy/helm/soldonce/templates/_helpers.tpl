@@ -1,0 +1,25 @@
+{{- define "soldonce.labels" -}}
+app.kubernetes.io/name: soldonce
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "soldonce.selector" -}}
+app.kubernetes.io/name: soldonce
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: server
+{{- end }}
+
+{{- /* What every container may: nothing but what it is for. */ -}}
+{{- define "soldonce.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- define "soldonce.environment" -}}
+envFrom:
+  - configMapRef: { name: {{ .Release.Name }} }
+  - secretRef: { name: {{ .Values.existingSecret | default .Release.Name }} }
+{{- end }}
