@@ -225,6 +225,7 @@ fn media_of(path: &str) -> Option<HeaderValue> {
         "png" => "image/png",
         "woff2" => "font/woff2",
         "json" => "application/json",
+        "txt" => "text/plain; charset=utf-8",
         _ => return None,
     };
     Some(HeaderValue::from_static(media))

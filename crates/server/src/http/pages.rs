@@ -55,6 +55,14 @@ pub(super) fn routes(table: &mut Table) {
             .sends_file(),
         docs_part,
     );
+    table.add(
+        get("/llms.txt", Anyone)
+            .id("llms_txt")
+            .summary("How to write a client, for programs that do")
+            .sends("text/plain", "Markdown")
+            .or_unchanged(),
+        llms,
+    );
 }
 
 async fn index(req: ApiRequest) -> Handled {
@@ -73,6 +81,10 @@ async fn docs(req: ApiRequest) -> Handled {
 async fn docs_part(req: ApiRequest) -> Handled {
     let path = req.parts.uri.path().strip_prefix("/docs/");
     serve(&req, req.app.files.of_docs(path.unwrap_or_default()))
+}
+
+async fn llms(req: ApiRequest) -> Handled {
+    serve(&req, req.app.files.of_docs("llms.txt"))
 }
 
 fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue)) -> Handled {

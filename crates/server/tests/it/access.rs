@@ -174,6 +174,7 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("GET", "/docs", [200; 6]),
     ("GET", "/docs/", [200; 6]),
     ("GET", "/docs/{*path}", [200; 6]),
+    ("GET", "/llms.txt", [200; 6]),
     ("GET", "/openapi.json", [200; 6]),
     ("GET", "/healthz", [200; 6]),
     ("GET", "/readyz", [200; 6]),

@@ -257,3 +257,22 @@ fn the_page_counts_minor_units_as_the_server_does() {
     }
     assert_eq!(differing, none.len() + three.len());
 }
+
+#[tokio::test]
+async fn what_programs_read_names_operations_that_exist() {
+    let app = TestApp::open().await;
+    let told = app.get("/llms.txt").send().await.expect(StatusCode::OK);
+    assert_eq!(told.header("content-type"), "text/plain; charset=utf-8");
+    let told = told.text();
+    let described = app.get("/openapi.json").send().await.expect(StatusCode::OK);
+    let described = described.json();
+    let named = told.split('`').filter_map(|quoted| quoted.split_once(" /v1/"));
+    let mut count = 0;
+    for (method, path) in named {
+        let path = format!("/v1/{}", path.split('?').next().unwrap());
+        let operation = &described["paths"][&path][method.to_lowercase()];
+        assert!(operation.is_object(), "{method} {path}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
+}
