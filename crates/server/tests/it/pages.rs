@@ -266,7 +266,9 @@ async fn what_programs_read_names_operations_that_exist() {
     let told = told.text();
     let described = app.get("/openapi.json").send().await.expect(StatusCode::OK);
     let described = described.json();
-    let named = told.split('`').filter_map(|quoted| quoted.split_once(" /v1/"));
+    let named = told
+        .split('`')
+        .filter_map(|quoted| quoted.split_once(" /v1/"));
     let mut count = 0;
     for (method, path) in named {
         let path = format!("/v1/{}", path.split('?').next().unwrap());

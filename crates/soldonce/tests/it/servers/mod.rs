@@ -6,6 +6,7 @@
 
 mod dropped;
 mod expiry;
+mod failover;
 mod feeds;
 mod fleet;
 mod grpc;
