@@ -20,7 +20,7 @@ pub const META_BYTES_MAX: usize = 256;
 /// Longest ttl.
 pub const TTL_MAX: Duration = Duration::from_hours(24);
 
-/// Longest cap that is not [`crate::Cap::None`].
+/// Longest [`crate::Request::max_lifetime`].
 pub const CAP_MAX: Duration = Duration::from_hours(30 * 24);
 
 /// Most waiters of this process on one name.
