@@ -1,7 +1,7 @@
 // Redis or a Redis Cluster. Commands of one turn of the event loop share a round trip.
 import { Cluster, Redis } from "ioredis";
 
-// Only the owner of a lock deletes it: its time may be over and the lock somebody else's.
+// Only the owner of a lock deletes it: its time may be over and the lock another's.
 const RELEASE = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`;
 
 export function openRedis({ redis: nodes }) {

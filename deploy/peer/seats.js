@@ -23,7 +23,7 @@ export async function isFree(client, { event, seat }) {
   return first(await client.query({ ...LOOK, values: [event, seat] }));
 }
 
-/// The same, and nobody else may look so until the transaction ends.
+/// The same, and no other transaction may look so until the transaction ends.
 export async function isFreeWhenLocked(client, { event, seat }) {
   return first(await client.query({ ...LOOK_AND_LOCK, values: [event, seat] }));
 }

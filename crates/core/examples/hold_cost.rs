@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p soldonce-core --example hold_cost`
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on stops")]
-#![expect(clippy::print_stdout, reason = "it reports to whoever started it")]
+#![expect(clippy::print_stdout, reason = "it reports to its terminal")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Hall {
         self.inventory.forget_hold(hold);
     }
 
-    /// The name of a random seat, and somebody who wants it.
+    /// The name of a random seat, and a buyer who wants it.
     fn ask(&mut self) -> (String, Holder) {
         // xorshift64 (Marsaglia): any spread over the hall will do.
         self.random ^= self.random << 13;

@@ -14,7 +14,7 @@ pub(super) struct SigningSecrets {
 }
 
 /// Another account's.
-const FOREIGN_SECRET: &str = "whsec_of_somebody_else";
+const FOREIGN_SECRET: &str = "whsec_of_another";
 
 /// Who signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ fn other_currency(notice: &Value) -> Value {
 
 fn other_account(notice: &Value) -> Value {
     let mut other = renamed(notice, "account");
-    set(&mut other, "account", "acct_of_somebody_else");
+    set(&mut other, "account", "acct_of_another");
     other
 }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_wrong_the_genuine_one_is_sent_too() {
+    fn the_genuine_one_is_sent_with_every_hostile_one() {
         for way in Delivery::HOSTILE {
             let sent = webhooks(&notice(), way);
             let genuine = sent.iter().filter(|webhook| webhook.is_genuine).count();

@@ -23,7 +23,7 @@ use crate::serve::{DatabaseArgs, LedgerPlace};
 
 Reads only; servers go on meanwhile. Every event's history is hashed again link by link and judged
 by the auditor, and the unit rows, holds and bookings must be what it leads to. A database is read
-event by event, each in one snapshot, without a lock that anybody waits for; a standby serves, too.
+event by event, each in one snapshot, without a lock that a command waits for; a standby serves, too.
 A copy that SQLite's online backup made is verified like a folder; it lacks the file that tells whether
 commits are missing at its end, which is a remark.
 Exit code 0 when nothing is wrong, 1 with findings, 3 when there is no ledger to read.")]

@@ -1,5 +1,5 @@
 // A lock of the seat in Redis, then look and write in PostgreSQL in a transaction, then the lock is
-// released. Whoever finds the lock busy tries again some times, and is refused then.
+// released. A request that finds the lock busy tries again some times, and is refused then.
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 

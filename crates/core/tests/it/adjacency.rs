@@ -52,7 +52,7 @@ fn single_seats_that_need_not_be() {
         (".*..*.", "o*..*o"),
         (".*...*.", "o*...*o"),
         ("..*.*..", "..*o*.."),
-        // It cannot be avoided: one is left whatever is taken.
+        // It cannot be avoided: one is left after every choice.
         ("**.", "fine"),
         ("*.*", "fine"),
         ("X*.X", "fine"),

@@ -2,7 +2,7 @@
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// What `PROPTEST_CASES` is when nobody sets it.
+/// What `PROPTEST_CASES` is when it is not set.
 const USUAL: u32 = 256;
 
 /// So many cases; `PROPTEST_CASES=2560` makes them ten times as many.

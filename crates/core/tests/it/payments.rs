@@ -1,4 +1,4 @@
-//! A payment follows the reports of its provider, in whatever order they come.
+//! A payment follows the reports of its provider, in every order.
 
 use soldonce_core::{Amount, BookingId, Command, Currency, Payment, PaymentReport, PaymentState};
 

@@ -394,7 +394,7 @@ fn best_takes_places_where_there_are_no_seats() {
     assert_eq!(world.names(units), "floor.1 floor.2 floor.3");
 }
 
-/// Whatever the order in which seats come free, neighbours are found when there are any.
+/// Seats come free in every order, and neighbours are found when there are any.
 #[test]
 fn seats_that_come_free_one_by_one_are_neighbours_again() {
     let seats = ["A-1", "A-2", "A-3"];

@@ -258,7 +258,7 @@ impl World {
         self.apply(Command::Sweep { limit: usize::MAX }).unwrap();
     }
 
-    /// Dropping it does not judge any more: somebody else tells what is wrong.
+    /// Dropping it does not judge any more: the caller tells what is wrong.
     pub(crate) fn forgive(&mut self) {
         self.forgiven = true;
     }
@@ -349,7 +349,7 @@ pub(crate) fn text(text: &str) -> Text {
     Text::parse(text).unwrap()
 }
 
-/// Acting on a hold by its secret, whatever its fence.
+/// Acting on a hold by its secret, with any fence.
 pub(crate) fn on(hold: HoldId) -> OnHold {
     OnHold {
         hold,

@@ -1,4 +1,4 @@
-//! Whatever the wall clock does, and whoever is restarted meanwhile: commits keep their order and times never
+//! The wall clock steps both ways and servers restart meanwhile: commits keep their order and times never
 //! go back, a hold is never shorter than promised but by what the clock stepped forward, never more than
 //! twice as long, and the reconciler looks at money within twice its time.
 //!
@@ -60,7 +60,7 @@ enum Move {
     Pass(u32),
     /// A server is started anew.
     Restart(usize),
-    /// Somebody wants a seat, through one of the servers.
+    /// A buyer wants a seat, through one of the servers.
     Hold(usize, usize),
     /// And begins to pay for it.
     Pay(usize, usize),
@@ -119,7 +119,7 @@ impl Place {
         self.notice();
     }
 
-    /// Servers read the clock several times a second, whatever happens: a step is noticed before another one.
+    /// Servers read the clock several times a second in every state: a step is noticed before another one.
     fn notice(&self) {
         let url = match self {
             Self::File(test) => {
@@ -180,7 +180,7 @@ async fn open(options: &PostgresOptions) -> Arc<PostgresLedger> {
     Arc::new(opened.await.unwrap())
 }
 
-/// A hold that somebody was promised.
+/// A hold that a buyer was promised.
 struct Promised {
     hold: Hold,
     /// When, in time that has really passed.
@@ -259,7 +259,7 @@ impl Walk {
         self.look_at_money().await;
     }
 
-    /// Whoever gets a seat that was promised to another is told that this other one's time is over.
+    /// A buyer who gets a seat that was promised to another is told that this other one's time is over.
     async fn wants(&mut self, server: usize, seat: usize) {
         self.ids += 1;
         let command = Command::Hold(NewHold {
@@ -359,7 +359,7 @@ impl Walk {
         for id in due {
             if !found.iter().any(|booking| booking.id == id) {
                 self.wrong
-                    .push(format!("nobody looks at the money of {id}"));
+                    .push(format!("the reconciler does not look at the money of {id}"));
             }
         }
     }

@@ -216,7 +216,7 @@ async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Even
     drop(ledger);
     let alone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     let is_alone = || server.query(alone).unwrap() == "1";
-    until("nobody is connected", PATIENCE, is_alone).unwrap();
+    until("no client is connected", PATIENCE, is_alone).unwrap();
     (events, active, left)
 }
 

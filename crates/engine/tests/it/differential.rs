@@ -342,7 +342,7 @@ async fn run(seed: u64, mut side: Side) {
 }
 
 async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
-    // Whoever refuses has looked at what is stored now: lists of holds come from a server's memory.
+    // A server that refuses has looked at what is stored now: lists of holds come from a server's memory.
     let nothing = Command::Block {
         event: run.event.no,
         selection: Selection::default(),

@@ -1,4 +1,4 @@
-//! What a file refuses by itself, as somebody with `sqlite3` in hand meets it. What the guards of a database
+//! What a file refuses by itself, as an operator with `sqlite3` in hand meets it. What the guards of a database
 //! refuse is in `postgres/guards.rs`.
 
 use std::collections::BTreeSet;
@@ -156,12 +156,12 @@ const FORBIDDEN: [(&str, &str, &[&str]); 26] = [
 /// An event that was dropped.
 const TOMBSTONE: &str = "INSERT INTO dropped_events (event_no, at, request, seq, hash, checksum) VALUES (7, 0, '', 0, x'', 0)";
 
-/// A cancelled line of a seat that somebody else has bought: it may not become sold.
+/// A cancelled line of a seat that another buyer has bought: it may not become sold.
 const OTHER_LINE: &str =
     "INSERT INTO lines SELECT x'07', n, event_no, unit_no, price, version, 2, checksum
                           FROM lines WHERE state = 1";
 
-/// A file with held, sold, free and untouched units, and nobody at work on it.
+/// A file with held, sold, free and untouched units, and no writer at work on it.
 async fn closed() -> (TestLedger, std::path::PathBuf) {
     let test = TestLedger::sqlite();
     busy(&test).await;

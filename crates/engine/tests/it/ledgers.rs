@@ -224,7 +224,7 @@ impl Drop for TestLedger {
     }
 }
 
-/// What is stored in a database is whole, whatever happened.
+/// What is stored in a database is whole after every test.
 pub(crate) fn verified(options: &PostgresOptions) {
     let direct = PostgresOptions {
         // Each statement runs once.
@@ -368,7 +368,7 @@ impl TestLedger {
         }
     }
 
-    /// One more server on the same database, by the same clock. Nobody judges what it alone saw.
+    /// One more server on the same database, by the same clock. What it alone saw is not judged.
     pub(crate) async fn second_server(&self) -> Self {
         let (server, options) = self.postgres.as_ref().unwrap();
         let recorder = Arc::new(Recorder::default());
@@ -640,7 +640,7 @@ pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
     }
 }
 
-/// Whether nobody knows what became of a command.
+/// Whether the outcome of a command is unknown.
 pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
     matches!(done, Err(Rejection::OutcomeUnknown))
 }

@@ -6,7 +6,7 @@
 )]
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "whatever else comes is shown and fails"
+    reason = "every other answer is shown and fails"
 )]
 
 mod ledgers;

@@ -1,5 +1,5 @@
 //! Rates on Redis, on private servers that are stopped, killed and filled up: servers share one
-//! quota, no failure stops anybody, and sharing comes back by itself.
+//! quota, no failure stops a client, and sharing comes back by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,7 +149,7 @@ async fn a_clock_that_was_set_back_costs_a_window_at_most() {
 }
 
 #[tokio::test]
-async fn a_dead_redis_stops_nobody_and_is_asked_again_after_a_second() {
+async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
     let mut redis = Redis::start().unwrap();
     let clock = ManualClock::at(0);
     let rates = rates_by(&redis.url(), clock.clone()).wait(PATIENCE);
@@ -195,7 +195,7 @@ async fn a_stopped_redis_is_waited_for_no_longer_than_it_says() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_full_or_holds_something_else_stops_nobody() {
+async fn a_redis_that_is_full_or_holds_something_else_stops_no_client() {
     let redis = Redis::options().maxmemory("1b").start().unwrap();
     let full = rates(&redis.url());
     let taken = SharedRates::take(&full, key(1), slow(1)).await;

@@ -113,7 +113,7 @@ async fn a_newer_schema_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
+async fn a_failed_commit_answers_no_caller_and_ends_the_writing() {
     for table in [
         "units",
         "holds",
@@ -314,7 +314,7 @@ async fn damage_is_refused_at_start_or_found_by_verify() {
         let options = SqliteOptions::new(folder(&test));
         let opened = open_in(&options, &test.clock, &test.recorder);
         let caught = found.map_or(true, |report| !report.is_clean());
-        assert!(caught || opened.is_err(), "{damage}: nobody saw it");
+        assert!(caught || opened.is_err(), "{damage}: neither the check nor the start saw it");
     }
 }
 

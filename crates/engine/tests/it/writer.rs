@@ -96,7 +96,7 @@ async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
     let (test, meddler, event) = meddled(&folder).await;
     let kept = test.hold(&event, "ann", &["A-1"]).await.unwrap();
     meddler.now(What::Panic);
-    // The panic comes after the commit: nobody is told, and it is there.
+    // The panic comes after the commit: no caller is told, and it is there.
     let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
     assert_eq!(refused, Rejection::OutcomeUnknown);
     assert!(!test.ledger.is_writable());

@@ -1,4 +1,4 @@
-//! The provider as the official SDKs find it, `tests/sdk`: nobody of this project wrote them, so what
+//! The provider as the official SDKs find it, `tests/sdk`: they were written outside this project, so what
 //! they misunderstand is wrong here.
 
 use std::io::Write;

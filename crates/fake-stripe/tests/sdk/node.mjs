@@ -40,7 +40,7 @@ const paid = (more) => created({ confirm: true, payment_method: "pm_card_visa", 
 const busy = await refused("StripeRateLimitError", () => stripe.refunds.retrieve("re_x"));
 assert.deepEqual([busy.code, busy.headers["retry-after"]], ["rate_limit", "7"]);
 await refused("StripeAPIError", () => stripe.refunds.retrieve("re_x"));
-// After a connection that was closed this SDK asks once more, whatever the retries.
+// After a connection that was closed this SDK asks once more, with any number of retries.
 await refused("StripeInvalidRequestError", () => stripe.refunds.retrieve("re_x"));
 
 // One key: the first answer again, nothing else, and one call at a time.

@@ -173,7 +173,7 @@ impl RaceReport {
         let servers = self.servers.join("; ");
         lines.push(format!("{cores} cores, {processor}; {servers}"));
         lines.push(
-            "Latencies from a buyer's request to the answer, whatever it was. Figures of one run on \
+            "Latencies from a buyer's request to the answer, a refusal too. Figures of one run on \
              one machine: only their ratios mean something."
                 .to_owned(),
         );

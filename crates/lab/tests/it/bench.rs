@@ -19,7 +19,7 @@ fn report_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// All answers of a scenario, whatever their status.
+/// All answers of a scenario, of every status.
 fn answers(scenario: &Value) -> u64 {
     let statuses = scenario["statuses"].as_object().unwrap();
     statuses.values().filter_map(Value::as_u64).sum()

@@ -103,7 +103,7 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
 }
 
 #[test]
-fn nobody_else_sells_twice_in_any_cell_of_the_whole_matrix() {
+fn only_naive_sells_twice_in_the_whole_matrix() {
     let strategies = "naive,naive+guards,pessimistic,nowait,optimistic,constraint,lease,\
                       lease+guards,redlock,redlock+guards,queue";
     let report = report_of(&race(&[

@@ -150,7 +150,7 @@ impl Who {
     }
 }
 
-/// Commands that were sent so far: scripts count once, whatever they do inside.
+/// Commands that were sent so far: a script counts once, with all that it does inside.
 async fn commands(connection: &mut MultiplexedConnection, who: Who) -> Result<u64, Box<dyn Error>> {
     let info: String = redis::cmd("INFO")
         .arg("commandstats")

@@ -91,7 +91,7 @@ async fn confirm(mut req: ApiRequest) -> Handled {
             let detail = if req.app.engine.provider().is_some() {
                 "what costs something is paid by checkout"
             } else {
-                "nobody takes money here, and the server sells nothing for nothing: start it with a \
+                "no provider takes money here, and the server sells nothing for nothing: start it with a \
                  payment provider or `--free-sales=on`, or confirm with an API key"
             };
             Err(Problem::detailed(&kinds::FORBIDDEN, detail))

@@ -202,7 +202,7 @@ kinds! {
         "Send it back where it was paid; cancel the booking to free its units.";
     LAST_ADMIN_KEY "last_admin_key" "last-admin-key" 409
         "It is the last admin key",
-        "Without it nobody could make or revoke keys any more. It still works.",
+        "Without it no key could make or revoke keys any more. It still works.",
         "Make another key with scope `admin` first, and revoke this one with that.";
     EVENT_DROPPED "event_dropped" "event-dropped" 410
         "The event is gone",

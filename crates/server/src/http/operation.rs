@@ -13,7 +13,7 @@ pub(super) const HOLD_SECRET: (&str, &str) = (
 );
 pub(super) const BOOKING_SECRET: (&str, &str) = (
     "Booking-Secret",
-    "Opens the booking for anybody who has it: the `secret` of an answer that was about it alone",
+    "Opens the booking for every caller that has it: the `secret` of an answer that was about it alone",
 );
 pub(super) const IF_NONE_MATCH: (&str, &str) =
     ("If-None-Match", "The `ETag` of the answer that is known");

@@ -22,7 +22,7 @@ pub(super) fn routes(table: &mut Table) {
         get("/v1/payments", Look)
             .id("read_payments")
             .summary("How bookings are paid here")
-            .gives::<PaymentsBody<'_>>(200, "Who takes the money, if anybody"),
+            .gives::<PaymentsBody<'_>>(200, "Who takes the money, if a provider does"),
         payments,
     );
 }

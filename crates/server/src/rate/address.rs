@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_believed_unless_trusted() {
+    fn no_peer_is_believed_unless_trusted() {
         for lines in [&["1.2.3.4"][..], &["1.2.3.4, 10.0.0.1"], &["x"], &[]] {
             assert_eq!(found("192.0.2.1", &[], lines), address("192.0.2.1"));
             assert_eq!(

@@ -153,7 +153,7 @@ mod tests {
             paid_us,
             ..Place::default()
         });
-        assert_eq!(least_used(&set), Some(4), "nobody at all");
+        assert_eq!(least_used(&set), Some(4), "a free place");
         assert_eq!(least_used(&set[..4]), Some(1));
     }
 }

@@ -71,7 +71,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await rival.hold(event, "A-2");
     await shopper.seatIs("A-2", "held");
     await shopper.press("A-2");
-    await clean(shopper, "a seat of somebody else");
+    await clean(shopper, "a seat of another shopper");
     await shopper.part("best-plus").click();
     await shopper.part("best-together").click();
     await shopper.until(() => window.__soldonce.state().hold);
@@ -210,7 +210,7 @@ for (const [size, options] of Object.entries({ desk: {}, phone: PHONE })) {
       return time.width < ring.width && time.height < ring.height;
     });
     assert.ok(inside, "the time stands in its ring");
-    // Small print is smaller than the price, whatever the size of both.
+    // Small print is smaller than the price, at every size of both.
     const [small, price] = await page.evaluate(() =>
       [".lines small", ".lines .price"].map((css) => parseFloat(getComputedStyle(document.querySelector(css)).fontSize)),
     );

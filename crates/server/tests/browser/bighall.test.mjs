@@ -10,7 +10,7 @@ const stage = Stage.set();
 const ROWS = 200;
 const SEATS_PER_ROW = 250;
 const STEPS = 60;
-// A gap that anybody would call a standstill.
+// A gap that a shopper would call a standstill.
 const STANDSTILL_MS = 500;
 
 test("a hall of 50,000 seats can be moved, zoomed and bought in", async (t) => {

@@ -29,7 +29,7 @@ test("a lost connection shows, and the page heals with the server", async (t) =>
   await stands("live");
   await shopper.holds("B-2", "B-3");
   assert.equal((await shopper.state()).hold.id, hold.id);
-  // Live again in deed: what somebody else does arrives.
+  // Live again in deed: what another shopper does arrives.
   const rival = await stage.server.rival();
   await rival.hold(event, "D-1");
   await shopper.seatIs("D-1", "held");

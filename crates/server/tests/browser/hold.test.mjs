@@ -214,7 +214,7 @@ test("a cancelled booking shows as cancelled, and its seats are on sale again", 
   await shopper.seatIs("D-4", "free");
 });
 
-test("somebody else's booking is as good as none", async (t) => {
+test("another shopper's booking is as good as none", async (t) => {
   const event = await stage.server.event();
   const [shopper, other] = [await stage.shopper(t), await stage.shopper(t)];
   await shopper.visit(event);
@@ -239,7 +239,7 @@ test("without its session a shopper keeps the hold by its secret", async (t) => 
   await shopper.confirm();
 });
 
-/** How to press something of the hold's card while somebody else changes the map. */
+/** How to press something of the hold's card while another shopper changes the map. */
 const PRESSED = {
   "a line's give-back button": {
     where: '[data-testid="hold-units"] [data-unit="A-2"] button',

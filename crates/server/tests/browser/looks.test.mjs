@@ -170,7 +170,7 @@ test("the description of the API fits a phone, with and without a slash", async 
   }
 });
 
-test("the chosen theme outlives a reload, whatever the system prefers", async (t) => {
+test("the chosen theme outlives a reload and the system's preference", async (t) => {
   const shopper = await stage.shopper(t, { colorScheme: "light" });
   await shopper.visit("hamlet");
   const toggle = shopper.part("theme-toggle");

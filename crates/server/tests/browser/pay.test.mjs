@@ -63,7 +63,7 @@ test("after a decline a reload comes back to the cards", async (t) => {
   await shopper.bookingIs("confirmed");
 });
 
-test("seats whose payment failed are not booked by anybody", async (t) => {
+test("seats whose payment failed are not booked", async (t) => {
   for (const fails of [["declined"], ["challenged", "bank-no"]]) {
     const { event, shopper } = await holding(t, ["A-1", "A-2"]);
     await shopper.pay(fails[0]);
@@ -273,7 +273,7 @@ suite("late money", { concurrency: true }, () => {
     assert.ok(Date.parse(hold.expires_at) - Date.parse(hold.server_time) <= 40_000);
     await shopper.reads("card-late", /in Last Minute within 40 seconds/);
     await shopper.part("card-late").click();
-    // Nobody else was there: the seats are still free when the money comes.
+    // No other shopper was there: the seats are still free when the money comes.
     await shopper.bookingIs("confirmed");
     const { now } = await shopper.until(() => window.__soldonce.time());
     assert.ok(now - Date.parse(hold.server_time) < 60_000, "its point is seen within a minute");

@@ -8,7 +8,7 @@ import { Stage } from "./stage.mjs";
 const NEW_HOLD = /\/v1\/events\/[^/]+\/holds$/;
 const stage = Stage.set();
 
-/** Lets nobody on before all have come. @param {number} expected */
+/** Lets no shopper on before all have come. @param {number} expected */
 function barrier(expected) {
   let open = () => {};
   const opened = /** @type {Promise<void>} */ (new Promise((resolve) => (open = resolve)));
@@ -47,7 +47,7 @@ test("two shoppers race for one seat: one holds it, the other is offered another
   await winners[0].seatIs(alternative, "held");
 });
 
-test("a seat lost to somebody quicker is refused, and the alternative is one click away", async (t) => {
+test("a seat lost to a quicker shopper is refused, and the alternative is one click away", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);
   const rival = await stage.server.rival();

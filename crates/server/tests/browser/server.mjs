@@ -72,7 +72,7 @@ export class Server {
   }
 
   /**
-   * A request of the organiser, or of whoever has the token.
+   * A request of the organiser, or of the holder of the token.
    * @param {string} method @param {string} path @param {object} [body] @param {string} [token]
    */
   async ask(method, path, body, token = ADMIN_KEY) {
@@ -110,7 +110,7 @@ export class Server {
     return (await this.done("POST", "/v1/events", event)).id;
   }
 
-  /** Somebody else, without a page. */
+  /** Another shopper, without a page. */
   async rival() {
     const { session } = await (await fetch(`${this.url}/v1/sessions`, { method: "POST" })).json();
     return {

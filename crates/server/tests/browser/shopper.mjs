@@ -128,7 +128,7 @@ export class Shopper {
       const found = await this.page.waitForFunction(condition, asked);
       return await found.jsonValue();
     } catch (error) {
-      // What the page thought instead is the first thing anybody wants to know.
+      // What the page thought instead is the first thing a developer wants to know.
       const state = await this.state().catch((e) => String(e));
       const said = this.complaints.join("; ");
       const story = `waited for ${condition} of ${asked}, but the page says ${JSON.stringify(state)}; ${said}`;

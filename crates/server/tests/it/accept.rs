@@ -152,7 +152,7 @@ async fn requests_are_answered_on_one_connection_and_know_their_peer() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_end_is_cut_whatever_it_began_with() {
+async fn a_head_that_does_not_end_is_cut() {
     let server = Server::start(AcceptLimits {
         header_read_ms: 40,
         ..generous()

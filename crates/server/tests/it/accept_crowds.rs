@@ -124,7 +124,7 @@ async fn a_full_server_ends_the_longest_idle_for_a_new_one() {
     for stream in &mut streams {
         served += u32::from(is_served(stream).await);
     }
-    assert_eq!(served, 3, "nobody waits any more, so nobody ends");
+    assert_eq!(served, 3, "no client waits any more, so none is cut off");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 use super::harness::{Answer, Held, TestApp, units};
 
 /// Callers in the order of the columns below.
-const CALLERS: [&str; 6] = ["nobody", "shopper A", "shopper B", "read", "sell", "admin"];
+const CALLERS: [&str; 6] = ["no one", "shopper A", "shopper B", "read", "sell", "admin"];
 
 /// Expected statuses by route, for a hold and a booking of shopper A. A status below 400 stands for
 /// "let in": what the route answers then is other tests' business.
@@ -68,7 +68,7 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
         "/v1/holds/{hold}/confirm",
         [401, 200, 404, 403, 404, 200],
     ),
-    // Nobody takes money here, whoever asks.
+    // No provider takes money here: every caller is refused.
     (
         "POST",
         "/v1/holds/{hold}/checkout",
@@ -181,9 +181,9 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("GET", "/metrics", [200; 6]),
 ];
 
-/// The same while shoppers are not let in: sessions are as good as nobody.
+/// The same while shoppers are not let in: a session opens no more than no key at all.
 fn closed(path: &str, method: &str, open: [u16; 6]) -> [u16; 6] {
-    let [nobody, _, _, read, sell, admin] = open;
+    let [keyless, _, _, read, sell, admin] = open;
     if path == "/v1/sessions" {
         return [401, 401, 401, 403, 403, 403];
     }
@@ -191,8 +191,8 @@ fn closed(path: &str, method: &str, open: [u16; 6]) -> [u16; 6] {
         return open;
     }
     let is_page = !path.starts_with("/v1/");
-    let without_key = if is_page { nobody } else { 401 };
-    assert!(is_page || nobody == 401 || method == "GET");
+    let without_key = if is_page { keyless } else { 401 };
+    assert!(is_page || keyless == 401 || method == "GET");
     [without_key, without_key, without_key, read, sell, admin]
 }
 
@@ -466,7 +466,7 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
     assert_eq!(told.len(), 1, "{told:?}");
 }
 
-/// Whoever got the secret of one hold does not change other bookings of that holder.
+/// A caller with the secret of one hold does not change other bookings of that holder.
 #[tokio::test]
 async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
     let app = TestApp::open().await.with_hall(1).await;
@@ -499,7 +499,7 @@ async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_secret_may_act_and_a_wrong_one_opens_nothing() {
+async fn a_bearer_of_the_secret_may_act_and_a_wrong_one_opens_nothing() {
     let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
     let held = held_by(&app, &a, "A-1").await;

@@ -71,7 +71,7 @@ async fn booked(app: &TestApp, seat: &str) -> Value {
 /// A buyer comes back by a link: another device, another session, weeks later. What the link carries
 /// opens this booking and nothing else, and stands in no log.
 #[tokio::test]
-async fn the_secret_of_a_booking_opens_it_for_anybody_who_has_it() {
+async fn the_secret_of_a_booking_opens_it_for_every_bearer() {
     let app = TestApp::open().await.with_hall(1).await;
     let (first, second) = (booked(&app, "A-1").await, booked(&app, "A-2").await);
     let secret = first["secret"].as_str().unwrap();

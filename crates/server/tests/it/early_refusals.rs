@@ -1,5 +1,5 @@
 //! Requests that are refused before their body is read: the next one on their connection is answered,
-//! be it somebody else's behind a proxy.
+//! be it another client's behind a proxy.
 
 use std::time::Duration;
 

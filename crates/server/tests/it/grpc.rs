@@ -355,8 +355,8 @@ async fn a_refusal_says_why_what_to_do_and_when() {
     let problem = json_of("Problem", &problem.value);
     assert_eq!(problem["conflicts"][0]["seat"], "A-1");
     assert_eq!(problem["advice"], "retry_after");
-    let nobody = call(&app, "GetHold", json!({"hold": "none"}), &[]).await;
-    assert_eq!(reason(&nobody), (16, "unauthenticated".to_owned()));
+    let keyless = call(&app, "GetHold", json!({"hold": "none"}), &[]).await;
+    assert_eq!(reason(&keyless), (16, "unauthenticated".to_owned()));
 }
 
 #[tokio::test]

@@ -283,13 +283,13 @@ async fn what_cannot_be_held_is_named() {
 async fn a_key_names_the_holder_and_a_session_does_not() {
     let app = TestApp::open().await.with_hall(1).await;
     let wish = json!({"units": [{"seat": "A-1"}]});
-    let nobody = app
+    let unnamed = app
         .post("/v1/events/hall/holds")
         .by(&app.sell)
         .json(&wish)
         .send()
         .await;
-    nobody.refused(400, "invalid_request");
+    unnamed.refused(400, "invalid_request");
     let shopper = app.shopper().await;
     let named = json!({"holder": "x", "units": [{"seat": "A-1"}]});
     let answer = app

@@ -1,5 +1,5 @@
-//! Rate limits by real requests: who is counted for what, what answers say of it, that nobody is
-//! counted as somebody else, and what several servers count together.
+//! Rate limits by real requests: who is counted for what, what answers say of it, that no caller is
+//! counted as another one, and what several servers count together.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -158,7 +158,7 @@ async fn holds_are_listed_as_they_are_now_over_or_not() {
     assert_eq!(states("").await, ["released", "consumed", "active"]);
     assert_eq!(states("?state=active,pinned").await, ["active"]);
     assert_eq!(states("?holder=ben").await, ["consumed"]);
-    // Nobody has written it down yet.
+    // No sweep has written it down yet.
     app.clock.advance(Duration::from_mins(11));
     assert_eq!(states("?state=expired").await, ["expired"]);
     let found = page(&app, &format!("{HOLDS}?limit=2")).await.json();

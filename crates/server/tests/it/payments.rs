@@ -431,7 +431,7 @@ async fn what_costs_something_is_not_given_away_by_oversight() {
     given.expect(StatusCode::CREATED);
 }
 
-/// Where nobody takes money, the shop that exchanges with its key has seen to the difference.
+/// Where no provider takes money, the shop that exchanges with its key has seen to the difference.
 #[tokio::test]
 async fn a_dearer_exchange_by_a_key_needs_no_provider() {
     let app = TestApp::open().await;
@@ -457,7 +457,7 @@ async fn a_dearer_exchange_by_a_key_needs_no_provider() {
 
 /// What the provider would refuse at every checkout is refused when the event is made.
 #[tokio::test]
-async fn a_price_that_nobody_could_pay_makes_no_event() {
+async fn a_price_that_no_buyer_could_pay_makes_no_event() {
     let shop = Shop::open().await;
     let create = async |currency: &str, price: i64| {
         let mut event = hall("priced", 1);

@@ -560,7 +560,7 @@ fn unseen<'a>(operation: &'a Operation, seen: &Seen) -> Vec<&'a String> {
     operation.codes.iter().filter(is_unseen).collect()
 }
 
-/// Staff has an address of its own, nobody takes money, and shoppers are not let in.
+/// Staff has an address of its own, no provider takes money, and shoppers are not let in.
 async fn at_the_public_address(operations: &[Operation], seen: &mut Seen) {
     let settings = ServerSettings::default();
     let app = TestApp::start(settings, AdminRoutes::Apart).await;
@@ -568,7 +568,7 @@ async fn at_the_public_address(operations: &[Operation], seen: &mut Seen) {
         let ask = app.ask(operation.method.parse().unwrap(), &operation.path);
         note(seen, operation, &ask.send().await);
     }
-    // A key is no shopper, and nobody is let in without one.
+    // A key is no shopper, and no caller is let in without one.
     let session = operations
         .iter()
         .find(|operation| operation.id == "open_session");

@@ -134,7 +134,7 @@ async fn the_same_key_has_the_same_answer_secret_included() {
     let first = first.json();
     app.keep_secret(first["secret"].as_str().unwrap());
     let id = first["id"].as_str().unwrap();
-    // Whatever became of it since: the answer is that of then.
+    // What became of it since changes nothing: the answer is that of then.
     let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
     app.keep_secret(rotated["secret"].as_str().unwrap());
     let again = ask(&body).await.expect(StatusCode::CREATED);

@@ -1,4 +1,4 @@
-// What is wanted becomes what is held, whatever is pressed and lost on the way.
+// What is wanted becomes what is held, despite keys pressed and answers lost on the way.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

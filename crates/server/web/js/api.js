@@ -194,7 +194,7 @@ async function inParts(reply, heard) {
 
 /** @param {Response} reply @param {any} answer */
 function refusal(reply, answer) {
-  // Gateways speak for a server they could not reach: nobody knows what became of the request.
+  // Gateways speak for a server they could not reach: what became of the request is unknown.
   if (!answer?.code && [502, 504].includes(reply.status)) return new Unreachable(reply.statusText);
   const problem = { code: "unexpected", title: reply.statusText, ...answer, status: reply.status };
   return new Refused(problem, retryAfterMs(reply));

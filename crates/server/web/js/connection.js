@@ -22,7 +22,7 @@ const WORDS = {
     long: "No answer from the server. Your choice is kept and sent again by itself.",
   },
 };
-// A hiccup shorter than this is healed before anybody could read about it.
+// A hiccup shorter than this is healed before the shopper could read about it.
 const GRACE_MS = 900;
 
 /** @param {import("./feed.js").Feed} feed @param {import("./holding.js").Holding} holding */

@@ -43,7 +43,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * As `fill`, for what is drawn again while somebody may be pressing it: a child that looks as the
+ * As `fill`, for what is drawn again while the shopper may be pressing it: a child that looks as the
  * new one stays, with its listeners, and is not moved. A button that is replaced between the press
  * and its end is never clicked, so children that look alike must do the same.
  * @param {Element} element @param {...Child} children

@@ -204,7 +204,7 @@ export class Feed extends EventTarget {
     }
   }
 
-  /** A page nobody looks at gives its connection back (browsers allow few per host). */
+  /** A page that is hidden gives its connection back (browsers allow few per host). */
   visibilityChanged() {
     clearTimeout(this.hiddenTimer);
     if (document.hidden) {

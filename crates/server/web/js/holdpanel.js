@@ -14,7 +14,7 @@ import { canBuy, compromise, isPending, mustPay, wantedTotal } from "./selectors
 const TICK_MS = 200;
 const HURRY_MS = 60_000;
 const SPOKEN_AT_MS = [300_000, 60_000, 10_000];
-const CHOOSE = "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.";
+const CHOOSE = "Choose a seat: it is held for you at once, and no one else can take it meanwhile.";
 const CLOSED = "Nothing can be held here now.";
 const ELSEWHERE = "This page takes no money: the shop that sent you here sells it. It is held for you meanwhile.";
 const RING = 2 * Math.PI * 19;
@@ -194,7 +194,7 @@ export class HoldPanel {
     this.extend.disabled = room <= 0 || task !== null;
     const limit = roughly(clock.until(hold.max_expires_at));
     const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
-    const paying = payment ? "Nobody else can take them meanwhile." : "";
+    const paying = payment ? "No one else can take them meanwhile." : "";
     const again = this.pay.open ? "Time to take another card." : "";
     setText(this.cap, paying || again || more);
     this.speak(left);

@@ -117,7 +117,7 @@ export class Layer {
     const left = Math.floor(x - reach);
     const top = Math.floor(y - reach);
     const size = Math.ceil(reach * 2) + 1;
-    // Whatever reaches into the cleared square is drawn again, clipped to it: exact edges.
+    // All that reaches into the cleared square is drawn again, clipped to it: exact edges.
     pen.save();
     pen.beginPath();
     pen.rect(left, top, size, size);

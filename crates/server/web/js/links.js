@@ -1,5 +1,5 @@
-// Links that lead back to a booking. What opens it stands behind the hash: a browser sends that part
-// to nobody, so it reaches no log and no other site. This browser remembers the links it has seen.
+// Links that lead back to a booking. What opens it stands behind the hash: a browser never sends
+// that part, so it reaches no log and no other site. This browser remembers the links it has seen.
 
 import { lasting } from "./storage.js";
 

@@ -280,7 +280,7 @@ export class Painter {
     pen.stroke();
   }
 
-  /** A brief ring where somebody else's choice changed a seat. @param {number} now */
+  /** A brief ring where another shopper's choice changed a seat. @param {number} now */
   drawFlashes(now) {
     if (now > this.flashUntil) return;
     const { pen, camera, plan } = this;

@@ -160,7 +160,7 @@ export class PayPanel {
     const sum = money(hold?.total ?? 0, event.currency);
     /** @type {Record<string, string>} */
     const words = {
-      choose: `Payment has begun: ${sum}. Nobody else can take the seats meanwhile.`,
+      choose: `Payment has begun: ${sum}. No one else can take the seats meanwhile.`,
       again: "The payment did not go through. Nothing was charged, and the seats are still yours.",
       bank: `Your bank asks: are you paying ${sum}?`,
       silent: "The bank has not answered yet. This goes on by itself.",

@@ -4,7 +4,7 @@
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./sprites.js").Palette} Palette */
 
-// Smaller seats than this are an overview, in which nobody looks for a letter.
+// Smaller seats than this are an overview, in which no shopper looks for a letter.
 const PIN_FROM_PX = 14;
 const PIN_PX = 20;
 

@@ -143,7 +143,7 @@ function drawSold(
   pen.stroke();
 }
 
-/** Held by somebody: a ring, open in the middle, since it may come back. */
+/** Held by a shopper: a ring, open in the middle, since it may come back. */
 function drawHeld(
   /** @type {CanvasRenderingContext2D} */ pen,
   /** @type {number} */ side,

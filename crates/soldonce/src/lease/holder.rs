@@ -141,7 +141,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
             ("taken", by, told)
         }
         ReleaseOutcome::AlreadyGone | _ => {
-            let told = format!("{shown}: nothing was done, nobody holds it");
+            let told = format!("{shown}: nothing was done, no process holds it");
             ("already_gone", *token, told)
         }
     };
@@ -208,7 +208,7 @@ impl LeaseName {
 
 fn describe(shown: &str, info: Option<&OwnerInfo>) -> String {
     let Some(info) = info else {
-        return format!("{shown}: nobody holds it\n");
+        return format!("{shown}: no process holds it\n");
     };
     let cap = info.cap.map_or_else(
         || "no end".to_owned(),

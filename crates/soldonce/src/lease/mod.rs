@@ -61,7 +61,7 @@ held, and is ended otherwise."
     Run(Box<args::RunArgs>),
     /// Tells who holds the lease NAME
     #[command(
-        after_help = "Exit codes: 0 held, 1 nobody holds it, 2 usage, 3 the backend does not answer.
+        after_help = "Exit codes: 0 held, 1 no process holds it, 2 usage, 3 the backend does not answer.
 
 Examples:
   soldonce lease inspect nightly --redis-url redis://10.0.0.5
@@ -70,7 +70,7 @@ Examples:
     Inspect(Box<holder::InspectArgs>),
     /// Ends another's grant of the lease NAME, if its token is still the one given
     #[command(
-        after_help = "Exit codes: 0 ended, 1 nothing was done (nobody, or a later grant, holds it), 2 usage,
+        after_help = "Exit codes: 0 ended, 1 nothing was done (no grant, or a later one, holds it), 2 usage,
 3 the backend does not answer: it may have been ended.
 
 The holder learns it at its next renewal, and may write until then: break a lease only when its

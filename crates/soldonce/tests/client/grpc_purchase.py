@@ -85,8 +85,8 @@ def main():
         buy(sales_pb2_grpc.SalesStub(channel), key)
         sales = sales_pb2_grpc.SalesStub(channel)
         read = events_pb2.GetSeatsRequest(event="grpc-hall")
-        nobody = [("authorization", "Bearer x")]
-        wanted(lambda: sales.GetSeats(read, metadata=nobody), "unauthenticated")
+        stranger = [("authorization", "Bearer x")]
+        wanted(lambda: sales.GetSeats(read, metadata=stranger), "unauthenticated")
 
 
 main()

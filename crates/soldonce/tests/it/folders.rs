@@ -110,7 +110,7 @@ fn modes(data: &Path) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn every_file_of_a_ledger_is_its_owners_alone_whatever_the_folder_was() {
+fn every_file_of_a_ledger_is_its_owners_alone_in_an_open_folder_too() {
     let place = folder("private");
     let data = place.join("data");
     std::fs::create_dir(&data).unwrap();

@@ -284,8 +284,8 @@ fn what_operators_ask_wrongly_is_a_usage_error() {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
-    let nobody = soldonce(["lease", "inspect", "nightly", "--redis-url", url]).output();
-    assert_eq!(nobody.unwrap().status.code(), Some(3));
+    let silent = soldonce(["lease", "inspect", "nightly", "--redis-url", url]).output();
+    assert_eq!(silent.unwrap().status.code(), Some(3));
 }
 
 fn doctor(options: &[&str]) -> Output {
@@ -351,12 +351,12 @@ fn the_doctor_tells_a_backend_that_is_not_there_or_not_prepared() {
     let free = soldonce(["lease", "inspect", "nightly", "--database-url", &url]).output();
     let free = free.unwrap();
     assert_eq!(free.status.code(), Some(1), "{free:?}");
-    assert_eq!(text(&free.stdout), "nightly: nobody holds it\n");
+    assert_eq!(text(&free.stdout), "nightly: no process holds it\n");
     let mut nothing = soldonce(["lease", "break", "nightly", "--token", "1", "--why", "gone"]);
     let nothing = nothing.args(&options[..2]).output().unwrap();
     assert_eq!(nothing.status.code(), Some(1), "{nothing:?}");
     assert!(
-        text(&nothing.stdout).contains("nobody holds it"),
+        text(&nothing.stdout).contains("no process holds it"),
         "{nothing:?}"
     );
     let bare = doctor(&options);

@@ -188,7 +188,7 @@ fn migrate_at_once(database: &Postgres) -> Vec<Value> {
     done.collect()
 }
 
-/// One took all of these steps, nobody else any.
+/// One took all of these steps, no other any.
 fn one_took(done: &[Value], wanted: &[String]) {
     let mut taken: Vec<Vec<String>> = done.iter().map(steps).collect();
     taken.sort();

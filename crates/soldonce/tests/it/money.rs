@@ -25,7 +25,7 @@ const PRICE: i64 = 4_500;
 const BUYERS: usize = 4;
 const SEATS: usize = 48;
 const KILLS: usize = 6;
-/// Within it the money comes to rest, whoever was killed and whatever was not told (L5).
+/// Within it the money comes to rest, though servers are killed and notices are lost (L5).
 const REST: Duration = Duration::from_mins(1);
 /// Steps of buyers between two kills.
 const STEPS: usize = 20;
@@ -111,7 +111,7 @@ fn create(client: &mut Client) {
 }
 
 /// Holds a seat and begins payment, with keys that are the seat's: told again it is the same. The
-/// intent, or nothing while nobody answers.
+/// intent, or nothing while no server answers.
 fn check_out(client: &mut Client, n: usize) -> Option<String> {
     let seat = format!("{}-{}", char::from(b"ABCDEFGHJK"[n / 20]), n % 20 + 1);
     let body = json!({"holder": format!("buyer-{n}"), "units": [{"seat": seat}]});
@@ -209,7 +209,7 @@ fn reconcile_tells_what_is_wrong_and_settles_it() {
     let server = shop.serve();
     let mut client = server.client("ann");
     create(&mut client);
-    // Nobody is told that it was paid.
+    // No notice says that it was paid.
     let intent = check_out(&mut client, 0).unwrap();
     pay(&shop, &intent);
     let (code, said) = shop.reconcile(&["--dry-run"]);

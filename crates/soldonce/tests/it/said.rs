@@ -113,7 +113,7 @@ fn a_variable_that_nothing_reads_is_told_at_the_start() {
 }
 
 #[test]
-fn a_redis_that_is_away_is_told_before_anybody_asks() {
+fn a_redis_that_is_away_is_told_before_the_first_request() {
     let at = folder("said-redis");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", closed.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Schemathesis, a judge of API descriptions that nobody of this project wrote, asks a running server
+//! Schemathesis, a judge of API descriptions that was written outside this project, asks a running server
 //! what `openapi.json` says may be asked, and what it says may not: in each role, in every phase.
 
 use std::process::Command;

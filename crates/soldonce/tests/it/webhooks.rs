@@ -1,4 +1,4 @@
-//! Webhooks with real processes: `serve` talks TLS to whoever has a certificate that counts, and is killed
+//! Webhooks with real processes: `serve` talks TLS to a receiver whose certificate counts, and is killed
 //! while it delivers.
 #![expect(
     clippy::indexing_slicing,
@@ -26,7 +26,7 @@ const BOOKINGS: usize = 40;
 const KILLS: usize = 4;
 /// Messages that arrive between two kills.
 const STEPS: usize = 8;
-/// Within it everything is delivered, whoever was killed: what the dead had taken falls to another one.
+/// Within it everything is delivered, though servers are killed: what the dead had taken falls to another one.
 const REST: Duration = Duration::from_mins(1);
 /// How long a delivery belongs to a server that was killed.
 const CLAIM: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ fn serve(store: &Store, folder: &Path, roots: Option<PathBuf>) -> Server {
 }
 
 /// What was made or changed by a request with a key, in this life of the server or an earlier one;
-/// nothing while nobody answers.
+/// nothing while no server answers.
 fn post(client: &mut Client, path: &str, key: &str, body: Value) -> Option<Value> {
     let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(key);
     let heard = client.ask(&ask)?;
@@ -91,7 +91,7 @@ fn cancel(client: &mut Client, booking: &str) -> Option<Value> {
 }
 
 #[test]
-fn messages_go_by_https_to_whoever_has_a_certificate_that_counts() {
+fn messages_go_by_https_to_a_receiver_whose_certificate_counts() {
     let folder = folder("webhooks-tls");
     let authority = Authority::new().unwrap();
     let roots = authority.write(&folder).unwrap();

@@ -7,7 +7,7 @@ use soldonce_core::{
 use super::{change, unknown, world};
 use crate::world::{held, holder, on, text};
 
-/// T4: whoever takes one unit of a hold that is over ends the whole of it, also over areas.
+/// T4: a hold that takes one unit of another that is over ends the whole of it, also over areas.
 #[test]
 fn a_takeover_ends_the_whole_old_hold() {
     let mut world = world();
@@ -16,7 +16,7 @@ fn a_takeover_ends_the_whole_old_hold() {
     assert_eq!(
         world.state("A-2"),
         StateKind::Held,
-        "nobody wrote it down yet"
+        "no sweep wrote it down yet"
     );
     let applied = world.try_hold("bob", "floor*3").unwrap();
     let new = held(&applied);
@@ -129,7 +129,7 @@ fn a_request_names_what_the_chart_has() {
     assert!(chart.select([], [("floor", 0)]).unwrap().is_empty());
 }
 
-/// Whoever decides elsewhere at the same moment takes other places, and no fewer.
+/// A server that decides at the same moment takes other places, and no fewer.
 #[test]
 fn places_are_taken_from_an_open_one_on_and_around() {
     let mut world = world();

@@ -30,7 +30,7 @@ fn a_holder_has_so_many_units_live_at_once() {
     world.hold("ann", "B-1 floor*1");
     assert!(world.try_best("ann", 1).is_err());
     world.hold("bob", "B-2 B-3 B-4 B-5 B-6");
-    // Over, though nobody wrote it down: it does not count.
+    // Over, though no sweep wrote it down: it does not count.
     world.wait(60_000);
     world.hold("ann", "A-1 A-2 A-3 A-4 A-5");
     assert_eq!(

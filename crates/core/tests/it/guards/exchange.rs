@@ -26,7 +26,7 @@ fn lines(world: &World, booking: BookingId, unit: &str) -> GivenLines {
     GivenLines { booking, units }
 }
 
-/// She pays the difference to a place; gives its hold and its booking.
+/// The buyer pays the difference to a place; gives its hold and its booking.
 fn begun(world: &mut World, booking: BookingId) -> (HoldId, BookingId) {
     let hold = world.hold("ann", "floor*1");
     let given = lines(world, booking, "A-1");

@@ -84,7 +84,7 @@ fn the_fence_of_a_hold_rises_though_all_its_units_are_swapped() {
     );
 }
 
-/// A secret proves one hold. With that alone nobody reaches another owner's booking.
+/// A secret proves one hold. With that alone no caller reaches another owner's booking.
 #[test]
 fn a_secret_opens_no_foreign_booking() {
     let mut world = world();

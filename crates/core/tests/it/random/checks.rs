@@ -1,4 +1,4 @@
-//! What must be true after every step, whatever the step was.
+//! What must be true after every step of every kind.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ pub(super) fn rules() -> impl Strategy<Value = Policy> {
     })
 }
 
-/// Names every field: a new one does not compile before somebody has chosen its values.
+/// Names every field: a new one does not compile before its values are chosen.
 fn settings() -> impl Strategy<Value = Policy> {
     let late = proptest::sample::select(vec![
         LatePayment::IfStillFree,

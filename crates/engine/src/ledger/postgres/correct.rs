@@ -80,14 +80,14 @@ pub async fn correct_clock(
     entropy: &dyn Entropy,
     observer: Arc<dyn Observer>,
 ) -> Result<ClockCorrected, OpenError> {
-    require_nobody(options, Arc::clone(&clock)).await?;
+    require_no_other_session(options, Arc::clone(&clock)).await?;
     let ledger = PostgresLedger::open(options, clock, entropy, observer).await?;
     let corrected = correct(&ledger.parts.context).await;
     crate::ledger::Ledger::close(&ledger).await;
     corrected
 }
 
-async fn require_nobody(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<(), OpenError> {
+async fn require_no_other_session(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<(), OpenError> {
     let database = Database::new(options, Serves::Primary, clock)?;
     let others: i64 = match database
         .connection()

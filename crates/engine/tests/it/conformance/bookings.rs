@@ -204,8 +204,8 @@ fn paid_as(booking: &Booking) -> Option<PaymentState> {
     booking.payment.as_ref().map(|payment| payment.state)
 }
 
-/// Whoever moves up twice has three bookings with money; all of it is found, whatever the ledger has
-/// let go of.
+/// A buyer who moves up twice has three bookings with money; all of it is found, also what the ledger
+/// has let go of.
 pub(super) async fn differences_are_paid_and_go_back(mut test: TestLedger) {
     let event = test.event().await;
     let mut bookings: Vec<Booking> = Vec::new();
@@ -283,7 +283,7 @@ pub(super) async fn nothing_is_exchanged_for_another_event(test: TestLedger) {
     }
 }
 
-/// A booking is a row and its lines: whoever looks while it is sold and given back sees all of one
+/// A booking is a row and its lines: a reader while it is sold and given back sees all of one
 /// state.
 pub(super) async fn a_booking_is_read_whole_while_it_changes(test: TestLedger) {
     let event = test.event().await;

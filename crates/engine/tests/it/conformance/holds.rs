@@ -182,7 +182,7 @@ pub(super) async fn a_takeover_ends_the_whole_old_hold(test: TestLedger) {
     assert_eq!(
         released,
         Rejection::HoldExpired,
-        "a late release frees nobody else's unit"
+        "a late release frees no unit of another holder"
     );
     assert!(test.hold(&event, "eve", &["A-2"]).await.is_err());
     test.hold(&event, "eve", &["A-1", "A-3"]).await.unwrap();

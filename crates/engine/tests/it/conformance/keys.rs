@@ -24,7 +24,7 @@ pub(super) async fn the_same_request_gets_the_same_bytes(test: TestLedger) {
     let hold = held(ask().await).unwrap();
     let first = replayed(ask().await);
     assert_eq!(HoldId::from_bytes(first.subject), hold.id);
-    // Whatever becomes of the hold, the answer stays what it was.
+    // The hold is confirmed and more time passes: the answer stays what it was.
     test.confirm(&hold).await.unwrap();
     test.advance_ms(700_000);
     assert_eq!(replayed(ask().await), first);

@@ -119,7 +119,7 @@ pub(super) async fn api_keys_are_kept_and_revoked(mut test: TestLedger) {
     test.ledger.add_key(two.clone()).await.unwrap();
     let at = Timestamp::from_ms(START_MS + 5);
     let last = test.ledger.revoke_key(one.id, at).await;
-    assert_eq!(last, Ok(false), "without it nobody would be admin");
+    assert_eq!(last, Ok(false), "without it no key would be admin");
     test.ledger.add_key(three.clone()).await.unwrap();
     assert_eq!(test.ledger.revoke_key(one.id, at).await, Ok(true));
     assert_eq!(

@@ -163,7 +163,7 @@ impl Story<'_> {
         [first, paying.booking]
     }
 
-    /// And somebody else has the seat.
+    /// And another buyer has the seat.
     async fn pays_too_late(&self) -> BookingId {
         let call = self.rig.call_named("fay holds");
         let hold = self.rig.hold_by(&call, "fay", &["B-3"]).await.unwrap();
@@ -218,7 +218,7 @@ async fn judge(rig: &Rig, begun: &[BookingId]) -> Vec<String> {
         }
         let lines = booking.lines.iter();
         let own = lines.filter(|line| line.state == LineState::Sold).count();
-        // Ann has a seat and all of her money back.
+        // Ann has a seat and all of the money back.
         let is_given = Some(id) == begun.first();
         sold += if is_given {
             0

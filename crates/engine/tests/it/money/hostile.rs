@@ -102,7 +102,7 @@ async fn run_all(store: Store, seeds: Range<u64>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_goes_wrong_with_money_that_is_taken_at_once_it_is_right() {
+async fn money_that_is_taken_at_once_is_right_under_every_fault() {
     let place = Place::paid_at_once(Store::Sqlite).await;
     for seed in 250..290 {
         run(&place, seed).await;
@@ -110,11 +110,11 @@ async fn whatever_goes_wrong_with_money_that_is_taken_at_once_it_is_right() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_goes_wrong_the_money_is_right_on_sqlite() {
+async fn the_money_is_right_under_every_fault_on_sqlite() {
     run_all(Store::Sqlite, 0..220).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_goes_wrong_the_money_is_right_on_postgres() {
+async fn the_money_is_right_under_every_fault_on_postgres() {
     run_all(Store::Postgres, 220..250).await;
 }

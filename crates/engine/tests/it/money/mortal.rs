@@ -1,4 +1,4 @@
-//! A server that dies before or after a chosen step: it is heard of no more, and whatever it was
+//! A server that dies before or after a chosen step: it is heard of no more, and what it was
 //! waiting for is never answered. What was committed, or done at the provider, stays.
 
 use std::future::pending;
@@ -65,7 +65,7 @@ impl Heart {
             self.stopped.cancel();
         }
         if self.stopped.is_cancelled() {
-            // Nobody hears of it.
+            // No caller hears of it.
             pending::<()>().await;
         }
     }

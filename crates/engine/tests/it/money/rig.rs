@@ -138,7 +138,7 @@ impl Rig {
         Self::at(Place::new(store).await, "hamlet-1", change).await
     }
 
-    /// With an event and a provider of its own, on a ledger where nobody else's money is open.
+    /// With an event and a provider of its own, on a ledger where no other event's money is open.
     pub(super) async fn at(place: Arc<Place>, event: &str, change: impl Fn(&mut Policy)) -> Self {
         let (fake, inbox) = (FakeStripe::start().unwrap(), Inbox::start().unwrap());
         fake.deliver_to(&inbox.url()).unwrap();
@@ -266,7 +266,7 @@ impl Rig {
         }
     }
 
-    /// The genuine notices that came since the last time, which nobody has taken yet.
+    /// The genuine notices that came since the last time, which no call has taken yet.
     pub(super) async fn notices(&self) -> Vec<Notice> {
         let quiet = in_time("the notices", self.fake.quiet()).await;
         quiet.unwrap_or_else(|late| panic!("{late}: {:#?}", self.unsent()));

@@ -161,7 +161,7 @@ async fn what_is_cancelled_goes_back_to_the_cent() {
 }
 
 /// Cancelled while the money was only reserved, and the reservation ran out before it was taken:
-/// nothing was taken, so nothing is to go back, and nobody waits for it for ever.
+/// nothing was taken, so nothing is to go back, and the booking does not wait for it for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_never_taken_needs_no_refund() {
     for store in Store::ALL {
@@ -389,7 +389,7 @@ async fn what_is_heard_late_never_moves_a_payment_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
+async fn a_payment_without_a_notice_is_found_by_the_reconciler() {
     for store in Store::ALL {
         let mut rig = Rig::on(store, |_| {}).await;
         rig.fake.plan(Plan {
@@ -412,7 +412,7 @@ async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
     }
 }
 
-/// An intent that the provider has cancelled can't be paid, whatever it would have cost.
+/// An intent that the provider has cancelled can't be paid, even if its amount was wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_intent_of_a_wrong_amount_is_let_go_of() {
     for store in Store::ALL {
@@ -457,7 +457,7 @@ async fn unheard_until_too_late(place: Arc<Place>, seat: Seat) -> (BookingState,
     rig.run_outbox();
     let end = SystemClock.boot().plus(PATIENCE);
     while rig.payment_state(paying.booking).await == PaymentState::Created {
-        assert!(SystemClock.boot() < end, "nobody looks at the payment");
+        assert!(SystemClock.boot() < end, "the reconciler does not look at the payment");
         let soon = SystemClock.boot().plus(Duration::from_millis(10));
         SystemClock.sleep_until(soon).await;
     }

@@ -117,7 +117,7 @@ async fn a_declined_intent_may_be_paid_with_another_card_until_it_is_cancelled()
 }
 
 #[tokio::test]
-async fn money_is_taken_once_whoever_asks() {
+async fn money_is_taken_once_under_two_keys() {
     let rig = Rig::new();
     let intent = rig.authorised(1).await;
     assert_eq!(
@@ -164,7 +164,7 @@ async fn a_cancel_that_was_refused_while_a_bank_was_silent_is_done_when_it_has_a
 }
 
 #[tokio::test]
-async fn a_cancel_ends_an_intent_once_whoever_asks() {
+async fn a_cancel_ends_an_intent_once_under_two_keys() {
     let rig = Rig::new();
     let paid = rig.authorised(1).await;
     let never_paid = rig.created(2).await;
@@ -239,7 +239,7 @@ async fn a_refund_that_failed_needs_another_key() {
 }
 
 #[tokio::test]
-async fn what_nobody_made_is_not_found() {
+async fn what_was_never_made_is_not_found() {
     let rig = Rig::new();
     let none = IntentId::parse("pi_none").unwrap();
     assert!(is_refused(rig.stripe.retrieve(&none).await, 404));
@@ -268,7 +268,7 @@ async fn a_wrong_key_is_a_matter_of_settings() {
 }
 
 #[tokio::test]
-async fn nobody_is_followed_elsewhere() {
+async fn a_redirect_is_not_followed() {
     let rig = Rig::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let elsewhere = format!("http://{}", listener.local_addr().unwrap());
@@ -323,7 +323,7 @@ async fn every_call_names_the_connected_account() {
         .iter()
         .filter(|call| call.account.as_ref() == Some(&own));
     assert_eq!(named.count(), calls.len() - 1, "{calls:?}");
-    let stranger = rig.for_account("acct_of_nobody");
+    let stranger = rig.for_account("acct_of_no_one");
     let refused = stranger.create(ask(2)).await.unwrap_err();
     assert!(
         matches!(refused, ProviderError::Misconfigured(_)),

@@ -1,4 +1,4 @@
-//! Fifty thousand notices that are forged, mutated, truncated, replayed or signed by somebody else:
+//! Fifty thousand notices that are forged, mutated, truncated, replayed or signed with another key:
 //! none is accepted, and every true one is. The judge itself is shown to catch verifiers that are
 //! wrong in one thing.
 

@@ -52,7 +52,7 @@ async fn an_intent_is_made_and_only_one_can_be_paid() {
             (own, second),
             "{fault:?}"
         );
-        // After a 500 that hid an intent there is one more, whose client secret nobody has.
+        // After a 500 that hid an intent there is one more, whose client secret no caller has.
         let made = rig.fake.intents().len();
         assert_eq!(
             made,
@@ -272,9 +272,9 @@ async fn an_answer_without_end_is_not_read() {
 #[tokio::test]
 async fn no_provider_at_all_is_unknown() {
     let rig = Rig::new();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", nobody.local_addr().unwrap());
-    drop(nobody);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
     let stripe = super::rig::adapter("sk_test_x", &url, SHORT_MS);
     let intent = IntentId::parse("pi_1").unwrap();
     let error = soldonce_engine::payment::PaymentProvider::retrieve(&stripe, &intent).await;

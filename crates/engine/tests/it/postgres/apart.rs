@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-/// A connection of somebody else, in a transaction.
+/// A connection of another program, in a transaction.
 struct Other {
     client: Client,
     _reading: JoinSet<()>,
@@ -147,7 +147,7 @@ async fn an_event_whose_memory_is_taken_keeps_no_other_waiting() {
     servers.hold(0, sick, "eve", &["A-2"]).await.unwrap();
     servers.hold(0, well, "eve", &["A-2"]).await.unwrap();
     pair.shown(well, 2);
-    // By now somebody waits for the memory.
+    // By now a command waits for the memory.
     servers.hold(0, well, "eve", &["A-3"]).await.unwrap();
     pair.shown(well, 3);
     servers.database.query(ELEVEN_MINUTES).unwrap();

@@ -107,12 +107,12 @@ async fn reach(other: &Client, at: i64) {
     other.batch_execute(&wait).await.unwrap();
 }
 
-async fn somebody_waits(other: &Client) -> bool {
+async fn another_waits(other: &Client) -> bool {
     let waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
     other.query_one(waiting, &[]).await.unwrap().get(0)
 }
 
-/// Decided before its end and stored behind it, because somebody else has the unit locked until then.
+/// Decided before its end and stored behind it, because another session has the unit locked until then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
     let servers = Servers::start(1).await;
@@ -138,7 +138,7 @@ async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
         buyer.spawn(async move { booked(ledger.transact(transaction(confirm, None)).await) });
         let mut answer = None;
         // On a machine that is very slow the end may come before the decision.
-        while answer.is_none() && !somebody_waits(&other).await {
+        while answer.is_none() && !another_waits(&other).await {
             answer = buyer.try_join_next();
         }
         reach(&other, end).await;

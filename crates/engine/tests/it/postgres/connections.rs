@@ -52,7 +52,7 @@ async fn keep_busy(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_busy_event_leaves_its_connection_to_whoever_waits_for_one() {
+async fn a_busy_event_leaves_its_connection_to_an_event_that_waits() {
     let mut servers = Servers::start(0).await;
     let options = PostgresOptions {
         connections: CONNECTIONS,

@@ -1,4 +1,4 @@
-//! What the database refuses by itself, as somebody with `psql` in hand meets it.
+//! What the database refuses by itself, as an operator with `psql` in hand meets it.
 
 use std::collections::BTreeSet;
 
@@ -223,7 +223,7 @@ async fn a_guard_of_another_form_is_none() {
     }
 }
 
-/// Temporary tables come before those of the ledger in the search path of whoever makes them.
+/// Temporary tables come before those of the ledger in the search path of the session that makes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn temporary_tables_hide_nothing_from_the_guards() {
     let test = TestLedger::postgres().await;

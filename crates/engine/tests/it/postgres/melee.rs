@@ -104,7 +104,7 @@ async fn call(melee: Arc<Melee>) -> Answers {
         let done = ledger.transact(transaction(command.clone(), None)).await;
         assert!(
             !matches!(done, Err(Rejection::ReadOnly | Rejection::OutcomeUnknown)),
-            "nobody knows what became of {command:?}"
+            "the outcome stays unknown: {command:?}"
         );
         let code = done.as_ref().map_or_else(Rejection::code, |_| "done");
         *answers.entry(code).or_default() += 1;

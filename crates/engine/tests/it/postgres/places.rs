@@ -1,4 +1,4 @@
-//! Places of an area are alike: whoever wants one gets any that is free, however many want one at the
+//! Places of an area are alike: a buyer gets any that is free, however many want one at the
 //! same moment on however many servers.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const FLOOR: &str = r#"{"format":"seats","seats":[],
 
 /// Everybody wants one place, by turns on each of three servers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_place_of_an_area_has_its_buyer_and_nobody_else_waits() {
+async fn every_place_of_an_area_has_its_buyer_and_no_other_waits() {
     let servers = Servers::start(3).await;
     let event = servers.event_on(FLOOR, |_| {}).await;
     let barrier = Arc::new(Barrier::new(BUYERS));

@@ -1,4 +1,4 @@
-//! Several servers at once: exactly one winner, whoever asks where.
+//! Several servers at once: exactly one winner, at any of them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -194,7 +194,7 @@ async fn steps_of_a_unit_stay_in_their_order_when_a_clock_is_ahead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_nobody_could_settle_is_settled_before_the_memory_is_believed() {
+async fn an_unsettled_batch_is_settled_before_the_memory_is_believed() {
     let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let proxy = Proxy::to(servers.database.address()).unwrap();

@@ -1,4 +1,4 @@
-//! A standby shows what was: nobody decides from one, and nobody is told what stands there. A judge may
+//! A standby shows what was: no server decides from one, and no client is told what is there. A judge may
 //! read it.
 
 use std::sync::Arc;

@@ -43,7 +43,7 @@ impl Other {
 }
 
 impl Servers {
-    /// Asks for this, and does not go on before somebody waits for a turn of this kind.
+    /// Asks for this, and does not go on before another session waits for a turn of this kind.
     fn ask_in_vain(&self, command: Command, kind: &str) -> JoinSet<()> {
         let ledger = Arc::clone(&self.ledgers[0]);
         let mut asked = JoinSet::new();
@@ -61,7 +61,7 @@ impl Servers {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_renews_an_event_has_it_alone() {
+async fn a_renewal_has_its_event_alone() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let policy = Policy {
@@ -72,7 +72,7 @@ async fn whoever_renews_an_event_has_it_alone() {
         event: event.no,
         change: Box::new(PolicyChange::from(&policy)),
     };
-    // Many share it; whoever renews waits for them.
+    // Many share it; a renewal waits for them.
     let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;
     servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
     let renewed = servers.ask_in_vain(renewal, "ExclusiveLock");

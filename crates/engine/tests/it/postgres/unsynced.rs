@@ -1,4 +1,4 @@
-//! A primary that waits for its standby: a commit whose wait somebody cancels is on one disk alone, and
+//! A primary that waits for its standby: a commit whose wait is cancelled is on one disk alone, and
 //! the server must not take the database's "done" for done.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! A server that remembers an event wrongly at the right version meets the database's own guards: nobody is
-//! sold what is another's, the buyer gets the right refusal, and the next buyer is served.
+//! A server that remembers an event wrongly at the right version meets the database's own guards: no buyer
+//! is sold what is another's, the buyer gets the right refusal, and the next buyer is served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,14 +50,14 @@ impl Servers {
         self.database.query(&sql).unwrap();
     }
 
-    /// The damage was on purpose: nobody judges the database.
+    /// The damage was on purpose: the database is not judged.
     async fn forgive(mut self) {
         let empty = self.database.database().unwrap();
         self.options.url = self.database.url_of(&empty);
         migrate(&self.options).await.unwrap();
     }
 
-    /// The next buyer of another seat is served, whatever the last one met.
+    /// The next buyer of another seat is served after the last one's refusal.
     async fn goes_on(&self, event: &soldonce_core::Event) {
         let hold = self.hold(0, event, "zoe", &["B-5"]).await.unwrap();
         self.ask(0, confirm(&hold, 99)).await.unwrap();
@@ -83,7 +83,7 @@ fn taken(refused: &Rejection) -> Vec<ConflictState> {
     why.conflicts.iter().map(state).collect()
 }
 
-/// Every seat that somebody held and gave up is sold: the row says so at the version it had.
+/// Every seat that a buyer held and gave up is sold: the row says so at the version it had.
 const SELL: &str = "UPDATE units SET state = 2, owner = '\\x00000000000000000000000000000007', fence = fence + 1 WHERE version > 0";
 
 /// Carol has it: a live hold like the last one.
@@ -163,7 +163,7 @@ async fn what_is_not_sold_is_not_cancelled() {
     servers.forgive().await;
 }
 
-/// A booking has a seat whose row says that it is free: the damage stays, whatever is read anew.
+/// A booking has a seat whose row says that it is free: the damage stays when the event is read anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_that_a_booking_has_is_not_sold_again_though_its_row_says_free() {
     let (servers, _) = server().await;
@@ -184,7 +184,7 @@ async fn a_seat_that_a_booking_has_is_not_sold_again_though_its_row_says_free() 
 
 /// The last word in the statement's own words, and at which isolation it has it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_waited_for_a_row_decides_by_what_it_has_become() {
+async fn a_command_that_waited_for_a_row_decides_by_what_it_has_become() {
     for (isolation, passes) in [("read committed", true), ("repeatable read", false)] {
         let servers = Servers::start(1).await;
         let event = servers.event(|_| {}).await;

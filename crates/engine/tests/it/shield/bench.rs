@@ -166,7 +166,7 @@ pub(super) fn caught([file, line, instead]: [&'static str; 3], check: fn()) {
     let outcome = catch_unwind(AssertUnwindSafe(check));
     BUG.set(None);
     let Err(panic) = outcome else {
-        panic!("nobody sees that {file} has {instead:?} for {line:?}");
+        panic!("no test sees that {file} has {instead:?} for {line:?}");
     };
     let said = panic.downcast_ref::<String>().map(String::as_str);
     let said = said.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,5 +1,5 @@
-//! The engine between a shield and its ledger: what it asks, what it answers, what it tells, whatever
-//! the shield says.
+//! The engine between a shield and its ledger: what it asks, what it answers, what it tells, for
+//! every answer of the shield.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -269,7 +269,7 @@ async fn what_this_server_knows_better_is_no_conflict_and_is_told() {
         .await
         .unwrap();
     assert_eq!(stage.heard(2).await.len(), 2);
-    // Version 2 is free, whatever a shield that missed the release says of version 1.
+    // Version 2 is free: what a shield that missed the release says of version 1 is old.
     stage.say(&[(0, Kind::Held, 500_000, 1), (1, Kind::Held, 500_000, 1)]);
     let refused = unavailable(stage.hold("bob", &["A-1", "A-2"]).await);
     assert_eq!(
@@ -279,7 +279,7 @@ async fn what_this_server_knows_better_is_no_conflict_and_is_told() {
     assert_eq!(stage.heard(3).await[2], (0, 2, Kind::Free, 0));
     stage.say(&[(0, Kind::Sold, 500_000, 2)]);
     stage.hold("bob", &["A-1"]).await.unwrap();
-    // A hold that is over is no conflict at the millisecond of its end, though nobody swept it.
+    // A hold that is over is no conflict at the millisecond of its end, though no sweep wrote it down.
     stage.clock.advance(Duration::from_mins(10));
     stage.say(&[(0, Kind::Held, 500_000, 3)]);
     stage.hold("cid", &["A-1"]).await.unwrap();
@@ -287,7 +287,7 @@ async fn what_this_server_knows_better_is_no_conflict_and_is_told() {
 }
 
 #[tokio::test]
-async fn his_own_hold_comes_back_whatever_the_shield_says() {
+async fn a_holders_own_hold_comes_back_though_the_shield_refuses() {
     let stage = Stage::open().await;
     let first = stage.hold("ann", &["A-1"]).await.unwrap();
     stage.say(&[(0, Kind::Held, 500_000, 1)]);
@@ -320,7 +320,7 @@ async fn claims_that_the_ledger_refused_are_given_up_and_what_it_knows_is_told()
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_gives_its_claims_up() {
+async fn an_abandoned_request_gives_its_claims_up() {
     let stage = Stage::open().await;
     stage.puppet.keeps_waiting.store(true, Ordering::Relaxed);
     tokio::select! {
@@ -352,7 +352,7 @@ async fn an_area_is_told_to_be_full_only_if_nothing_is_left() {
 }
 
 #[tokio::test]
-async fn notes_that_nobody_takes_delay_no_answer_and_are_counted() {
+async fn notes_that_are_not_taken_delay_no_answer_and_are_counted() {
     let stage = Stage::open().await;
     stage.puppet.is_stuck.store(true, Ordering::Relaxed);
     for _ in 0..=SHIELD_MESSAGES_MAX {

@@ -24,7 +24,7 @@ catches! {
         "elseif left > 0 and kind ~= 'f' and not (kind == 'c' and owner == who) then"
         => "elseif left >= 0 and kind ~= 'f' and not (kind == 'c' and owner == who) then",
         scripts::a_claim_keeps_others_away_and_ends_by_itself;
-    claims_that_keep_nobody_away: "shield_try.lua",
+    claims_that_keep_no_buyer_away: "shield_try.lua",
         "elseif left > 0 and kind ~= 'f' and not (kind == 'c' and owner == who) then"
         => "elseif left > 0 and kind ~= 'f' and kind ~= 'c' then",
         scripts::a_claim_keeps_others_away_and_ends_by_itself;
@@ -57,7 +57,7 @@ catches! {
         scripts::no_belief_is_longer_than_it_may_be;
     a_number_that_is_none: "shield_try.lua",
         "if not kind or #version > VERSION_DIGITS_MAX then" => "if not kind then",
-        scripts::what_is_no_entry_of_ours_stops_nobody;
+        scripts::what_is_no_entry_of_ours_stops_no_buyer;
 }
 
 // All or nothing, every conflict, and what a try leaves.
@@ -109,7 +109,7 @@ catches! {
     garbage_keeps_the_truth_out: "shield_note.lua",
         "versions[units[i]] = is_ours and tonumber(version) or 0"
         => "versions[units[i]] = version and tonumber(version) or 0",
-        scripts::what_is_no_entry_of_ours_stops_nobody;
+        scripts::what_is_no_entry_of_ours_stops_no_buyer;
     a_note_that_ends_at_once: "shield_note.lua",
         "local ends = string.format('|%.0f|', now + ARGV[at + 3])"
         => "local ends = string.format('|%.0f|', now)",

@@ -1,4 +1,4 @@
-//! The shield on private servers that are stopped, killed, slow and full: nobody is stopped by that,
+//! The shield on private servers that are stopped, killed, slow and full: no buyer is stopped by that,
 //! and it comes back by itself.
 
 use std::sync::Arc;
@@ -152,7 +152,7 @@ async fn a_conflict_in_one_zone_gives_the_claims_in_others_up_and_all_are_named(
         areas(4, &[1]),
     ];
     assert_eq!(shield.try_units(ANN, &rest).await, Tried::Passed);
-    // His own hold in a zone behind a conflict: the ledger names everything.
+    // Their own hold in a zone behind a conflict: the ledger names everything.
     let mixed = [seats(0, &[1]), seats(1, &[5])];
     shield.note(zone(0), &[note(1, Kind::Held, BOB)]).await;
     assert_eq!(shield.try_units(ANN, &mixed).await, Tried::Passed);
@@ -162,7 +162,7 @@ async fn a_conflict_in_one_zone_gives_the_claims_in_others_up_and_all_are_named(
 }
 
 #[tokio::test]
-async fn a_dead_redis_stops_nobody_and_is_asked_again_after_a_second() {
+async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
     let mut redis = Redis::start().unwrap();
     let clock = ManualClock::at(0);
     let shield = shield_by(&redis.url(), clock.clone()).wait(PATIENCE);
@@ -230,7 +230,7 @@ async fn a_stopped_or_silent_redis_is_waited_for_no_longer_than_it_says() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_full_or_holds_something_else_stops_nobody() {
+async fn a_redis_that_is_full_or_holds_something_else_stops_no_client() {
     let redis = Redis::options().maxmemory("1b").start().unwrap();
     let full = shield(&redis.url());
     let wanted = [seats(0, &[1])];

@@ -164,7 +164,7 @@ impl Hall {
         assert_eq!(sold, (0..SEATS).collect::<Vec<_>>(), "each seat once");
         assert!(
             self.refused.load(Ordering::Relaxed) > 0,
-            "nobody met anybody"
+            "no two buyers wanted one seat"
         );
         let history = self.servers[1].ledger().history(hamlet()).await.unwrap();
         let found = Auditor::check(&history);

@@ -74,7 +74,7 @@ pub(super) fn his_own_hold_is_for_the_ledger_to_see() {
     zone.note(('h', 1, 3, 60_000, ANN));
     zone.note(('s', 2, 3, 60_000, 0));
     assert_eq!(zone.claim(ANN, &[1]), OWN);
-    assert_eq!(zone.claim(ANN, &[2, 1, 3]), OWN, "whatever else is known");
+    assert_eq!(zone.claim(ANN, &[2, 1, 3]), OWN, "other units change nothing");
     assert_eq!(zone.claim(BOB, &[3]), CLAIMED, "nothing was claimed");
     assert_eq!(zone.entry(1), format!("h|3|{}|1", zone.now_ms() + 60_000));
     zone.advance(60_000);
@@ -94,7 +94,7 @@ pub(super) fn a_hold_is_believed_until_its_end_and_not_at_it() {
 #[test]
 pub(super) fn what_is_sold_is_refused_to_everybody_for_a_while() {
     let zone = Bench::new();
-    // Nobody is written down for it, and a holder of these bits is no exception.
+    // No holder is written down for it, and a holder of these bits is no exception.
     zone.note(('s', 1, 3, 600_000, ANN));
     assert_eq!(
         zone.claim(ANN, &[1]),
@@ -230,7 +230,7 @@ pub(super) fn no_belief_is_longer_than_it_may_be() {
 }
 
 #[test]
-pub(super) fn what_is_no_entry_of_ours_stops_nobody() {
+pub(super) fn what_is_no_entry_of_ours_stops_no_buyer() {
     let zone = Bench::new();
     let ends = zone.now_ms() + 1_000;
     let long = "9".repeat(400);

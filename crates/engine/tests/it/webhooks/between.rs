@@ -1,4 +1,4 @@
-//! A new endpoint between commands under way at other connections: whoever was told of it hears of all that
+//! A new endpoint between commands under way at other connections: after the answer it hears of all that
 //! is stored after that.
 
 use std::sync::Arc;

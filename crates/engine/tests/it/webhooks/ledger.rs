@@ -191,7 +191,7 @@ async fn one_server_at_a_time_works_on_a_delivery() {
     assert_eq!(
         take(&test).await,
         own,
-        "whoever asks again keeps what it has"
+        "a server that asks again keeps what it has"
     );
     // Its time is over: the other one has them, and what the first one says late counts for nothing.
     test.advance_ms(60_001);
@@ -215,7 +215,7 @@ async fn one_server_at_a_time_works_on_a_delivery() {
         log(&test).await,
         [DeliveryState::Open, DeliveryState::Delivered]
     );
-    // What failed is anybody's.
+    // What failed falls to any server.
     note(&other, own[1].number, Then::Again(other.ledger.now())).await;
     assert_eq!(take(&test).await.len(), 1);
 }

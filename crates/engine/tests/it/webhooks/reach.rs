@@ -167,12 +167,12 @@ async fn an_answer_without_end_costs_nothing_and_a_closed_port_is_no_answer() {
     rig.receiver.answer_next([Answer::Endless]);
     let (endpoint, _) = rig.endpoint().await;
     let closed = Receiver::start().unwrap().url();
-    let (nobody, _) = rig.endpoint_at(&closed, Kinds::ALL).await.unwrap();
+    let (silent, _) = rig.endpoint_at(&closed, Kinds::ALL).await.unwrap();
     rig.run();
     rig.sold(&event, "ann", "A-1").await;
     let log = rig.until_over(&endpoint, 1).await;
     assert_eq!((log[0].status, &log[0].problem), (Some(200), &None));
-    let log = rig.until(&nobody, 200, |log| log[0].attempts > 0).await;
+    let log = rig.until(&silent, 200, |log| log[0].attempts > 0).await;
     assert_eq!(log[0].problem.as_deref(), Some("no_connection"));
 }
 

@@ -71,7 +71,7 @@ impl Rig {
         self.tasks.spawn(run_webhooks(engine, self.end.clone()));
     }
 
-    /// Stops it in the middle of whatever it does, as a process that is killed.
+    /// Stops it in the middle of its work, as a process that is killed.
     pub(super) async fn kill(&mut self) {
         self.tasks.shutdown().await;
     }

@@ -304,8 +304,8 @@ fn footer(report: &RaceReport) -> String {
         format!("<dt>{name}</dt><dd>{}</dd>\n", escape(&fact))
     });
     format!(
-        "<footer>\n<dl>\n{facts}</dl>\n<p>Latency counts from a buyer's request to the answer, whatever \
-         it was, waiting for a connection included. Buyers, server and database shared the machine. These \
+        "<footer>\n<dl>\n{facts}</dl>\n<p>Latency counts from a buyer's request to the answer, a \
+         refusal too, waiting for a connection included. Buyers, server and database shared the machine. These \
          are figures of one run: only their ratios mean something. All but <em>queue</em> sell at once and \
          write thinner rows than the product, without audit, timed holds or money. Each history was read \
          back from the database and judged by the auditor of soldonce, which shares no code with what it \

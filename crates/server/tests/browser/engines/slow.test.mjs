@@ -65,7 +65,7 @@ for (const { seats, rows, cold, warm } of GOALS) {
         t.diagnostic(`${seats} seats, ${look}: ${JSON.stringify(told)}`);
       }
     }
-    // Of several rounds the quickest: whatever else runs on the machine only adds.
+    // Of several rounds the quickest: what else runs on the machine only adds.
     const [first, again] = [Math.min(...times.cold), Math.min(...times.warm)];
     assert.ok(first <= cold, `the first time ${first} ms`);
     assert.ok(again <= warm, `the second time ${again} ms`);

@@ -70,7 +70,7 @@ pub(crate) struct Keyed {
 /// One hold and its booking.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
-    /// Named like nobody else, so whatever is found belongs to one attempt.
+    /// Named like no other holder, so all that is found belongs to one attempt.
     pub(crate) holder: String,
     pub(crate) life: Life,
     pub(crate) create: Keyed,

@@ -118,7 +118,7 @@ impl Look<'_> {
         card.hold = Some(found);
     }
 
-    /// The key of a hold gives the answer that made it, whatever has become of it since.
+    /// The key of a hold gives the answer that made it, also when the hold is over since.
     fn repeat_creation(&mut self, card: &Card) {
         if card.create.ask.key.is_some() {
             self.repeat(&card.create);

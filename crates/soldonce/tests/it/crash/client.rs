@@ -1,5 +1,5 @@
 //! A small blocking HTTP/1.1 client that remembers what became of each request. A request without
-//! an answer is neither done nor refused: nobody knows.
+//! an answer is neither done nor refused: its outcome is unknown.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     Done,
     /// Refused: nothing may have changed in its name.
     Refused,
-    /// No answer, or one that says that nobody knows.
+    /// No answer, or one that says that the outcome is unknown.
     Unknown,
 }
 

@@ -104,7 +104,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// A disk that failed once is not asked again: whatever a second sync says proves nothing. The
+/// A disk that failed once is not asked again: the answer of a second sync proves nothing. The
 /// thread that moves the log and the writer each ask for themselves: their files are not the same.
 fn tried_again(trace: &str, injection: Injection) -> Option<Violation> {
     let (before, after) = trace.split_once("(INJECTED)")?;

@@ -127,7 +127,7 @@ impl Clients {
 }
 
 #[test]
-fn whatever_was_acknowledged_is_there_after_every_kill() {
+fn all_that_was_acknowledged_is_there_after_every_kill() {
     let run = Run::new("kills");
     let scratch = Scratch::new(&run);
     let data = scratch.join("data");

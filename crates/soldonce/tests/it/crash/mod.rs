@@ -1,12 +1,12 @@
 //! The crash rig (R2): a real server is killed, its writes and syncs fail, its disk is full, its
 //! files are damaged; after each of these nothing that was acknowledged may be missing, and nothing
-//! may be there that nobody asked for.
+//! may be there that no client asked for.
 //!
 //! Failure: an acknowledged hold or booking that is gone or differs (I14); an effect without its
 //! attempt (I15); a repeated key with another answer or a second effect (I12); a unit sold twice
 //! (I1); a fence that falls (I6); an acknowledgement after the disk failed (I27); damage that shows
 //! as a wrong answer (I25); a `verify` that fails (I20). No failure: a request without an answer,
-//! whatever became of it; a start that is refused; refusals by the rules. Not simulated: a disk that
+//! done or not; a start that is refused; refusals by the rules. Not simulated: a disk that
 //! lies about its syncs.
 //!
 //! Reading order: what a client knows (`cards`), what it does (`load`), what must hold after a

@@ -201,7 +201,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end, and for that of whatever traces it.
+    /// Waits for its end, and for that of the program that traces it.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let status = self.child.wait().unwrap();
         let mut rest = String::new();
@@ -219,7 +219,7 @@ impl Drop for Server {
     }
 }
 
-/// What `soldonce verify` says of a folder that nobody serves.
+/// What `soldonce verify` says of a folder that no server serves.
 pub(crate) fn verify(data: &Path) -> Result<(), String> {
     let output = Command::new(PROGRAM)
         .arg("verify")

@@ -110,7 +110,7 @@ impl<'a> Histories<'a> {
         self.seen.insert(request.to_owned());
     }
 
-    /// Whatever was acknowledged with a move must have moved something.
+    /// Every move that was acknowledged must have moved something.
     fn missing(&mut self) {
         let moved = self
             .outcomes

@@ -1,4 +1,4 @@
-//! Holds end by the clock, and that is written down, whatever happened to the database meanwhile.
+//! Holds end by the clock, and that is written down, also after the database was away meanwhile.
 
 use std::fs;
 

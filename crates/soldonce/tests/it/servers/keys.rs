@@ -47,6 +47,6 @@ fn a_new_key_works_everywhere_at_once_and_a_revoked_one_for_a_second_at_most() {
     }
     took.sort();
     assert!(took[2] < REFUSED, "{took:?}");
-    let mut stranger = by_key(&two, "sk_that_nobody_ever_made");
+    let mut stranger = by_key(&two, "sk_that_was_never_made");
     assert_eq!(status(&mut stranger), 401);
 }

@@ -64,7 +64,7 @@ fn buy(fleet: &Fleet, sale: &Sale, buyer: usize) -> Vec<String> {
             continue;
         };
         let Some(done) = known(fleet, turn + 1, &confirm(&held.json())) else {
-            panic!("nobody knows what became of a confirm");
+            panic!("the outcome of a confirm stays unknown");
         };
         if done.is_success() {
             booked.push(done.json()["id"].as_str().unwrap().to_owned());
@@ -86,7 +86,7 @@ fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
 }
 
 #[test]
-fn whatever_is_killed_no_booking_is_lost_and_no_seat_is_sold_twice() {
+fn after_kills_no_booking_is_lost_and_no_seat_is_sold_twice() {
     let fleet = &Fleet::start("fleet-kills", &["--limit-keys", "off"]);
     fleet.event(
         u32::try_from(ROWS).unwrap(),

@@ -1,4 +1,4 @@
-//! Three servers are one: whatever begins at one goes on at another.
+//! Three servers are one: what begins at one goes on at another.
 
 use serde_json::{Value, json};
 

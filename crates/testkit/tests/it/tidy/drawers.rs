@@ -1,4 +1,4 @@
-//! A file is named for what it decides; a drawer takes whatever has no place.
+//! A file is named for what it decides; a drawer takes what has no place.
 
 use super::source::{SourceFile, Violation};
 

@@ -7,7 +7,7 @@ pub(super) fn check<'a>(
     read: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<Violation> {
     if file.path.ends_with(".snap.new") {
-        return vec![file.violation(1, "a snapshot nobody has judged: accept or delete it")];
+        return vec![file.violation(1, "a snapshot without a judgement: accept or delete it")];
     }
     if file.extension() != "snap" {
         return Vec::new();

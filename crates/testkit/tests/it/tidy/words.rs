@@ -31,7 +31,7 @@ const AVOIDED: [(&str, &str); 17] = [
 /// Names that are right all the same, because the word means something else there.
 const RIGHT: [(&str, &str); 2] = [
     ("Object", "an object of JSON"),
-    ("FenceStore", "whatever a user of the lease library keeps"),
+    ("FenceStore", "what a user of the lease library keeps"),
 ];
 
 pub(super) fn check(file: &SourceFile) -> Vec<Violation> {

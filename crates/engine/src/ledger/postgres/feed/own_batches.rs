@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_of_a_batch_that_nobody_will_show() {
+    fn nothing_stays_of_a_batch_that_is_never_shown() {
         let recent = OwnBatches::default();
         let at = Timestamp::from_ms(9);
         recent.add(id(1), at, std::iter::empty());

@@ -1,4 +1,4 @@
-//! Transactions that the database ends for the sake of others. Whoever is ended so asks again, but not
+//! Transactions that the database ends for the sake of others. The server asks again, but not
 //! for ever, and what was ended wrote nothing.
 
 use soldonce_core::Rejection;
@@ -6,7 +6,7 @@ use soldonce_testkit::postgres;
 
 use crate::postgres::Servers;
 
-/// More than anybody asks.
+/// More than a test asks.
 const EVERY: u32 = 1_000_000;
 /// How often a command is decided, at most.
 const TRIES: u64 = 20;
@@ -27,7 +27,7 @@ impl Servers {
              CREATE OR REPLACE FUNCTION refuse_batch() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
                  IF nextval('refusals') <= {times} THEN
-                     RAISE EXCEPTION 'somebody else goes first' USING ERRCODE = '{code}';
+                     RAISE EXCEPTION 'another goes first' USING ERRCODE = '{code}';
                  END IF;
                  RETURN NEW;
              END $$;

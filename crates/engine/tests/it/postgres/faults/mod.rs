@@ -28,7 +28,7 @@ const SEATS: [&str; 10] = [
 /// How often one buyer holds and releases.
 const TURNS: usize = 60;
 
-/// Whatever was done to a database, what is stored there is whole.
+/// After every fault what is stored in the database is whole.
 impl Drop for Servers {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -85,7 +85,7 @@ async fn a_server_that_dies_under_load_leaves_a_whole_ledger() {
     let stop = Arc::new(AtomicBool::new(false));
     let mut one = load(&servers, 0, &event, &stop);
     let other = load(&servers, 1, &event, &stop);
-    // Whoever is in the middle of something is cut off there.
+    // A command that is under way is cut off there.
     one.join_next().await;
     one.abort_all();
     servers.ledgers.remove(0);

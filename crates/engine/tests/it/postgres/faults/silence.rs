@@ -28,12 +28,12 @@ fn is_unanswered(answer: &Result<soldonce_core::Hold, Rejection>) -> bool {
     )
 }
 
-/// Nobody gets a seat, and everybody is told so in time.
+/// No buyer gets a seat, and all are told so in time.
 async fn everybody_is_told(servers: &Servers, event: &Event) {
     let begun = SystemClock.boot();
     let mut buyers = JoinSet::new();
     for n in 0..BUYERS {
-        // A command that nobody knows about may be stored when the database goes on.
+        // A command whose outcome is unknown may be stored when the database goes on.
         let seat = SEATS[n % (SEATS.len() - 2)];
         let wish = servers.wish(event, &format!("buyer-{n}"), &[seat]);
         let ledger = Arc::clone(&servers.ledgers[0]);
@@ -47,7 +47,7 @@ async fn everybody_is_told(servers: &Servers, event: &Event) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_left_waiting() {
+async fn no_buyer_is_left_waiting() {
     let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let kept = servers.hold(0, &event, "ann", &["B-5"]).await.unwrap();

@@ -31,7 +31,7 @@ async fn a_server_that_stops_in_its_turn_does_not_stop_the_numbers() {
     shown(&servers, 0, &event, 1).await;
     let took = SystemClock.boot().since(begun);
     assert!(took < Duration::from_secs(6), "the other goes on: {took:?}");
-    // Nobody else was in the way: the lock was there.
+    // No other server was in the way: the lock was there.
     assert!(took > Duration::from_millis(500), "{took:?}");
 }
 

@@ -1,5 +1,5 @@
-//! `verify` of a database finds every kind of damage, finds nothing where there is none, and is in
-//! nobody's way.
+//! `verify` of a database finds every kind of damage, finds nothing where there is none, and
+//! delays no command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,7 +99,7 @@ async fn numbered(test: &TestLedger, url: &str) {
     let limit = SystemClock.boot().plus(PATIENCE);
     while postgres::query(url, waiting).unwrap() != "0" {
         assert!(SystemClock.boot() < limit, "a commit gets no number");
-        // Whoever reads on sees to the numbers; another may be at it just now.
+        // A server that reads on sees to the numbers; another may be at it just now.
         let shown = test.ledger.commits_after(no, soldonce_core::Seq(0), 1_000);
         shown.await.unwrap();
     }
@@ -327,7 +327,7 @@ async fn a_commit_that_will_never_get_a_number_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn verifying_a_live_ledger_finds_nothing_and_stops_nobody() {
+async fn verifying_a_live_ledger_finds_nothing_and_stops_no_buyer() {
     let servers = Servers::start(2).await;
     let event = servers.event(|_| {}).await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -340,7 +340,7 @@ async fn verifying_a_live_ledger_finds_nothing_and_stops_nobody() {
     }
     assert!(
         reports[0].transitions < reports[4].transitions,
-        "nobody was stopped"
+        "no buyer was stopped"
     );
     stop.store(true, Ordering::Relaxed);
     for buyers in &mut load {
@@ -351,7 +351,7 @@ async fn verifying_a_live_ledger_finds_nothing_and_stops_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_verification_that_hangs_holds_nobody_up() {
+async fn a_verification_that_hangs_delays_no_buyer() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     servers.hold(0, &event, "ann", &["B-1"]).await.unwrap();
