@@ -23,6 +23,15 @@ struct Server {
     tasks: JoinSet<Drained>,
 }
 
+/// What came of connections without a panic.
+pub(crate) fn drained(finished: u64, cut: u64) -> Drained {
+    Drained {
+        finished,
+        cut,
+        panicked: 0,
+    }
+}
+
 impl Server {
     async fn start(limits: AcceptLimits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -141,14 +150,7 @@ async fn requests_are_answered_on_one_connection_and_know_their_peer() {
             .starts_with("HTTP/1.1 200 OK\r\n")
     );
     drop(client);
-    assert_eq!(
-        server.ended().await,
-        Drained {
-            finished: 1,
-            cut: 0,
-            panicked: 0
-        }
-    );
+    assert_eq!(server.ended().await, drained(1, 0));
 }
 
 #[tokio::test]
@@ -168,14 +170,7 @@ async fn a_head_that_does_not_end_is_cut() {
     second_head.get("/", "here").await;
     second_head.send("GET / HT").await;
     assert_eq!(second_head.rest().await, b"");
-    assert_eq!(
-        server.ended().await,
-        Drained {
-            finished: 0,
-            cut: 5,
-            panicked: 0
-        }
-    );
+    assert_eq!(server.ended().await, drained(0, 5));
 }
 
 #[tokio::test]
@@ -197,14 +192,7 @@ async fn a_silent_connection_is_closed_and_a_busy_one_is_not() {
     server.released.add_permits(1);
     assert!(busy.answer("slow").await.starts_with("HTTP/1.1 200 OK\r\n"));
     assert_eq!(busy.rest().await, b"");
-    assert_eq!(
-        server.ended().await,
-        Drained {
-            finished: 4,
-            cut: 0,
-            panicked: 0
-        }
-    );
+    assert_eq!(server.ended().await, drained(4, 0));
 }
 
 #[tokio::test]
@@ -221,15 +209,8 @@ async fn a_peer_that_does_not_read_its_answer_is_cut() {
     client.stream.read_u8().await.unwrap();
     // The drain's own deadline is far: it can only end by the cut.
     server.shutdown.cancel();
-    let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(
-        drained,
-        Drained {
-            finished: 0,
-            cut: 1,
-            panicked: 0
-        }
-    );
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(0, 1));
     assert!(client.rest().await.len() < 64 * 1024 * 1024);
 }
 
@@ -368,15 +349,8 @@ async fn a_drain_finishes_what_is_in_flight_and_closes_what_is_idle() {
     let answer = busy.answer("slow").await;
     assert!(answer.contains("connection: close\r\n"), "{answer}");
     assert_eq!(busy.rest().await, b"");
-    let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(
-        drained,
-        Drained {
-            finished: 2,
-            cut: 0,
-            panicked: 0
-        }
-    );
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(2, 0));
 }
 
 #[tokio::test]
@@ -389,13 +363,6 @@ async fn a_drain_ends_at_its_deadline() {
     let mut busy = server.connect().await;
     busy.send("GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await;
     server.slow_was_entered().await;
-    assert_eq!(
-        server.ended().await,
-        Drained {
-            finished: 0,
-            cut: 1,
-            panicked: 0
-        }
-    );
+    assert_eq!(server.ended().await, drained(0, 1));
     assert_eq!(busy.rest().await, b"");
 }

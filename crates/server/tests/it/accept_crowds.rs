@@ -11,15 +11,19 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-struct Server {
+pub(crate) const LARGE_BYTES: usize = 1_024 * 1_024;
+
+pub(crate) struct Server {
     address: SocketAddr,
     _tasks: JoinSet<Drained>,
 }
 
-async fn start(settings: AcceptSettings) -> Server {
+pub(crate) async fn start(settings: AcceptSettings) -> Server {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let router = Router::new().route("/", get(|| async { "here" }));
+    let router = Router::new()
+        .route("/", get(|| async { "here" }))
+        .route("/large", get(|| async { vec![b'x'; LARGE_BYTES] }));
     let mut tasks = JoinSet::new();
     tasks.spawn(serve(listener, router, settings, CancellationToken::new()));
     Server {
@@ -30,7 +34,7 @@ async fn start(settings: AcceptSettings) -> Server {
 
 impl Server {
     /// A connection from an address of this machine.
-    async fn connect_from(&self, address: &str) -> TcpStream {
+    pub(crate) async fn connect_from(&self, address: &str) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket
             .bind(SocketAddr::new(address.parse().unwrap(), 0))

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::accept::drained;
 use crate::frames::{
     Client, DATA, END_STREAM_AND_HEADERS, GET_ROOT, GOAWAY, HEADERS, RST_STREAM, frame,
 };
@@ -56,15 +57,8 @@ async fn a_request_is_answered_and_a_drain_says_goaway() {
         server.client.next_of(DATA).await.is_none(),
         "closed after GOAWAY"
     );
-    let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(
-        drained,
-        Drained {
-            finished: 1,
-            cut: 0,
-            panicked: 0
-        }
-    );
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(1, 0));
 }
 
 #[tokio::test]
@@ -116,15 +110,8 @@ async fn a_silent_connection_is_told_goaway() {
     assert!(server.client.next_of(GOAWAY).await.is_some());
     assert!(server.client.next_of(DATA).await.is_none());
     server.shutdown.cancel();
-    let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(
-        drained,
-        Drained {
-            finished: 1,
-            cut: 0,
-            panicked: 0
-        }
-    );
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(1, 0));
 }
 
 #[tokio::test]
@@ -138,13 +125,6 @@ async fn a_peer_that_ignores_goaway_is_cut() {
     let mut rest = Vec::new();
     server.client.stream.read_to_end(&mut rest).await.unwrap();
     server.shutdown.cancel();
-    let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(
-        drained,
-        Drained {
-            finished: 0,
-            cut: 1,
-            panicked: 0
-        }
-    );
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(0, 1));
 }

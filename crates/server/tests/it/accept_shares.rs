@@ -1,41 +1,14 @@
 //! HTTP/2 answers that wait behind closed windows: how many, of how many bytes, of one address.
 
-use std::net::SocketAddr;
-
-use axum::Router;
-use axum::routing::get;
 use soldonce_server::limits::{
     ANSWER_BYTES_PER_ADDRESS_MAX, HTTP2_REQUESTS_PER_ADDRESS_MAX, HTTP2_STREAMS_MAX,
 };
-use soldonce_server::{AcceptLimits, AcceptSettings, Drained, serve};
-use tokio::net::{TcpListener, TcpSocket};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use soldonce_server::{AcceptLimits, AcceptSettings};
 
+use crate::accept_crowds::{LARGE_BYTES, Server, start};
 use crate::frames::{
     self, Client, END_STREAM, END_STREAM_AND_HEADERS, HEADERS, NO_WINDOW, STATUS_200,
 };
-
-const LARGE_BYTES: usize = 1_024 * 1_024;
-
-struct Server {
-    address: SocketAddr,
-    _tasks: JoinSet<Drained>,
-}
-
-async fn start(settings: AcceptSettings) -> Server {
-    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let router = Router::new()
-        .route("/", get(|| async { "here" }))
-        .route("/large", get(|| async { vec![b'x'; LARGE_BYTES] }));
-    let mut tasks = JoinSet::new();
-    tasks.spawn(serve(listener, router, settings, CancellationToken::new()));
-    Server {
-        address: SocketAddr::from(([127, 0, 0, 1], port)),
-        _tasks: tasks,
-    }
-}
 
 /// A connection whose windows are closed.
 struct Stalled {
@@ -45,11 +18,7 @@ struct Stalled {
 
 impl Server {
     async fn stalled(&self, from: &str) -> Stalled {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket
-            .bind(SocketAddr::new(from.parse().unwrap(), 0))
-            .unwrap();
-        let stream = socket.connect(self.address).await.unwrap();
+        let stream = self.connect_from(from).await;
         Stalled {
             client: Client::over(stream, NO_WINDOW).await,
             next: 1,

@@ -320,12 +320,7 @@ impl Stage {
 
 async fn held_by(app: &TestApp, token: &str, seat: &str) -> Held {
     let body = json!({"units": units(&[seat])});
-    let held = app
-        .post("/v1/events/hall/holds")
-        .by(token)
-        .json(&body)
-        .send()
-        .await;
+    let held = app.hold(token, &body).await;
     Held::of(&held.expect(StatusCode::CREATED))
 }
 
@@ -471,9 +466,7 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
 async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
     let app = TestApp::open().await.with_hall(1).await;
     let sold = app.held("ann", &["A-1"]).await;
-    let confirm = format!("{}/confirm", sold.path());
-    let booked = app.post(&confirm).by(&app.sell).key("k").send().await;
-    let booked = booked.expect(StatusCode::CREATED).json();
+    let booked = app.booked(&sold).await;
     let other = app.held("ann", &["A-2"]).await;
     let body = json!({"booking": booked["id"], "release": [{"seat": "A-1"}], "hold": other.id});
     let stranger = app
@@ -554,11 +547,7 @@ async fn holders_are_scoped_by_caller() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "user-42", "units": units(&["A-1"])});
     let ask = async |token: &str| {
-        app.post("/v1/events/hall/holds")
-            .by(token)
-            .json(&body)
-            .send()
-            .await
+        app.hold(token, &body).await
     };
     ask(&app.sell).await.expect(StatusCode::CREATED);
     let problem = ask(&app.admin).await.refused(409, "unit_unavailable");

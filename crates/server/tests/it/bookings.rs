@@ -63,9 +63,7 @@ async fn a_hold_becomes_a_booking() {
 
 async fn booked(app: &TestApp, seat: &str) -> Value {
     let held = app.held("user-42", &[seat]).await;
-    let confirm = app.post(&format!("{}/confirm", held.path()));
-    let booked = confirm.by(&app.sell).key(seat).send().await;
-    booked.expect(StatusCode::CREATED).json()
+    app.booked(&held).await
 }
 
 /// A buyer comes back by a link: another device, another session, weeks later. What the link carries
@@ -208,14 +206,7 @@ async fn a_key_is_visible_ascii_and_not_too_long() {
 
 #[tokio::test]
 async fn lines_are_given_back_once() {
-    let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall_with_floor())
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let body = json!({
         "holder": "a", "reference": "till 3",
         "units": [{"seat": "A-1"}, {"area": "floor", "quantity": 3}],
@@ -405,17 +396,14 @@ async fn sale_and_cancelling_end_when_the_event_starts() {
     let app = TestApp::open().await;
     let mut event = hall("hall", 1);
     event["starts_at"] = json!(STARTS);
-    let created = app.post("/v1/events").by(&app.admin).json(&event).send();
-    let created = created.await.expect(StatusCode::CREATED).json();
+    let created = app.create(&event).await.expect(StatusCode::CREATED).json();
     let ends = |event: &Value| {
         let policy = &event["policy"];
         [&policy["sale_closes_at"], &policy["cancel_until"]].map(Clone::clone)
     };
     assert_eq!(ends(&created), [json!(STARTS), json!(STARTS)]);
     let held = app.held("ann", &["A-1"]).await;
-    let confirm = app.post(&format!("{}/confirm", held.path())).by(&app.sell);
-    let booked = confirm.key("c").send().await.expect(StatusCode::CREATED);
-    let booking = booked.json()["id"].clone();
+    let booking = app.booked(&held).await["id"].clone();
     let other = app.held("ann", &["A-2"]).await;
     app.clock.advance(Duration::from_mins(5));
     let cancel = format!("/v1/bookings/{}/cancel", booking.as_str().unwrap());
@@ -447,16 +435,11 @@ async fn sale_and_cancelling_end_when_the_event_starts() {
 
 #[tokio::test]
 async fn a_cancellation_repeated_with_its_key_a_day_later_cancels_nothing_more() {
-    let app = TestApp::open().await;
-    let made = app.post("/v1/events").by(&app.admin);
-    let made = made.json(&hall_with_floor()).send().await;
-    made.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let body = json!({"holder": "ann", "units": [{"area": "floor", "quantity": 3}]});
-    let held = app.post("/v1/events/hall/holds").by(&app.sell).json(&body);
-    let held = Held::of(&held.send().await.expect(StatusCode::CREATED));
-    let confirm = app.post(&format!("{}/confirm", held.path()));
-    let booked = confirm.by(&app.sell).key("floor").send().await;
-    let path = format!("/v1/bookings/{}", booked.json()["id"].as_str().unwrap());
+    let held = app.hold(&app.sell, &body).await;
+    let booked = app.booked(&Held::of(&held)).await;
+    let path = format!("/v1/bookings/{}", booked["id"].as_str().unwrap());
     let one = json!({"units": [{"area": "floor", "quantity": 1}]});
     let cancel = async || {
         let ask = app.post(&format!("{path}/cancel")).by(&app.sell).key("one");

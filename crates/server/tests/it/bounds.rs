@@ -173,11 +173,7 @@ async fn a_hold_has_at_most_64_units() {
     let app = TestApp::open().await;
     let mut event = hall("hall", 10);
     event["policy"] = json!({"units_per_hold_max": 64, "units_per_holder_max": 1000});
-    app.post("/v1/events")
-        .by(&app.admin)
-        .json(&event)
-        .send()
-        .await
+    app.create(&event).await
         .expect(StatusCode::CREATED);
     let ask = async |count: usize| {
         let seats: Vec<String> = (0..count)
@@ -198,13 +194,7 @@ async fn a_hold_has_at_most_64_units() {
     ask(64).await.expect(StatusCode::CREATED);
     event["id"] = json!("larger");
     event["policy"] = json!({"units_per_hold_max": 65});
-    let refused = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&event)
-        .send()
-        .await;
-    refused.refused(400, "invalid_request");
+    app.create(&event).await.refused(400, "invalid_request");
 }
 
 #[tokio::test]
@@ -253,11 +243,7 @@ async fn odd_ids_are_refused_everywhere() {
             .await
             .refused(400, "invalid_request");
         let event = hall(odd, 1);
-        app.post("/v1/events")
-            .by(&app.admin)
-            .json(&event)
-            .send()
-            .await
+        app.create(&event).await
             .refused(400, "invalid_request");
     }
 }

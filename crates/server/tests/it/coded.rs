@@ -29,13 +29,7 @@ async fn big_hall() -> TestApp {
         "chart": {"format": "grid", "rows": 250, "seats_per_row": 200, "category": "Standard"},
         "prices": {"Standard": 4500},
     });
-    let made = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&body)
-        .send()
-        .await;
-    made.expect(StatusCode::CREATED);
+    app.create(&body).await.expect(StatusCode::CREATED);
     app
 }
 

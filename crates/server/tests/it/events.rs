@@ -25,12 +25,7 @@ fn default_policy() -> Value {
 #[tokio::test]
 async fn an_event_is_created_and_shown() {
     let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall("hall", 2))
-        .send()
-        .await;
+    let created = app.create(&hall("hall", 2)).await;
     let created = created.expect(StatusCode::CREATED);
     let again = app.post("/v1/events").by(&app.admin).json(&hall("hall", 2));
     let again = again.over_http().send().await.expect(StatusCode::OK);
@@ -54,20 +49,9 @@ async fn an_event_is_created_and_shown() {
 #[tokio::test]
 async fn the_same_event_again_is_the_same_and_another_is_refused() {
     let app = TestApp::open().await.with_hall(2).await;
-    let again = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall("hall", 2))
-        .send()
-        .await;
+    let again = app.create(&hall("hall", 2)).await;
     again.expect(StatusCode::OK);
-    let other = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall("hall", 3))
-        .send()
-        .await;
-    other.refused(409, "event_exists");
+    app.create(&hall("hall", 3)).await.refused(409, "event_exists");
 }
 
 #[tokio::test]
@@ -75,12 +59,7 @@ async fn an_event_without_an_id_gets_one() {
     let app = TestApp::open().await;
     let mut body = hall("x", 1);
     body.as_object_mut().unwrap().remove("id");
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&body)
-        .send()
-        .await;
+    let created = app.create(&body).await;
     let id = created.expect(StatusCode::CREATED).json()["id"]
         .as_str()
         .unwrap()
@@ -143,12 +122,7 @@ async fn what_cannot_be_is_named() {
     for (field, value, detail) in refused {
         let mut body = hall("hall", 1);
         body[field] = value;
-        let answer = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&body)
-            .send()
-            .await;
+        let answer = app.create(&body).await;
         let problem = answer.refused(400, "invalid_request");
         let told = problem["detail"].as_str().unwrap();
         assert!(told.contains(detail), "{field}: {told}");
@@ -161,13 +135,7 @@ async fn a_price_may_be_nothing_and_no_more_than_the_bound() {
     for (name, price) in [("free", 0), ("dear", soldonce_core::limits::PRICE_MAX)] {
         let mut body = hall(name, 1);
         body["prices"] = json!({ "Standard": price });
-        let created = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&body)
-            .send()
-            .await;
-        created.expect(StatusCode::CREATED);
+        app.create(&body).await.expect(StatusCode::CREATED);
     }
 }
 
@@ -175,13 +143,7 @@ async fn a_price_may_be_nothing_and_no_more_than_the_bound() {
 async fn events_are_listed_page_by_page() {
     let app = TestApp::open().await;
     for name in ["c", "a", "b"] {
-        let created = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&hall(name, 1))
-            .send()
-            .await;
-        created.expect(StatusCode::CREATED);
+        app.create(&hall(name, 1)).await.expect(StatusCode::CREATED);
     }
     let first = app
         .get("/v1/events?limit=2")
@@ -268,12 +230,7 @@ async fn a_policy_is_changed_in_part() {
         (&json!(false), &json!("open"))
     );
     let hold = json!({"holder": "a", "units": [{"seat": "A-1"}]});
-    let early = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&hold)
-        .send()
-        .await;
+    let early = app.hold(&app.sell, &hold).await;
     let problem = early.refused(409, "not_on_sale");
     assert_eq!(problem["sale_opens_at"], "2026-12-01T13:00:00.000Z");
     assert_eq!(problem["advice"], "retry_after");
@@ -331,14 +288,7 @@ async fn an_event_that_is_called_off_revokes_its_holds() {
 
 #[tokio::test]
 async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
-    let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall_with_floor())
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let chart = app
         .get("/v1/events/hall/chart")
         .over_http()
@@ -379,13 +329,7 @@ async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
     };
     ask().send().await.expect(StatusCode::NOT_MODIFIED);
     let body = json!({"holder": "a", "units": [{"seat": "A-2"}, {"area": "floor", "quantity": 3}]});
-    let held = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&body)
-        .send()
-        .await;
-    held.expect(StatusCode::CREATED);
+    app.hold(&app.sell, &body).await.expect(StatusCode::CREATED);
     let seats = ask().send().await.expect(StatusCode::OK).json();
     assert_eq!(
         (&seats["seq"], &seats["free"], &seats["held"]),

@@ -178,14 +178,7 @@ fn run(run: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn snapshot_and_frames_are_the_state() {
-    let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall_with_floor())
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let snapshot = async || {
         app.get("/v1/events/hall/seats")
             .send()
@@ -196,20 +189,9 @@ async fn snapshot_and_frames_are_the_state() {
     let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
     let held = app.held("a", &["A-1"]).await;
     let body = json!({"holder": "b", "units": [{"area": "floor", "quantity": 2}, {"seat": "A-2"}]});
-    let other = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&body)
-        .send()
-        .await;
+    let other = app.hold(&app.sell, &body).await;
     let other = crate::harness::Held::of(&other.expect(StatusCode::CREATED));
-    let confirm = format!("{}/confirm", held.path());
-    app.post(&confirm)
-        .by(&app.sell)
-        .key("k")
-        .send()
-        .await
-        .expect(StatusCode::CREATED);
+    app.booked(&held).await;
     app.delete(&other.path())
         .by(&app.sell)
         .send()
@@ -391,13 +373,7 @@ async fn all_seats_of_a_hall_change_in_one_frame() {
         "id": "hall", "name": "Hall", "currency": "EUR", "prices": {"S": 1},
         "chart": {"format": "grid", "rows": 250, "seats_per_row": 200, "category": "S"},
     });
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&body)
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    app.create(&body).await.expect(StatusCode::CREATED);
     let chart = app.get("/v1/events/hall/chart").send().await.json();
     let rows = chart["zones"][0]["rows"].as_array().unwrap();
     let seats = rows.iter().flat_map(|row| row["seats"].as_array().unwrap());

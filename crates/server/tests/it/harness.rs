@@ -132,15 +132,17 @@ impl TestApp {
 
     /// With an event `hall` of rows of ten seats.
     pub(crate) async fn with_hall(self, rows: u32) -> Self {
-        let body = hall("hall", rows);
-        let created = self
-            .post("/v1/events")
-            .by(&self.admin)
-            .json(&body)
-            .send()
-            .await;
-        created.expect(StatusCode::CREATED);
+        self.with_event(&hall("hall", rows)).await
+    }
+
+    pub(crate) async fn with_event(self, event: &Value) -> Self {
+        self.create(event).await.expect(StatusCode::CREATED);
         self
+    }
+
+    pub(crate) async fn create(&self, event: &Value) -> Answer {
+        let ask = self.post("/v1/events").by(&self.admin);
+        ask.json(event).send().await
     }
 
     /// A fresh shopper's session token.
@@ -164,13 +166,21 @@ impl TestApp {
     /// A hold of seats of `hall` by the selling key.
     pub(crate) async fn held(&self, holder: &str, seats: &[&str]) -> Held {
         let body = json!({"holder": holder, "units": units(seats)});
-        let held = self
-            .post("/v1/events/hall/holds")
-            .by(&self.sell)
-            .json(&body)
-            .send()
-            .await;
+        let held = self.hold(&self.sell, &body).await;
         Held::of(&held.expect(StatusCode::CREATED))
+    }
+
+    /// Asks for a hold of units of `hall`.
+    pub(crate) async fn hold(&self, token: &str, wish: &Value) -> Answer {
+        let ask = self.post("/v1/events/hall/holds").by(token);
+        ask.json(wish).send().await
+    }
+
+    /// The booking of a hold, by the selling key.
+    pub(crate) async fn booked(&self, held: &Held) -> Value {
+        let confirm = self.post(&format!("{}/confirm", held.path()));
+        let confirm = confirm.by(&self.sell).key(&held.id);
+        confirm.send().await.expect(StatusCode::CREATED).json()
     }
 
     pub(crate) fn get(&self, path: &str) -> Ask<'_> {

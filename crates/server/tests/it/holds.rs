@@ -39,12 +39,7 @@ async fn a_conflict_names_every_unit_and_what_could_be_had() {
     let app = TestApp::open().await.with_hall(3).await;
     app.held("a", &["A-1"]).await;
     let body = json!({"holder": "b", "units": units(&["A-1", "A-2"])});
-    let answer = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&body)
-        .send()
-        .await;
+    let answer = app.hold(&app.sell, &body).await;
     let problem = answer.refused(409, "unit_unavailable");
     let conflict = json!([{"seat": "A-1", "state": "held", "retry_after_ms": 600_000}]);
     assert_eq!(
@@ -68,11 +63,7 @@ async fn the_own_hold_comes_back_with_its_secret() {
     let shopper = app.shopper().await;
     let ask = async |seats: &[&str]| {
         let body = json!({"units": units(seats)});
-        app.post("/v1/events/hall/holds")
-            .by(&shopper)
-            .json(&body)
-            .send()
-            .await
+        app.hold(&shopper, &body).await
     };
     let first = Held::of(&ask(&["A-1", "A-2"]).await.expect(StatusCode::CREATED));
     app.clock.advance(Duration::from_secs(5));
@@ -94,22 +85,11 @@ async fn the_own_hold_comes_back_with_its_secret() {
 
 #[tokio::test]
 async fn areas_and_the_best_are_held() {
-    let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall_with_floor())
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let ask = async |wish: Value| {
         let mut body = wish;
         body["holder"] = json!("a");
-        app.post("/v1/events/hall/holds")
-            .by(&app.sell)
-            .json(&body)
-            .send()
-            .await
+        app.hold(&app.sell, &body).await
     };
     let floor = json!({"units": [{"area": "floor", "quantity": 2}]});
     let held = ask(floor).await.expect(StatusCode::CREATED).json();
@@ -177,31 +157,13 @@ async fn the_best_seats_face_the_stage() {
 
 #[tokio::test]
 async fn a_full_area_says_how_many_are_free() {
-    let app = TestApp::open().await;
-    let created = app
-        .post("/v1/events")
-        .by(&app.admin)
-        .json(&hall_with_floor())
-        .send()
-        .await;
-    created.expect(StatusCode::CREATED);
+    let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     for (holder, quantity) in [("a", 10), ("b", 8)] {
         let body = json!({"holder": holder, "units": [{"area": "floor", "quantity": quantity}]});
-        let held = app
-            .post("/v1/events/hall/holds")
-            .by(&app.sell)
-            .json(&body)
-            .send()
-            .await;
-        held.expect(StatusCode::CREATED);
+        app.hold(&app.sell, &body).await.expect(StatusCode::CREATED);
     }
     let body = json!({"holder": "c", "units": [{"area": "floor", "quantity": 3}]});
-    let answer = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&body)
-        .send()
-        .await;
+    let answer = app.hold(&app.sell, &body).await;
     let problem = answer.refused(409, "unit_unavailable");
     assert_eq!(
         problem["conflicts"],
@@ -266,12 +228,7 @@ async fn what_cannot_be_held_is_named() {
     ];
     for (mut body, status, code) in refused {
         body["holder"] = json!("a");
-        let answer = app
-            .post("/v1/events/hall/holds")
-            .by(&app.sell)
-            .json(&body)
-            .send()
-            .await;
+        let answer = app.hold(&app.sell, &body).await;
         let problem = answer.refused(status, code);
         if body["best"]["quantity"] == 0 {
             assert_eq!(problem["detail"], "best.quantity: ask for at least 1");
@@ -283,29 +240,12 @@ async fn what_cannot_be_held_is_named() {
 async fn a_key_names_the_holder_and_a_session_does_not() {
     let app = TestApp::open().await.with_hall(1).await;
     let wish = json!({"units": [{"seat": "A-1"}]});
-    let unnamed = app
-        .post("/v1/events/hall/holds")
-        .by(&app.sell)
-        .json(&wish)
-        .send()
-        .await;
-    unnamed.refused(400, "invalid_request");
+    app.hold(&app.sell, &wish).await.refused(400, "invalid_request");
     let shopper = app.shopper().await;
     let named = json!({"holder": "x", "units": [{"seat": "A-1"}]});
-    let answer = app
-        .post("/v1/events/hall/holds")
-        .by(&shopper)
-        .json(&named)
-        .send()
-        .await;
-    answer.refused(400, "invalid_request");
+    app.hold(&shopper, &named).await.refused(400, "invalid_request");
     let long = json!({"units": [{"seat": "A-1"}], "ttl_ms": 600_001});
-    let answer = app
-        .post("/v1/events/hall/holds")
-        .by(&shopper)
-        .json(&long)
-        .send()
-        .await;
+    let answer = app.hold(&shopper, &long).await;
     let problem = answer.refused(400, "invalid_request");
     assert_eq!(
         problem["detail"],

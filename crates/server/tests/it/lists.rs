@@ -146,9 +146,7 @@ async fn holds_are_listed_as_they_are_now_over_or_not() {
     }
     let released = app.delete(&held[0].path()).by(&app.sell).send().await;
     released.expect(StatusCode::OK);
-    let confirm = format!("{}/confirm", held[1].path());
-    let booked = app.post(&confirm).by(&app.sell).key("k").json(&json!({}));
-    booked.send().await.expect(StatusCode::CREATED);
+    app.booked(&held[1]).await;
     let states = async |query: &str| {
         let found = page(&app, &format!("{HOLDS}{query}")).await.json();
         let list = found["holds"].as_array().unwrap().iter();

@@ -244,13 +244,8 @@ async fn what_a_checkout_or_an_exchange_cannot_mean_is_named() {
 async fn a_shopper_confirms_nothing_that_costs() {
     let shop = Shop::open().await;
     let shopper = shop.app.shopper().await;
-    let held = shop
-        .app
-        .post("/v1/events/hall/holds")
-        .by(&shopper)
-        .json(&json!({"units": units(&["A-1"])}))
-        .send()
-        .await;
+    let wish = json!({"units": units(&["A-1"])});
+    let held = shop.app.hold(&shopper, &wish).await;
     let held = Held::of(&held.expect(StatusCode::CREATED));
     let path = format!("{}/confirm", held.path());
     let confirmed = shop.app.post(&path).by(&shopper).key("k").send().await;
@@ -401,13 +396,11 @@ async fn what_costs_something_is_not_given_away_by_oversight() {
         {"seat": "B-1", "category": "Dear"}, {"seat": "B-2", "category": "Dear"}]});
     let event = json!({"id": "hall", "name": "Hall", "currency": "EUR", "chart": chart,
         "prices": {"Free": 0, "Dear": 4_500}});
-    let created = app.post("/v1/events").by(&app.admin).json(&event).send();
-    created.await.expect(StatusCode::CREATED);
+    app.create(&event).await.expect(StatusCode::CREATED);
     let shopper = app.shopper().await;
     let hold = async |seat: &str| {
         let body = json!({"units": units(&[seat])});
-        let held = app.post("/v1/events/hall/holds").by(&shopper).json(&body);
-        Held::of(&held.send().await.expect(StatusCode::CREATED))
+        Held::of(&app.hold(&shopper, &body).await.expect(StatusCode::CREATED))
     };
     let confirm = async |held: &Held, by: &str| {
         let path = format!("{}/confirm", held.path());
@@ -439,14 +432,11 @@ async fn a_dearer_exchange_by_a_key_needs_no_provider() {
     event["chart"] = json!({"format": "seats", "seats": [
         {"seat": "A-1", "category": "Standard"}, {"seat": "B-1", "category": "Dear"}]});
     event["prices"] = json!({"Standard": 4_500, "Dear": 9_000});
-    let created = app.post("/v1/events").by(&app.admin).json(&event).send();
-    created.await.expect(StatusCode::CREATED);
+    app.create(&event).await.expect(StatusCode::CREATED);
     let held = app.held("ann", &["A-1"]).await;
-    let confirm = app.post(&format!("{}/confirm", held.path())).by(&app.sell);
-    let booked = confirm.key("c").send().await.expect(StatusCode::CREATED);
+    let booked = app.booked(&held).await;
     let dear = app.held("ann", &["B-1"]).await;
-    let swap =
-        json!({"booking": booked.json()["id"], "release": [{"seat": "A-1"}], "hold": dear.id});
+    let swap = json!({"booking": booked["id"], "release": [{"seat": "A-1"}], "hold": dear.id});
     let ask = app.post("/v1/exchanges").by(&app.sell).key("x").json(&swap);
     let swapped = ask.send().await.expect(StatusCode::OK).json();
     assert_eq!(
@@ -463,8 +453,7 @@ async fn a_price_that_no_buyer_could_pay_makes_no_event() {
         let mut event = hall("priced", 1);
         event["currency"] = json!(currency);
         event["prices"]["Standard"] = json!(price);
-        let ask = shop.app.post("/v1/events").by(&shop.app.admin);
-        ask.json(&event).send().await
+        shop.app.create(&event).await
     };
     for (currency, price) in [
         ("EUR", 10),
@@ -497,8 +486,8 @@ async fn payments_that_an_address_has_under_way_are_bounded() {
     for seat in 1..=3 {
         let by = app.shopper().await;
         let body = json!({"units": units(&[&format!("A-{seat}")])});
-        let held = app.post("/v1/events/hall/holds").by(&by).json(&body);
-        begun.push((by, Held::of(&held.send().await.expect(StatusCode::CREATED))));
+        let held = app.hold(&by, &body).await.expect(StatusCode::CREATED);
+        begun.push((by, Held::of(&held)));
     }
     let ask = async |(by, held): &(String, Held), verb: &str| {
         let path = format!("{}/{verb}", held.path());
