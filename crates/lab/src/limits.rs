@@ -28,6 +28,10 @@ pub(crate) const BENCH_RUNS_MAX: usize = 101;
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 /// Requests of each scenario of a quick benchmark.
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
+/// Rows of one commit of SQLite alone: as many as the commands of the ledger's.
+pub(crate) const BENCH_SQLITE_BATCH_MAX: usize = 512;
+/// Pages in its log after which they are moved into the database file, as the ledger has it.
+pub(crate) const BENCH_SQLITE_LOG_PAGES: u32 = 4_096;
 /// Most connections of the private database of a benchmark.
 pub(crate) const BENCH_DATABASE_CONNECTIONS_MAX: usize = 148;
 /// Connections of an endurance run, each with a row of seats.

@@ -29,20 +29,14 @@ pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
 
 /// The one connection that writes, and what bringing its tables up to date came to.
 pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated), OpenError> {
-    let mut connection = bare_writer(folder)?;
-    let migrated = migrate(&mut connection)?;
-    Ok((connection, migrated))
-}
-
-/// A connection set up to write; what is in the file is not looked at.
-pub(super) fn bare_writer(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     folder.make_private()?;
-    let connection = Connection::open_with_flags(folder.database(), flags)?;
+    let mut connection = Connection::open_with_flags(folder.database(), flags)?;
     set_up_writer(&connection)?;
-    Ok(connection)
+    let migrated = migrate(&mut connection)?;
+    Ok((connection, migrated))
 }
 
 fn set_up_writer(connection: &Connection) -> Result<(), Fault> {

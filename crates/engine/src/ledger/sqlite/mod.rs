@@ -6,7 +6,6 @@
 //! `checkpoint` (the log's move into the database), `rebuild` (start), `readers` (everything that
 //! only looks).
 
-mod bare;
 pub(crate) mod connection;
 pub(crate) mod fault;
 pub(crate) mod folder;
@@ -55,7 +54,6 @@ use super::{
 use crate::keys::{ApiKey, KeyId};
 
 pub use backup::{Copied, copy};
-pub use bare::BareLog;
 pub use correct::correct_clock;
 
 /// Where the ledger is and what it may put up with.
