@@ -63,7 +63,7 @@ pub(super) fn routes(table: &mut Table) {
             .id("list_holds_of_event")
             .summary(
                 "Holds of an event, over or not, oldest first: what was there when the first \
-                 page was req for is on exactly one page",
+                 page was asked for is on exactly one page",
             )
             .query(&[HOLD_STATES, OF_HOLDER, FROM, UNTIL, AFTER, LIMIT])
             .gives::<HoldList>(200, "A page of holds, perhaps an empty one"),
@@ -75,7 +75,7 @@ pub(super) fn routes(table: &mut Table) {
             .id("list_bookings_of_event")
             .summary(
                 "Bookings of an event, oldest first: what was there when the first page was \
-                 req for is on exactly one page",
+                 asked for is on exactly one page",
             )
             .query(&[
                 BOOKING_STATES,
