@@ -55,6 +55,18 @@ impl HoldState {
             Self::Active | Self::Released | Self::Expired | Self::Revoked(_) => None,
         }
     }
+
+    /// Returns why staff ended it.
+    pub const fn reason(&self) -> Option<&Text> {
+        match self {
+            Self::Revoked(reason) => Some(reason),
+            Self::Active
+            | Self::Pinned(_)
+            | Self::Consumed(_)
+            | Self::Released
+            | Self::Expired => None,
+        }
+    }
 }
 
 /// An exclusive, timed claim of a holder on one or more units of an event.

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Timestamp, UnitName,
-    UnitNo,
+    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
+    UnitName, UnitNo,
 };
 
 /// A point of time, written as RFC 3339 in UTC with milliseconds.
@@ -116,14 +116,6 @@ pub struct HoldBody<'a> {
 impl<'a> HoldBody<'a> {
     /// `hold` of `event`, in the state it has at the time of the answer.
     pub fn new(event: &'a Event, hold: &'a Hold, state: &'a HoldState, seq: Option<Seq>) -> Self {
-        let reason = match state {
-            HoldState::Revoked(reason) => Some(reason.as_str()),
-            HoldState::Active
-            | HoldState::Pinned(_)
-            | HoldState::Consumed(_)
-            | HoldState::Released
-            | HoldState::Expired => None,
-        };
         let unit = |held: &soldonce_core::HeldUnit| UnitBody {
             price: Some(held.price.minor()),
             version: Some(held.version.0),
@@ -143,7 +135,7 @@ impl<'a> HoldBody<'a> {
             max_expires_at: Rfc3339(hold.max_expires_at),
             booking: state.booking().map(Shown),
             together: hold.together,
-            reason,
+            reason: state.reason().map(Text::as_str),
             seq: seq.map(|seq| seq.0),
         }
     }

@@ -112,15 +112,3 @@ pub(crate) fn state_of(
         )),
     }
 }
-
-/// Staff's reason, for a revoked hold.
-pub(crate) fn reason_of(state: &HoldState) -> Option<&str> {
-    match state {
-        HoldState::Revoked(reason) => Some(reason.as_str()),
-        HoldState::Active
-        | HoldState::Pinned(_)
-        | HoldState::Consumed(_)
-        | HoldState::Released
-        | HoldState::Expired => None,
-    }
-}

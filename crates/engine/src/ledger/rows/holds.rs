@@ -1,9 +1,9 @@
 //! Holds.
 
-use soldonce_core::Hold;
+use soldonce_core::{Hold, Text};
 
 use super::Damaged;
-use super::codes::{reason_of, state_number, state_of};
+use super::codes::{state_number, state_of};
 use super::column::Column;
 use super::packed::unpack;
 use super::reader::Reader;
@@ -25,7 +25,7 @@ pub(crate) fn put<'a>(hold: &'a Hold, units: &'a [u8]) -> [Column<'a>; 13] {
         Column::Text(hold.holder.name.as_str()),
         Column::Code(state_number(&hold.state)),
         Column::OptId(hold.state.booking().map(|booking| *booking.bytes())),
-        Column::OptText(reason_of(&hold.state)),
+        Column::OptText(hold.state.reason().map(Text::as_str)),
         Column::Count(hold.fence.0),
         Column::Bytes(units),
         Column::Long(hold.created_at.ms()),
