@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::Chart;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
+use super::bind::bind;
 use super::database::Connection;
 use super::failure::Failure;
 use super::tables::events::{self, EventRow};
@@ -39,7 +39,7 @@ impl Charts {
 
     async fn fetch(&self, connection: &mut Connection, number: i64) -> Result<Arc<Chart>, Failure> {
         let rows = connection
-            .rows(events::CHART, &[(&number, Type::INT8)])
+            .rows(events::CHART, &[bind(&number)])
             .await?;
         let missing = || Damaged::new("charts", format!("there is no chart {number}"));
         let row = rows.first().ok_or_else(missing)?;

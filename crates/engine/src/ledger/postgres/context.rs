@@ -9,11 +9,11 @@ use soldonce_core::{
     BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable, UnitNo,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
+use super::bind::bind;
 use super::charts::Charts;
-use super::database::{Connection, Database, Value};
+use super::database::{Connection, Database};
 use super::event_slot::{Catalogue, EventSlot, HoldEvents};
 use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
@@ -141,7 +141,7 @@ impl Context {
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
         let rows = connection
-            .rows(idempotency::RECORDS, &[(&keys, Type::BYTEA_ARRAY)])
+            .rows(idempotency::RECORDS, &[bind(&keys)])
             .await
             .map_err(Failure::of_read)?;
         let records = rows.iter().map(idempotency::read);
@@ -160,7 +160,7 @@ impl Context {
     ) -> Result<(), Failure> {
         let event = int(event.0)?;
         connection.begin_write().await?;
-        let taken = connection.rows(LOCK_EVENT, &[(&event, Type::INT4)]).await;
+        let taken = connection.rows(LOCK_EVENT, &[bind(&event)]).await;
         if taken.as_ref().is_err_and(Failure::is_contention) {
             connection.roll_back().await;
         }
@@ -268,7 +268,7 @@ impl Context {
     ) -> Result<Rejection, Failure> {
         let units = batch.steps().map(|step| int(step.unit.0));
         let (no, units) = (int(slot.no.0)?, units.collect::<Result<Vec<_>, _>>()?);
-        let values: [Value<'_>; 2] = [(&no, Type::INT4), (&units, Type::INT4_ARRAY)];
+        let values = [bind(&no), bind(&units)];
         let rows = connection.rows(bookings::SOLD_UNITS, &values).await?;
         let conflict = |row: &Row| -> Result<Conflict, Failure> {
             Ok(Conflict::Seat {
@@ -341,7 +341,7 @@ impl Context {
     }
 
     async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
-        let rows = self.database.rows(sql, &[(&id, Type::BYTEA)]).await;
+        let rows = self.database.rows(sql, &[bind(&id)]).await;
         let rows = rows.map_err(Failure::of_read)?;
         let no = rows.first().map(|row| Columns::new(row, "events").small(0));
         Ok(no.transpose()?.map(EventNo))

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::Timestamp;
-use tokio_postgres::types::Type;
 
+use super::bind::bind;
 use super::address::Serves;
 use super::context::Context;
 use super::database::{Connection, Database};
@@ -154,14 +154,14 @@ async fn correct_within(
         return Ok(Some(ClockCorrected::default()));
     };
     let now = correction.now.ms();
-    connection.rows(SET_CLOCK, &[(&now, Type::INT8)]).await?;
+    connection.rows(SET_CLOCK, &[bind(&now)]).await?;
     let mut all = ClockCorrected::default();
     for slot in context.catalogue.all() {
         all = all.and(correct_event(context, connection, &slot, correction).await?);
     }
     let by = i64::try_from(correction.by.ms()).unwrap_or(i64::MAX);
     for sql in SET_BACK {
-        connection.rows(sql, &[(&by, Type::INT8)]).await?;
+        connection.rows(sql, &[bind(&by)]).await?;
     }
     connection.rows(PASS_OLD, &[]).await?;
     all.set_back_ms = correction.by.ms();

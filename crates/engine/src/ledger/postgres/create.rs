@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_core::{Answer, Applied, Command, Event, Inventory, NewEvent, Rejection, Seq, UnitNo};
 use tokio::sync::{Mutex, mpsc};
-use tokio_postgres::types::Type;
 
+use super::bind::{bind, Value};
 use super::Parts;
-use super::database::{Connection, Value};
+use super::database::Connection;
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
@@ -160,7 +160,7 @@ impl Parts {
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
         let rows = connection
-            .rows(events::EVENTS_FROM, &[(&first, Type::INT4)])
+            .rows(events::EVENTS_FROM, &[bind(&first)])
             .await?;
         for row in &rows {
             if let Some((no, id)) = events::dropped(row)? {
@@ -209,7 +209,7 @@ impl Parts {
             return Ok(());
         }
         let no = int(slot.no.0)?;
-        let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
+        let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
         let heads = connection.rows(HEAD, &of_event).await?;
         let units = connection.rows(UNITS_SHOWN, &of_event).await?;
@@ -266,7 +266,7 @@ async fn insert(
     let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     connection.rows(events::ADD_EVENT, &values).await?;
     let (no, count) = (int(event.no.0)?, int(event.chart.units())?);
-    let values: [Value<'_>; 2] = [(&no, Type::INT4), (&count, Type::INT4)];
+    let values = [bind(&no), bind(&count)];
     connection.rows(units::ADD_UNITS, &values).await?;
     Ok(())
 }
@@ -279,19 +279,14 @@ async fn chart(
     let sha = sha256(document);
     let sha = sha.as_slice();
     let found = connection
-        .rows(events::CHART_BY_HASH, &[(&sha, Type::BYTEA)])
+        .rows(events::CHART_BY_HASH, &[bind(&sha)])
         .await?;
     if let Some(row) = found.first() {
         return Ok(Columns::new(row, "charts").get(0)?);
     }
     let (units, digest) = (int(event.chart.units())?, digest(&event.chart));
     let digest = digest.as_slice();
-    let values: [Value<'_>; 4] = [
-        (&document, Type::BYTEA),
-        (&sha, Type::BYTEA),
-        (&units, Type::INT4),
-        (&digest, Type::BYTEA),
-    ];
+    let values = [bind(&document), bind(&sha), bind(&units), bind(&digest)];
     let added = connection.rows(events::ADD_CHART, &values).await?;
     let row = added
         .first()

@@ -8,16 +8,14 @@ use deadpool_postgres::{
 };
 use soldonce_clock::Clock;
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
 
 use super::address::{self, Serves};
+use super::bind::Value;
 use super::connect::Connector;
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
-
-/// A value for a statement and its type. Types are told, never asked for.
-pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
+use crate::ledger::rows::Damaged;
 
 /// The database of a ledger, for all of its tasks.
 #[derive(Clone)]
@@ -83,6 +81,17 @@ impl Database {
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, Failure> {
         self.connection().await?.rows(sql, values).await
+    }
+
+    /// The same, each row as `read` takes it.
+    pub(super) async fn read<T>(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+        read: impl Fn(&Row) -> Result<T, Damaged>,
+    ) -> Result<Vec<T>, Failure> {
+        let rows = self.rows(sql, values).await?;
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
     }
 
     fn late(&self) -> Failure {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use soldonce_core::{EventId, EventNo, EventUse, Origin, Rejection, Seq, Span, Timestamp};
-use tokio_postgres::types::Type;
 
+use super::bind::{bind, Value};
 use super::context::Context;
-use super::database::{Connection, Value};
+use super::database::Connection;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::CLEAR_ROWS_MAX;
@@ -128,7 +128,7 @@ impl Context {
         let known = self.known_dropped.load(Ordering::Acquire);
         let rows = self
             .database
-            .rows(DROPPED_AFTER, &[(&known, Type::INT8)])
+            .rows(DROPPED_AFTER, &[bind(&known)])
             .await?;
         for row in &rows {
             let columns = Columns::new(row, TABLE);
@@ -144,7 +144,7 @@ impl Context {
 
     /// Deletes some rows of dropped events; whether there may be more.
     pub(super) async fn clear_dropped(&self) -> Result<bool, Failure> {
-        let rows = self.database.rows(CLEAR, &[(&CLEAR_ROWS_MAX, Type::INT8)]);
+        let rows = self.database.rows(CLEAR, &[bind(&CLEAR_ROWS_MAX)]);
         match rows.await?.first() {
             Some(row) => Ok(Columns::new(row, TABLE).get(0)?),
             None => Ok(false),
@@ -159,7 +159,7 @@ async fn event_use(
     chain_start: [u8; 32],
 ) -> Result<(EventUse, (Seq, [u8; 32])), Failure> {
     let no = int(event.0)?;
-    let rows = connection.rows(EVENT_USE, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(EVENT_USE, &[bind(&no)]).await?;
     let row = rows.first();
     let row = row.ok_or_else(|| Damaged::new("events", "it is missing"))?;
     let columns = Columns::new(row, "events");
@@ -197,7 +197,7 @@ pub async fn dropped(
     event: &str,
 ) -> Result<Option<Tombstone>, OpenError> {
     let mut connection = verify::open(options).await?;
-    let rows = connection.rows(DROPPED, &[(&event, Type::TEXT)]).await?;
+    let rows = connection.rows(DROPPED, &[bind(&event)]).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };

@@ -12,6 +12,7 @@ mod limits;
 mod options;
 
 mod address;
+mod bind;
 mod connect;
 mod database;
 mod failure;

@@ -7,15 +7,17 @@ use soldonce_core::{
     Span, Timestamp, UnitNo,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
+use super::bind::{bind, Value};
 use super::context::Context;
-use super::database::{Connection, Value};
+use super::database::Connection;
 use super::failure::Failure;
 use super::feed;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
-use super::tables::{Columns, Id, audit, bookings, events, holder_key, holds, int, keys, outbox};
+use super::tables::{
+    Columns, Id, audit, bookings, events, holder_key, holds, int, keys, most, outbox,
+};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
@@ -28,11 +30,8 @@ pub(super) async fn hold(context: &Context, hold: HoldId) -> Result<Option<Hold>
 }
 
 async fn holds_by_id(context: &Context, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
-    let rows = context
-        .database
-        .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
-        .await?;
-    Ok(rows.iter().map(holds::read).collect::<Result<_, _>>()?)
+    let database = &context.database;
+    database.read(holds::HOLDS, &[bind(&ids)], holds::read).await
 }
 
 /// A booking by its id.
@@ -98,12 +97,7 @@ async fn stored_holds_of(
 ) -> Result<Vec<HoldId>, Failure> {
     let (key, caller) = (holder_key(holder), Id(*holder.caller.bytes()));
     let name = holder.name.as_str();
-    let values: [Value<'_>; 4] = [
-        (&events, Type::INT4_ARRAY),
-        (&key, Type::BYTEA),
-        (&caller, Type::BYTEA),
-        (&name, Type::TEXT),
-    ];
+    let values = [bind(&events), bind(&key), bind(&caller), bind(&name)];
     let rows = context
         .database
         .rows(holds::HOLDS_OF_HOLDER, &values)
@@ -128,14 +122,10 @@ pub(super) async fn bookings_of(
     before: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
-    let (key, limit) = (holder_key(holder), i64::try_from(limit).unwrap_or(i64::MAX));
+    let (key, limit) = (holder_key(holder), most(limit));
     let mut connection = context.database.connection().await?;
     let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
-    let values: [Value<'_>; 3] = [
-        (&key, Type::BYTEA),
-        (&before, Type::BYTEA),
-        (&limit, Type::INT8),
-    ];
+    let values = [bind(&key), bind(&before), bind(&limit)];
     let rows = connection
         .rows(bookings::BOOKINGS_OF_HOLDER, &values)
         .await?;
@@ -152,14 +142,10 @@ pub(super) async fn holds_in(
     limit: usize,
 ) -> Result<Vec<Hold>, Failure> {
     let after = Id(after.map_or([0; 16], |id| *id.bytes()));
-    let (event, limit) = (int(event.0)?, i64::try_from(limit).unwrap_or(i64::MAX));
-    let values: [Value<'_>; 3] = [
-        (&event, Type::INT4),
-        (&after, Type::BYTEA),
-        (&limit, Type::INT8),
-    ];
-    let rows = context.database.rows(holds::HOLDS_AFTER, &values).await?;
-    Ok(rows.iter().map(holds::read).collect::<Result<_, _>>()?)
+    let (event, limit) = (int(event.0)?, most(limit));
+    let values = [bind(&event), bind(&after), bind(&limit)];
+    let database = &context.database;
+    database.read(holds::HOLDS_AFTER, &values, holds::read).await
 }
 
 /// The bookings of an event after an id, in the order of their ids.
@@ -170,12 +156,8 @@ pub(super) async fn bookings_in(
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let after = Id(after.map_or([0; 16], |id| *id.bytes()));
-    let (event, limit) = (int(event.0)?, i64::try_from(limit).unwrap_or(i64::MAX));
-    let values: [Value<'_>; 3] = [
-        (&event, Type::INT4),
-        (&after, Type::BYTEA),
-        (&limit, Type::INT8),
-    ];
+    let (event, limit) = (int(event.0)?, most(limit));
+    let values = [bind(&event), bind(&after), bind(&limit)];
     let mut connection = context.database.connection().await?;
     let rows = connection.rows(bookings::BOOKINGS_AFTER, &values).await?;
     let mut found = whole(&mut connection, &booking_ids(&rows)?).await?;
@@ -190,14 +172,10 @@ pub(super) async fn unsettled(
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
-    let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
+    let (before, limit) = (before.ms(), most(limit));
     let now = context.time.now().ms();
     let mut connection = context.database.connection().await?;
-    let values: [Value<'_>; 3] = [
-        (&before, Type::INT8),
-        (&now, Type::INT8),
-        (&limit, Type::INT8),
-    ];
+    let values = [bind(&before), bind(&now), bind(&limit)];
     let rows = connection
         .rows(bookings::UNSETTLED_BOOKINGS, &values)
         .await?;
@@ -211,19 +189,15 @@ pub(super) async fn take_effects(
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Failure> {
     let now = context.time.now();
-    let (until, limit) = (
-        now.plus(keep).ms(),
-        i64::try_from(limit).unwrap_or(i64::MAX),
-    );
-    let now = now.ms();
-    let values: [Value<'_>; 4] = [
-        (&context.server, Type::BYTEA),
-        (&now, Type::INT8),
-        (&until, Type::INT8),
-        (&limit, Type::INT8),
+    let (until, now, limit) = (now.plus(keep).ms(), now.ms(), most(limit));
+    let values = [
+        bind(&context.server),
+        bind(&now),
+        bind(&until),
+        bind(&limit),
     ];
-    let rows = context.database.rows(outbox::TAKE_EFFECTS, &values).await?;
-    Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
+    let database = &context.database;
+    database.read(outbox::TAKE_EFFECTS, &values, outbox::read).await
 }
 
 /// The oldest effect of each booking, if it was left before `before`.
@@ -232,13 +206,10 @@ pub(super) async fn overdue_effects(
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Failure> {
-    let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
-    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
-    let rows = context
-        .database
-        .rows(outbox::OVERDUE_EFFECTS, &values)
-        .await?;
-    Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
+    let (before, limit) = (before.ms(), most(limit));
+    let values = [bind(&before), bind(&limit)];
+    let database = &context.database;
+    database.read(outbox::OVERDUE_EFFECTS, &values, outbox::read).await
 }
 
 /// Every transition of a unit, oldest first.
@@ -247,15 +218,10 @@ pub(super) async fn unit_history(
     (event, unit): (EventNo, UnitNo),
     limit: usize,
 ) -> Result<Vec<Commit>, Failure> {
-    let (no, unit, limit) = (
-        int(event.0)?,
-        int(unit.0)?,
-        i64::try_from(limit).unwrap_or(i64::MAX),
-    );
-    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
-    let rows = context.database.rows(audit::AUDIT_OF_UNIT, &values).await?;
-    let commits = rows.iter().map(|row| audit::read_one(event, row));
-    Ok(commits.collect::<Result<_, _>>()?)
+    let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
+    let values = [bind(&no), bind(&unit), bind(&limit)];
+    let read = |row: &Row| audit::read_one(event, row);
+    context.database.read(audit::AUDIT_OF_UNIT, &values, read).await
 }
 
 /// Commits of an event that have numbers after `after`. Those that can have one get it first.
@@ -268,7 +234,7 @@ pub(super) async fn commits_after(
     let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
     let (no, first) = (int(event.0)?, to_i64(after.0)?);
     let last = to_i64(after.0.saturating_add(limit))?;
-    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&first, Type::INT8), (&last, Type::INT8)];
+    let values = [bind(&no), bind(&first), bind(&last)];
     let rows = context.database.rows(audit::AUDIT_AFTER, &values).await?;
     let mut commits = audit::read(event, &rows)?;
     commits.retain(|commit| commit.seq > after && commit.seq.0 <= after.0.saturating_add(limit));
@@ -286,7 +252,7 @@ pub(super) async fn history(context: &Context, id: &EventId) -> Result<History, 
         event.map_or(0, |event| event.chart.units())
     };
     let no = int(event.0).map_err(Failure::from)?;
-    let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
+    let of_event = [bind(&no)];
     let rows = context
         .database
         .rows(audit::AUDIT_OF_EVENT, &of_event)
@@ -328,8 +294,7 @@ pub(super) async fn history(context: &Context, id: &EventId) -> Result<History, 
 
 /// Every API key.
 pub(super) async fn keys(context: &Context) -> Result<Vec<ApiKey>, Failure> {
-    let rows = context.database.rows(keys::API_KEYS, &[]).await?;
-    Ok(rows.iter().map(keys::read).collect::<Result<_, _>>()?)
+    context.database.read(keys::API_KEYS, &[], keys::read).await
 }
 
 /// Stores an API key.
@@ -348,7 +313,7 @@ pub(super) async fn revoke_key(
     at: Timestamp,
 ) -> Result<bool, Failure> {
     let (id, at) = (Id(*key.bytes()), at.ms());
-    let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
+    let values = [bind(&id), bind(&at)];
     let rows = context.database.rows(keys::REVOKE_API_KEY, &values).await?;
     Ok(!rows.is_empty())
 }

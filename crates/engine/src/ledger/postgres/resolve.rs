@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use soldonce_clock::Clock;
 use soldonce_core::Timestamp;
-use tokio_postgres::types::Type;
 
-use super::database::{Connection, Database, Value};
+use super::bind::bind;
+use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{RESOLVE_EVERY_MS, RESOLVE_MS, RESOLVE_TRIES};
 use super::tables::{Columns, Id};
@@ -70,9 +70,9 @@ pub(super) async fn resolve_once(
     batch: Id,
     server: Id,
 ) -> Result<Option<Timestamp>, Failure> {
-    let values: [Value<'_>; 2] = [(&batch, Type::BYTEA), (&server, Type::BYTEA)];
+    let values = [bind(&batch), bind(&server)];
     connection.rows(GIVE_UP, &values).await?;
-    let rows = connection.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;
+    let rows = connection.rows(BATCH, &[bind(&batch)]).await?;
     let Some(row) = rows.first() else {
         return Err(Failure::Unknown(
             "a batch that was given up is not there".to_owned(),

@@ -3,8 +3,8 @@
 use secrecy::ExposeSecret;
 use soldonce_clock::{Entropy, SystemClock};
 use std::sync::Arc;
-use tokio_postgres::types::Type;
 
+use super::bind::bind;
 use super::address::Serves;
 use super::database::{Connection, Database};
 use super::failure::Failure;
@@ -169,7 +169,7 @@ pub(super) async fn masters(
     let secret = fresh.expose_secret().as_slice();
     let mut connection = database.connection().await?;
     connection
-        .rows(keys::ADD_MASTER_KEY, &[(&secret, Type::BYTEA)])
+        .rows(keys::ADD_MASTER_KEY, &[bind(&secret)])
         .await?;
     let rows = connection.rows(keys::MASTER_KEYS, &[]).await?;
     let masters = rows

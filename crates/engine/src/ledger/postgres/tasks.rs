@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
+use super::bind::bind;
 use super::catch_panic::catch_panic;
 use super::context::Context;
-use super::database::Value;
 use super::failure::Failure;
 use super::feed::{self, Known};
 use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
@@ -40,7 +39,7 @@ SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
 /// Moves the ledger's clock on, and learns it.
 pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
     let given = context.time.given();
-    let values: [Value<'_>; 2] = [(&given, Type::INT8), (&CLOCK_OFF_MS, Type::INT8)];
+    let values = [bind(&given), bind(&CLOCK_OFF_MS)];
     let rows = context.database.rows(PUSH_CLOCK, &values).await?;
     if let Some(row) = rows.first() {
         let at: i64 = Columns::new(row, "clock").get(0)?;
@@ -53,7 +52,7 @@ pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
 /// Forgets idempotency records that are old enough.
 async fn forget_records(context: &Context) -> Result<(), Failure> {
     let before = context.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
-    let values: [Value<'_>; 1] = [(&before, Type::INT8)];
+    let values = [bind(&before)];
     context
         .database
         .rows(idempotency::FORGET_RECORDS, &values)

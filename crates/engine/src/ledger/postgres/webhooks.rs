@@ -2,14 +2,14 @@
 //! the next one when its time is over.
 
 use soldonce_core::{Rejection, Span, Timestamp};
-use tokio_postgres::types::Type;
 
+use super::bind::{bind, Value};
 use super::PostgresLedger;
 use super::context::Context;
-use super::database::{Connection, Value};
+use super::database::Connection;
 use super::failure::Failure;
 use super::limits::ENDPOINT_LOCK_MS;
-use super::tables::{Id, deliveries as rows, endpoints, short};
+use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
 use crate::ledger::{
     Added, LedgerFuture, NewEndpoint, ReadError, RequestKey, Webhooks, require_room,
@@ -108,8 +108,8 @@ impl Webhooks for PostgresLedger {
 }
 
 async fn all(context: &Context) -> Result<Vec<Endpoint>, Failure> {
-    let rows = context.database.rows(endpoints::ENDPOINTS, &[]).await?;
-    Ok(rows.iter().map(endpoints::read).collect::<Result<_, _>>()?)
+    let database = &context.database;
+    database.read(endpoints::ENDPOINTS, &[], endpoints::read).await
 }
 
 /// What was answered before to this key.
@@ -133,15 +133,15 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
     let (kind, body) = (short(new.reply.kind.number()), &*new.reply.body);
-    let values: [Value<'_>; 8] = [
-        (&id, Type::BYTEA),
-        (&url, Type::TEXT),
-        (&kinds, Type::INT4),
-        (&created_at, Type::INT8),
-        (&key, Type::BYTEA),
-        (&fingerprint, Type::BYTEA),
-        (&kind, Type::INT2),
-        (&body, Type::BYTEA),
+    let values = [
+        bind(&id),
+        bind(&url),
+        bind(&kinds),
+        bind(&created_at),
+        bind(&key),
+        bind(&fingerprint),
+        bind(&kind),
+        bind(&body),
     ];
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
@@ -170,7 +170,7 @@ async fn change_one(
     at: Timestamp,
 ) -> Result<Option<Endpoint>, Failure> {
     let (id, at) = (Id(*endpoint.bytes()), at.ms());
-    let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
+    let values = [bind(&id), bind(&at)];
     let [only_id, _] = &values;
     let (sql, values) = match change {
         EndpointChange::Rotate => (endpoints::ROTATE_ENDPOINT, &values[..]),
@@ -186,17 +186,14 @@ async fn take(context: &Context, keep: Span, limit: usize) -> Result<Vec<DueDeli
     let now = context.time.now();
     let (until, now) = (now.plus(keep).ms(), now.ms());
     let limit = most(limit);
-    let values: [Value<'_>; 4] = [
-        (&context.server, Type::BYTEA),
-        (&now, Type::INT8),
-        (&until, Type::INT8),
-        (&limit, Type::INT8),
+    let values = [
+        bind(&context.server),
+        bind(&now),
+        bind(&until),
+        bind(&limit),
     ];
-    let taken = context
-        .database
-        .rows(rows::TAKE_DELIVERIES, &values)
-        .await?;
-    Ok(taken.iter().map(rows::read_due).collect::<Result<_, _>>()?)
+    let database = &context.database;
+    database.read(rows::TAKE_DELIVERIES, &values, rows::read_due).await
 }
 
 async fn note(context: &Context, attempts: &[Attempt]) -> Result<(), Failure> {
@@ -213,16 +210,16 @@ async fn note(context: &Context, attempts: &[Attempt]) -> Result<(), Failure> {
     let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
     let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
     let gone: Vec<bool> = gone.collect();
-    let values: [Value<'_>; 9] = [
-        (&context.server, Type::BYTEA),
-        (&numbers, Type::INT8_ARRAY),
-        (&states, Type::INT2_ARRAY),
-        (&statuses, Type::INT4_ARRAY),
-        (&problems, Type::TEXT_ARRAY),
-        (&tried, Type::INT8_ARRAY),
-        (&nexts, Type::INT8_ARRAY),
-        (&quiets, Type::INT8_ARRAY),
-        (&gone, Type::BOOL_ARRAY),
+    let values = [
+        bind(&context.server),
+        bind(&numbers),
+        bind(&states),
+        bind(&statuses),
+        bind(&problems),
+        bind(&tried),
+        bind(&nexts),
+        bind(&quiets),
+        bind(&gone),
     ];
     context.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
     Ok(())
@@ -235,16 +232,9 @@ async fn log(
     limit: usize,
 ) -> Result<Vec<Delivery>, Failure> {
     let (id, limit) = (Id(*endpoint.bytes()), most(limit));
-    let values: [Value<'_>; 3] = [
-        (&id, Type::BYTEA),
-        (&before, Type::INT8),
-        (&limit, Type::INT8),
-    ];
-    let found = context
-        .database
-        .rows(rows::LOG_OF_ENDPOINT, &values)
-        .await?;
-    Ok(found.iter().map(rows::read).collect::<Result<_, _>>()?)
+    let values = [bind(&id), bind(&before), bind(&limit)];
+    let database = &context.database;
+    database.read(rows::LOG_OF_ENDPOINT, &values, rows::read).await
 }
 
 async fn open_again(
@@ -254,25 +244,17 @@ async fn open_again(
     at: Timestamp,
 ) -> Result<Option<Delivery>, Failure> {
     let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
-    let values: [Value<'_>; 3] = [
-        (&id, Type::BYTEA),
-        (&message, Type::BYTEA),
-        (&at, Type::INT8),
-    ];
+    let values = [bind(&id), bind(&message), bind(&at)];
     let opened = context.database.rows(rows::RESEND, &values).await?;
     Ok(opened.first().map(rows::read).transpose()?)
 }
 
 async fn forget(context: &Context, before: Timestamp, limit: usize) -> Result<usize, Failure> {
     let (before, limit) = (before.ms(), most(limit));
-    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
+    let values = [bind(&before), bind(&limit)];
     let gone = context
         .database
         .rows(rows::FORGET_DELIVERIES, &values)
         .await?;
     Ok(gone.len())
-}
-
-fn most(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
 use tokio::sync::Semaphore;
-use tokio_postgres::types::Type;
 
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::catch_panic::catch_panic;
 use crate::ledger::postgres::context::Context;
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::event_slot::EventSlot;
 use crate::ledger::postgres::event_tasks::{EventTasks, TaskError};
 use crate::ledger::postgres::failure::Failure;
@@ -135,10 +135,7 @@ impl Follower {
     /// # Errors
     /// [`Failure`]; then the next call finds the same.
     pub(super) async fn find_renewed(&mut self, context: &Context) -> Result<(), Failure> {
-        let values: [Value<'_>; 2] = [
-            (&self.known.renewed, Type::INT8),
-            (&context.server, Type::BYTEA),
-        ];
+        let values = [bind(&self.known.renewed), bind(&context.server)];
         let rows = context.database.rows(RENEWED, &values).await?;
         let Some(row) = rows.first() else {
             return Ok(());
@@ -180,10 +177,7 @@ impl Follower {
 
     /// Reads on in the feed.
     async fn read(&mut self, context: &Context) -> Result<(), Failure> {
-        let values: [Value<'_>; 2] = [
-            (&self.known.last, Type::INT8),
-            (&FEED_BATCHES_MAX, Type::INT8),
-        ];
+        let values = [bind(&self.known.last), bind(&FEED_BATCHES_MAX)];
         let rows = context.database.rows(NUMBERED, &values).await?;
         let (mut last, mut news) = (self.known.last, BTreeMap::new());
         for row in &rows {
@@ -247,11 +241,7 @@ impl Showing {
 
     async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
         let (no, shown) = (int(self.slot.no.0)?, to_i64(self.slot.shown().0)?);
-        let values: [Value<'_>; 3] = [
-            (&no, Type::INT4),
-            (&shown, Type::INT8),
-            (&FEED_BATCHES_MAX, Type::INT8),
-        ];
+        let values = [bind(&no), bind(&shown), bind(&FEED_BATCHES_MAX)];
         let _one = self.connections.acquire().await;
         let rows = self.context.database.rows(NOT_SHOWN, &values).await?;
         let read = |row| -> Result<Numbered, Failure> {

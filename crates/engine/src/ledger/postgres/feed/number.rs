@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
-use tokio_postgres::types::Type;
 
 use super::unnumbered;
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::context::Context;
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
 use crate::ledger::postgres::tables::{Columns, Id, int};
@@ -158,7 +158,7 @@ async fn number_oldest(
     feed.write(connection).await?;
     move_heads(connection, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
-    connection.rows(END_TURN, &[(&last, Type::INT8)]).await?;
+    connection.rows(END_TURN, &[bind(&last)]).await?;
     Ok(Numbering::Numbered(batches.len()))
 }
 
@@ -219,7 +219,7 @@ async fn unnumbered(
     } else {
         quiet.unwrap_or(i64::MIN)
     };
-    let values: [Value<'_>; 2] = [(&until, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
+    let values = [bind(&until), bind(&FEED_BATCHES_MAX)];
     let rows = connection.rows(UNNUMBERED, &values).await?;
     let read = |row: &tokio_postgres::Row| -> Result<Unnumbered, Damaged> {
         let columns = Columns::new(row, "batches");
@@ -249,7 +249,7 @@ async fn heads(
     }
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
-    for row in connection.rows(HEADS, &[(&nos, Type::INT4_ARRAY)]).await? {
+    for row in connection.rows(HEADS, &[bind(&nos)]).await? {
         let columns = Columns::new(&row, "feed_heads");
         let hash: &[u8] = columns.get(2)?;
         let head = Head {
@@ -289,11 +289,7 @@ async fn move_heads(
     let seqs = heads.values().map(|head| to_i64(head.seq.0));
     let seqs = seqs.collect::<Result<Vec<i64>, _>>()?;
     let hashes: Vec<&[u8]> = heads.values().map(|head| head.hash.as_slice()).collect();
-    let values: [Value<'_>; 3] = [
-        (&nos, Type::INT4_ARRAY),
-        (&seqs, Type::INT8_ARRAY),
-        (&hashes, Type::BYTEA_ARRAY),
-    ];
+    let values = [bind(&nos), bind(&seqs), bind(&hashes)];
     connection.rows(MOVE_HEADS, &values).await?;
     Ok(())
 }
@@ -340,13 +336,13 @@ impl Numbers {
     }
 
     async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
-        let values: [Value<'_>; 6] = [
-            (&self.ns, Type::INT8_ARRAY),
-            (&self.events, Type::INT4_ARRAY),
-            (&self.firsts, Type::INT8_ARRAY),
-            (&self.commands, Type::INT4_ARRAY),
-            (&self.batches, Type::BYTEA_ARRAY),
-            (&self.hashes, Type::BYTEA_ARRAY),
+        let values = [
+            bind(&self.ns),
+            bind(&self.events),
+            bind(&self.firsts),
+            bind(&self.commands),
+            bind(&self.batches),
+            bind(&self.hashes),
         ];
         connection.rows(NUMBER, &values).await?;
         Ok(())

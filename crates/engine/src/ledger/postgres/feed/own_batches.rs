@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_core::{Commit, EventNo, Timestamp};
-use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::bind::bind;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::OWN_STEPS_MAX;
 use crate::ledger::postgres::tables::{Id, audit};
@@ -98,7 +98,7 @@ impl OwnBatches {
         let is_missing = |id: &Id| !commits.contains_key(id);
         let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
         if !missing.is_empty() {
-            let ids: [Value<'_>; 1] = [(&missing, Type::BYTEA_ARRAY)];
+            let ids = [bind(&missing)];
             let rows = connection.rows(audit::AUDIT_OF_BATCHES, &ids).await?;
             let read = audit::read_batches(events, &rows)?.into_iter();
             commits.extend(read.map(|(id, batch)| (id, Arc::new(batch))));

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use soldonce_core::{BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) use self::holders::Account;
 use self::holders::Holders;
@@ -18,8 +17,9 @@ pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
+use super::bind::bind;
 use super::charts::Charts;
-use super::database::{Connection, Value};
+use super::database::Connection;
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
 use super::tables::{Columns, Id, bookings, events, holder_key, holds, int, units};
@@ -177,7 +177,7 @@ impl Replica {
         charts: &Charts,
     ) -> Result<News, Failure> {
         let no = int(self.no.0)?;
-        let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
+        let of_event = [bind(&no)];
         let mut fresh = Self::new(self.no);
         fresh.horizon = read_horizon(connection).await?;
         let row = connection.rows(events::EVENT, &of_event).await?;
@@ -235,11 +235,7 @@ impl Replica {
         server: Id,
     ) -> Result<News, Failure> {
         let no = int(self.no.0)?;
-        let since: [Value<'_>; 3] = [
-            (&no, Type::INT4),
-            (&self.horizon, Type::INT8),
-            (&server, Type::BYTEA),
-        ];
+        let since = [bind(&no), bind(&self.horizon), bind(&server)];
         let stale = Stale::read(&connection.rows(WRITTEN, &since).await?)?;
         let horizon = read_horizon(connection).await?;
         let Some(stale) = stale else {
@@ -318,7 +314,7 @@ impl Replica {
         keys: &[Id],
     ) -> Result<(), Failure> {
         let no = int(self.no.0)?;
-        let by_key: [Value<'_>; 2] = [(&no, Type::INT4), (&keys, Type::BYTEA_ARRAY)];
+        let by_key = [bind(&no), bind(&keys)];
         for row in connection.rows(holds::HOLDERS_BY_KEY, &by_key).await? {
             self.take_holder(&row)?;
         }

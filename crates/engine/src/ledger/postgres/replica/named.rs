@@ -1,9 +1,9 @@
 //! Loads the holds and bookings that commands name and that were evicted.
 
 use soldonce_core::{BookingId, HoldId};
-use tokio_postgres::types::Type;
 
 use super::{Replica, bookings_by_id};
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::{Id, holds};
@@ -59,7 +59,7 @@ impl Replica {
         }
         let ids = holds::ids(wanted);
         for row in connection
-            .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
+            .rows(holds::HOLDS, &[bind(&ids)])
             .await?
         {
             let hold = holds::read(&row)?;

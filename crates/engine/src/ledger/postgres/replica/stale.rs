@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::Replica;
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::charts::Charts;
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
@@ -50,11 +50,7 @@ impl Replica {
         server: Id,
     ) -> Result<bool, Failure> {
         let no = int(self.no.0)?;
-        let since: [Value<'_>; 3] = [
-            (&no, Type::INT4),
-            (&self.horizon, Type::INT8),
-            (&server, Type::BYTEA),
-        ];
+        let since = [bind(&no), bind(&self.horizon), bind(&server)];
         let rows = connection.rows(BEHIND, &since).await?;
         let Some(row) = rows.first() else {
             return Ok(true);
@@ -110,7 +106,7 @@ impl Stale {
         charts: &Charts,
         no: i32,
     ) -> Result<Fetched, Failure> {
-        let of_event: Value<'_> = (&no, Type::INT4);
+        let of_event = bind(&no);
         let event = if self.event {
             let rows = connection
                 .rows(events::EVENT, std::slice::from_ref(&of_event))
@@ -126,13 +122,13 @@ impl Stale {
         let hold_ids: Vec<Id> = self.holds.into_iter().collect();
         let keys: Vec<Id> = self.holders.into_iter().collect();
         let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
-        let by_no: [Value<'_>; 2] = [of_event.clone(), (&unit_nos, Type::INT4_ARRAY)];
-        let by_key: [Value<'_>; 2] = [of_event, (&keys, Type::BYTEA_ARRAY)];
+        let by_no = [of_event.clone(), bind(&unit_nos)];
+        let by_key = [of_event, bind(&keys)];
         Ok(Fetched {
             event,
             units: connection.rows(units::UNITS, &by_no).await?,
             holds: connection
-                .rows(holds::HOLDS, &[(&hold_ids, Type::BYTEA_ARRAY)])
+                .rows(holds::HOLDS, &[bind(&hold_ids)])
                 .await?,
             bookings: bookings_by_id(connection, &booking_ids).await?,
             holders: connection.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
@@ -148,7 +144,7 @@ pub(in super::super) async fn bookings_by_id(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
+    let ids = [bind(&ids)];
     let found = connection.rows(bookings::BOOKINGS, &ids).await?;
     let lines = connection.rows(bookings::LINES_OF, &ids).await?;
     Ok(bookings::read(&found, &lines)?)

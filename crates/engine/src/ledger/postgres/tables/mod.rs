@@ -95,6 +95,11 @@ pub(super) fn int(number: u32) -> Result<i32, Damaged> {
     i32::try_from(number).map_err(|_| Damaged::new("memory", format!("{number} is too large")))
 }
 
+/// The most rows of an answer.
+pub(super) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
 /// A place in a list of enums as it is stored.
 pub(super) fn short(number: i64) -> i16 {
     i16::try_from(number).unwrap_or(-1)

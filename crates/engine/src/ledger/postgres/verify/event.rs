@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{Commit, Event, Seq};
-use tokio_postgres::types::Type;
 
 use super::numbers::{self, Numbered};
 use super::owners::{self, Touched};
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::charts::Charts;
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Id, audit, events, units};
@@ -41,7 +41,7 @@ pub(super) async fn check(
     no: i32,
     (report, meter): (&mut VerifyReport, &mut Meter<'_>),
 ) -> Result<(), Failure> {
-    let rows = connection.rows(events::EVENT, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(events::EVENT, &[bind(&no)]).await?;
     let Some(row) = rows.first() else {
         // Events are never deleted.
         report.find(None, "events", format!("event {no} went away"));
@@ -117,7 +117,7 @@ impl Reading<'_> {
         let end = numbers::head(self.connection, self.no).await?;
         self.walk.check_end(end, report);
         self.tail(report).await?;
-        let of_event: [Value<'_>; 1] = [(&self.no, Type::INT4)];
+        let of_event = [bind(&self.no)];
         let counted = self.connection.rows(AUDIT_COUNT, &of_event).await?;
         let counted = super::first::<i64>(&counted, "audit")?.unwrap_or(0);
         if i64::try_from(self.walk.rows) != Ok(counted) {
@@ -184,7 +184,7 @@ impl Reading<'_> {
         batches: impl Iterator<Item = Id>,
     ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
         let ids: Vec<Id> = batches.collect();
-        let asked: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
+        let asked = [bind(&ids)];
         let rows = self.connection.rows(AUDIT_TO_VERIFY, &asked).await?;
         let of_event = ids.iter().map(|id| (*id, self.event.no)).collect();
         Ok(audit::read_batches(&of_event, &rows)?)
@@ -215,7 +215,7 @@ async fn check_units(
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
     let rows = connection
-        .rows(units::UNITS_TO_VERIFY, &[(&no, Type::INT4)])
+        .rows(units::UNITS_TO_VERIFY, &[bind(&no)])
         .await?;
     for row in &rows {
         match units::read(row) {

@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 use soldonce_clock::SystemClock;
 use soldonce_core::{Commit, Event, UnitNo};
-use tokio_postgres::types::Type;
 
+use super::bind::bind;
 use super::address::Serves;
 use super::charts::Charts;
-use super::database::{Connection, Database, Value};
+use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::VERIFY_ANSWER_MS;
-use super::tables::{Columns, audit, events, int};
+use super::tables::{Columns, audit, events, int, most};
 use super::{OpenError, PostgresOptions, schema};
 use crate::ledger::verify::{Meter, VerifyReport, Watcher};
 
@@ -104,7 +104,7 @@ pub async fn unit_history(
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
     let mut connection = open(options).await?;
     let rows = connection
-        .rows(events::EVENT_BY_ID, &[(&event, Type::TEXT)])
+        .rows(events::EVENT_BY_ID, &[bind(&event)])
         .await?;
     let Some(row) = rows.first() else {
         return Ok(None);
@@ -114,9 +114,8 @@ pub async fn unit_history(
     let Some(unit) = unit else {
         return Ok(None);
     };
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let (no, unit) = (int(event.no.0)?, int(unit.0)?);
-    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
+    let (no, unit, limit) = (int(event.no.0)?, int(unit.0)?, most(limit));
+    let values = [bind(&no), bind(&unit), bind(&limit)];
     let rows = connection.rows(audit::AUDIT_OF_UNIT, &values).await?;
     let commits = rows.iter().map(|row| audit::read_one(event.no, row));
     let commits = commits.collect::<Result<_, _>>()?;

@@ -3,9 +3,9 @@
 
 use soldonce_core::Seq;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::bind::bind;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_BATCHES;
 use crate::ledger::postgres::tables::{Columns, Id};
@@ -47,11 +47,7 @@ pub(super) async fn numbered(
     after: Seq,
 ) -> Result<Vec<Numbered>, Failure> {
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
-    let values: [Value<'_>; 3] = [
-        (&no, Type::INT4),
-        (&after, Type::INT8),
-        (&VERIFY_BATCHES, Type::INT8),
-    ];
+    let values = [bind(&no), bind(&after), bind(&VERIFY_BATCHES)];
     let read = |row: &Row| -> Result<Numbered, Failure> {
         let columns = Columns::new(row, "feed");
         let hash: &[u8] = columns.get(3)?;
@@ -89,7 +85,7 @@ pub(super) async fn unnumbered(
             is_late: columns.get(3)?,
         })
     };
-    let rows = connection.rows(UNNUMBERED, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(UNNUMBERED, &[bind(&no)]).await?;
     rows.iter().map(read).collect()
 }
 
@@ -102,7 +98,7 @@ pub(super) async fn head(
     connection: &mut Connection,
     no: i32,
 ) -> Result<Option<ChainEnd>, Failure> {
-    let rows = connection.rows(HEAD, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(HEAD, &[bind(&no)]).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };

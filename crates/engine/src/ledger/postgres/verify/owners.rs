@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use soldonce_core::{Booking, Event, LineState};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
+use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
@@ -41,7 +41,7 @@ pub(super) struct Touched {
 
 impl Touched {
     pub(super) async fn read(connection: &mut Connection, no: i32) -> Result<Self, Failure> {
-        let of_event = [(&no as _, Type::INT4)];
+        let of_event = [bind(&no)];
         let counted = |row: &Row| -> Result<(Id, i64), Failure> {
             let columns = Columns::new(row, "batches");
             Ok((columns.get(0)?, columns.get(1)?))
@@ -82,7 +82,7 @@ pub(super) async fn read_holds(
     let mut missing = touched.holds.len();
     for some in touched.holds.chunks(VERIFY_ROWS) {
         let rows = connection
-            .rows(holds::HOLDS, &[(&some, Type::BYTEA_ARRAY)])
+            .rows(holds::HOLDS, &[bind(&some)])
             .await?;
         for row in &rows {
             missing -= 1;
@@ -148,7 +148,7 @@ async fn check_holders(
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
     let rows = connection
-        .rows(HOLDERS, &[(&touched.no, Type::INT4)])
+        .rows(HOLDERS, &[bind(&touched.no)])
         .await?;
     let mut met = 0;
     for row in &rows {

@@ -1,13 +1,13 @@
 //! What belongs to no single event: the numbers of all commits together, rows that belong to
 //! nothing, records, effects, keys, and the guards of the tables themselves.
 
-use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::bind::bind;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
-use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys};
+use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys, most};
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist or are dropped and cleared (but for records that ended before the last was dropped,
@@ -121,10 +121,10 @@ async fn check_records(
     connection: &mut Connection,
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
-    let limit = i64::try_from(VERIFY_ROWS).unwrap_or(i64::MAX);
+    let limit = most(VERIFY_ROWS);
     let mut after: Vec<u8> = Vec::new();
     loop {
-        let values: [Value<'_>; 2] = [(&after, Type::BYTEA), (&limit, Type::INT8)];
+        let values = [bind(&after), bind(&limit)];
         let rows = connection.rows(SOME_RECORDS, &values).await?;
         for row in &rows {
             let read = idempotency::read(row);

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::database::{Connection, Value};
+use super::bind::{Bind, Value};
+use super::database::Connection;
 use super::failure::Failure;
 use super::limits::CLOCK_OFF_MS;
 use super::read_set::ReadSet;
@@ -60,7 +61,11 @@ struct Values {
 }
 
 impl Values {
-    fn put(&mut self, name: &'static str, value: impl ToSql + Sync + Send + 'static, of: Type) {
+    fn put<T: Bind + Send + 'static>(&mut self, name: &'static str, value: T) {
+        self.put_as(name, value, T::TYPE);
+    }
+
+    fn put_as(&mut self, name: &'static str, value: impl ToSql + Sync + Send + 'static, of: Type) {
         self.names.push(name);
         self.each.push(Box::new(value));
         self.types.push(of);
@@ -68,7 +73,7 @@ impl Values {
 
     fn put_rows(&mut self, name: &'static str, rows: Rows, of: RowType) {
         let array = self.row_types.array(of);
-        self.put(name, rows, array);
+        self.put_as(name, rows, array);
     }
 
     fn of(&self) -> Vec<Value<'_>> {
@@ -107,7 +112,7 @@ impl Statement {
             row_types: dispatch.types.clone(),
         };
         let batch = dispatch.batch;
-        to.put("event", int(replica.no.0)?, Type::INT4);
+        to.put("event", int(replica.no.0)?);
         put_batch(&mut to, dispatch);
         put_event(&mut to, replica, batch)?;
         units::put_units(&mut to, replica, &dispatch.read_set)?;
@@ -171,16 +176,16 @@ impl Statement {
 /// The batch itself, and when it was decided.
 fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     let (batch, read_set) = (dispatch.batch, &dispatch.read_set);
-    to.put("batch_id", dispatch.id, Type::BYTEA);
-    to.put("server_id", dispatch.server, Type::BYTEA);
+    to.put("batch_id", dispatch.id);
+    to.put("server_id", dispatch.server);
     let commands = batch.applied.iter().map(|applied| applied.commits.len());
     let commands = i32::try_from(commands.sum::<usize>()).unwrap_or(i32::MAX);
-    to.put("commands", commands, Type::INT4);
-    to.put("decided_at", dispatch.now.ms(), Type::INT8);
-    to.put("good_until", read_set.good_until, Type::INT8);
-    to.put("clock_off", CLOCK_OFF_MS, Type::INT8);
-    to.put("given_clock", dispatch.given, Type::INT8);
-    to.put("event_seen", read_set.event_version, Type::INT8);
+    to.put("commands", commands);
+    to.put("decided_at", dispatch.now.ms());
+    to.put("good_until", read_set.good_until);
+    to.put("clock_off", CLOCK_OFF_MS);
+    to.put("given_clock", dispatch.given);
+    to.put("event_seen", read_set.event_version);
 }
 
 /// The event's row, when it changes.
@@ -192,9 +197,9 @@ fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Fa
     let policy = event
         .map(|event| policy_to_json(&event.policy))
         .transpose()?;
-    to.put("new_policy", policy, Type::TEXT);
+    to.put("new_policy", policy);
     let cancelled = event.and_then(|event| cancelled(event));
-    to.put("new_cancelled", cancelled.map(str::to_owned), Type::TEXT);
+    to.put("new_cancelled", cancelled.map(str::to_owned));
     Ok(())
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
 
-use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::bind::bind;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::Columns;
 use crate::ledger::rows::Damaged;
@@ -74,7 +75,7 @@ impl RowTypes {
     /// [`Failure`], when it does not answer, or lacks one of them.
     pub(in super::super) async fn read(connection: &mut Connection) -> Result<Self, Failure> {
         let names: Vec<&str> = RowType::ALL.iter().map(|kind| kind.name()).collect();
-        let names: [Value<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+        let names = [bind(&names)];
         let rows = connection.rows(TYPES, &names).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
