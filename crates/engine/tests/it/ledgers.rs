@@ -640,6 +640,23 @@ pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
     }
 }
 
+/// How many units were held, each by one; everybody else was told that they are taken.
+pub(crate) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
+    let mut taken: Vec<u32> = Vec::new();
+    for answer in answers {
+        match answer {
+            Ok(hold) => taken.extend(hold.units.iter().map(|held| held.unit.0)),
+            Err(Rejection::UnitUnavailable(_)) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    let count = taken.len();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), count, "a unit was given twice");
+    count
+}
+
 /// Whether the outcome of a command is unknown.
 pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
     matches!(done, Err(Rejection::OutcomeUnknown))

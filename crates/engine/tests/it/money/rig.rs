@@ -254,6 +254,12 @@ impl Rig {
         (hold, self.checkout(hold).await.unwrap())
     }
 
+    pub(super) async fn cancel_all(&self, booking: BookingId) {
+        let all = NamedUnits::default();
+        let cancelled = self.engine.cancel(&self.call(), booking, &all).await;
+        cancelled.unwrap();
+    }
+
     pub(super) async fn pay(&self, paying: &Paying, card: &str) {
         self.fake.pay(&paying.intent, card).await.unwrap();
     }

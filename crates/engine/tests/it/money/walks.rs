@@ -146,11 +146,7 @@ async fn what_is_cancelled_goes_back_to_the_cent() {
             .refund(&rig.call(), paying.booking, amount)
             .await
             .unwrap();
-        let rest = NamedUnits::default();
-        rig.engine
-            .cancel(&rig.call(), paying.booking, &rest)
-            .await
-            .unwrap();
+        rig.cancel_all(paying.booking).await;
         rig.until_paid_as(paying.booking, PaymentState::Refunded)
             .await;
         rig.settle().await;
@@ -169,11 +165,7 @@ async fn what_was_never_taken_needs_no_refund() {
         let (_, paying) = rig.begun("ann", &["A-1"]).await;
         rig.pay(&paying, VISA).await;
         rig.take_notices().await;
-        let all = NamedUnits::default();
-        rig.engine
-            .cancel(&rig.call(), paying.booking, &all)
-            .await
-            .unwrap();
+        rig.cancel_all(paying.booking).await;
         rig.fake.lapse(&paying.intent).await;
         rig.run_outbox();
         rig.settle().await;
@@ -216,9 +208,7 @@ async fn moves_up(place: Arc<Place>) -> bool {
     let call = rig.call();
     let price = Amount::from_minor(PRICE);
     let of_the_seats = rig.engine.refund(&call, first.booking, price).await;
-    let (call, all) = (rig.call(), NamedUnits::default());
-    let cancelled = rig.engine.cancel(&call, paying.booking, &all).await;
-    cancelled.unwrap();
+    rig.cancel_all(paying.booking).await;
     for booking in [first.booking, paying.booking] {
         rig.until_paid_as(booking, PaymentState::Refunded).await;
     }
@@ -278,11 +268,7 @@ async fn a_refund_that_comes_back_is_made_again() {
         let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
         rig.pay(&paying, VISA).await;
         rig.settle().await;
-        let all = NamedUnits::default();
-        rig.engine
-            .cancel(&rig.call(), paying.booking, &all)
-            .await
-            .unwrap();
+        rig.cancel_all(paying.booking).await;
         for bounces in 1..=2 {
             rig.until_paid_as(paying.booking, PaymentState::Refunded)
                 .await;

@@ -7,7 +7,8 @@ use soldonce_testkit::postgres::PgBouncer;
 
 use super::Servers;
 use super::melee::{COMMANDS, melee};
-use super::races::{race, units_given_once};
+use super::races::race;
+use crate::ledgers::units_given_once;
 
 /// Servers of one test.
 const SERVERS: usize = 3;

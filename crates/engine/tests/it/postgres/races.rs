@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{held, key, on, transaction};
+use crate::ledgers::{held, key, on, transaction, units_given_once};
 
 /// What came of so many buyers that hold at the same time, spread over all servers; buyer `n` wants
 /// the seats of `wish(n)`.
@@ -32,23 +32,6 @@ pub(super) async fn race(
         });
     }
     all.join_all().await
-}
-
-/// How many units were held, each by one; everybody else was told that they are taken.
-pub(super) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
-    let mut taken: Vec<u32> = Vec::new();
-    for answer in answers {
-        match answer {
-            Ok(hold) => taken.extend(hold.units.iter().map(|held| held.unit.0)),
-            Err(Rejection::UnitUnavailable(_)) => {}
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-    let count = taken.len();
-    taken.sort_unstable();
-    taken.dedup();
-    assert_eq!(taken.len(), count, "a unit was given twice");
-    count
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

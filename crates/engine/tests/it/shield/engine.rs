@@ -161,6 +161,12 @@ impl Stage {
         hold(&self.engine, &call(None), who, seats).await
     }
 
+    async fn release(&self, made: &Reply) {
+        let hold = soldonce_core::HoldId::from_bytes(made.stored.subject);
+        let released = self.engine.release(&call(None), hold, None).await;
+        released.unwrap();
+    }
+
     /// As a request with a key, which no shield may refuse.
     async fn hold_past_shields(&self, who: &str, seats: &[&str]) -> Result<Reply, EngineError> {
         let seed = u8::try_from(seats.len()).unwrap();
@@ -262,12 +268,7 @@ async fn what_this_server_knows_better_is_no_conflict_and_is_told() {
     let stage = Stage::open().await;
     let made = stage.hold("ann", &["A-1"]).await.unwrap();
     stage.heard(1).await;
-    let hold_id = soldonce_core::HoldId::from_bytes(made.stored.subject);
-    stage
-        .engine
-        .release(&call(None), hold_id, None)
-        .await
-        .unwrap();
+    stage.release(&made).await;
     assert_eq!(stage.heard(2).await.len(), 2);
     // Version 2 is free: what a shield that missed the release says of version 1 is old.
     stage.say(&[(0, Kind::Held, 500_000, 1), (1, Kind::Held, 500_000, 1)]);
@@ -357,12 +358,7 @@ async fn notes_that_are_not_taken_delay_no_answer_and_are_counted() {
     stage.puppet.is_stuck.store(true, Ordering::Relaxed);
     for _ in 0..=SHIELD_MESSAGES_MAX {
         let made = stage.hold("ann", &["A-1"]).await.unwrap();
-        let hold_id = soldonce_core::HoldId::from_bytes(made.stored.subject);
-        stage
-            .engine
-            .release(&call(None), hold_id, None)
-            .await
-            .unwrap();
+        stage.release(&made).await;
     }
     let dropped = stage.engine.metrics().shield_notes_dropped.get();
     assert!(dropped > 0);
