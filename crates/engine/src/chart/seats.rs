@@ -1,5 +1,5 @@
 //! Format `seats`: a list of seats and a list of areas, for halls without a plan and for
-//! else is sold once. What stands before the last `-` of a seat is its row.
+//! all else that is sold once. What stands before the last `-` of a seat is its row.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

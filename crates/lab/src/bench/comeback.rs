@@ -71,7 +71,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
 async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
     let folder = RunFolder::make(args.data.as_deref())?;
     let ledger = || ["--data".as_ref(), folder.path().as_os_str()];
-    let product = Product::start_for(viewers, ANY_PORT, ledger(), args.cores()).await?;
+    let product = Product::start_for(viewers, ANY_PORT, ledger()).await?;
     make_event(&product.setting.admin, EVENT, HALL).await?;
     // Its key is in the ledger, and what it holds with it.
     let setting = product.setting;
@@ -83,7 +83,7 @@ async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
     let before = sell(&setting, (pace, span), &[]).await?;
     product.served.kill().await?;
     crowd.forget();
-    let product = Product::start_for(viewers, address, ledger(), args.cores()).await?;
+    let product = Product::start_for(viewers, address, ledger()).await?;
     let serves = SystemClock.boot();
     let load = (pace, Duration::from_secs(GOAL_S));
     let (meanwhile, last) = tokio::join!(sell(&setting, load, &[]), crowd.all_here());

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use soldonce_server::{AcceptLimits, Drained, listen, serve};
+use soldonce_server::{AcceptLimits, listen, serve};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -83,16 +83,12 @@ pub(super) fn makers(address: SocketAddr) -> Makers {
     Box::new(move |_connection| always(request.clone()))
 }
 
-/// The echo in this process.
-pub(super) struct EchoServer {
-    pub(super) address: SocketAddr,
-    shutdown: CancellationToken,
-    tasks: JoinSet<Drained>,
-}
-
-impl EchoServer {
-    /// Serves on any free port.
-    pub(super) async fn start() -> anyhow::Result<Self> {
+/// Runs the hidden command `bench-server`: serves the echo on any free port until a signal ends it.
+pub(crate) fn run_server() -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
         let router = Router::new().route("/v1/events/{event}/holds", post(echo));
         let listener = listen("127.0.0.1:0").await;
         let listener = listener.context("no port on 127.0.0.1")?;
@@ -100,34 +96,13 @@ impl EchoServer {
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
         let limits = AcceptLimits::default();
         tasks.spawn(serve(listener, router, limits, shutdown.clone()));
-        Ok(Self {
-            address,
-            shutdown,
-            tasks,
-        })
-    }
-
-    /// Drains.
-    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
-        self.shutdown.cancel();
-        let drained = self.tasks.join_next().await;
+        print(&serves_line("echo", address))?;
+        stop_signal().await;
+        shutdown.cancel();
+        let drained = tasks.join_next().await;
         match drained.context("the server had no task")??.panicked {
-            0 => Ok(()),
+            0 => Ok(Exit::Done),
             lost => bail!("the server lost {lost} connections to panics"),
         }
-    }
-}
-
-/// Runs the hidden command `bench-server`: serves the echo until a signal ends it.
-pub(crate) fn run_server() -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let server = EchoServer::start().await?;
-        print(&serves_line("echo", server.address))?;
-        stop_signal().await;
-        server.stop().await?;
-        Ok(Exit::Done)
     })
 }

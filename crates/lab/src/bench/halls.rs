@@ -97,7 +97,7 @@ async fn compare(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyh
         HALLS_HOLDS
     };
     let folder = RunFolder::make(args.data.as_deref())?;
-    let product = Product::start(folder.path(), args.cores()).await?;
+    let product = Product::start(folder.path()).await?;
     let (id, setting) = (product.served.id, &product.setting);
     let runs = u64::try_from(args.runs)? + 1;
     let small = (runs * requests).div_ceil(SMALL.0 * SMALL.1);
@@ -147,13 +147,13 @@ async fn hold(
 /// Fills a hall, ends the server, and starts it again on that ledger.
 async fn restart(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyhow::Result<()> {
     let folder = RunFolder::make(args.data.as_deref())?;
-    let Product { served, setting } = Product::start(folder.path(), args.cores()).await?;
+    let Product { served, setting } = Product::start(folder.path()).await?;
     let began = SystemClock.boot();
     fill(&setting, args.connections, large).await?;
     halls.fill_ms = millis(SystemClock.boot().since(began));
     served.stop().await?;
     halls.file_bytes = folder.bytes();
-    let Product { served, setting } = Product::start(folder.path(), args.cores()).await?;
+    let Product { served, setting } = Product::start(folder.path()).await?;
     let answer = setting.admin.send(Method::GET, "/readyz", None).await?;
     halls.restart_ms = millis(SystemClock.boot().since(served.began));
     answer.into_success().context("the server is not ready")?;

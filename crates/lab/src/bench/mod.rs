@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 pub(crate) use self::echo::run_server;
 pub(crate) use self::endure::{EndureArgs, run as endure};
@@ -32,7 +32,7 @@ use self::report::{BenchReport, Outcome};
 use self::rounds::measure_all;
 use self::scenario::{ALL, CEILING, Scenario};
 use crate::exit::{Exit, usage};
-use crate::kit::{Cores, pin_to_core, print_report};
+use crate::kit::print_report;
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
     VIEWED_SERVERS_MAX, VIEWERS_MAX,
@@ -80,12 +80,6 @@ pub(crate) struct BenchArgs {
     /// notice
     #[arg(long, requires = "viewers", conflicts_with_all = ["servers", "requests", "quick"])]
     restart: bool,
-    /// Core of the load generator; the server gets the next one. Without it the kernel decides
-    #[arg(long)]
-    pin: Option<usize>,
-    /// Where the server runs. In one process the CPU times cannot be told apart
-    #[arg(long, value_enum, default_value_t = ServerPlace::Child)]
-    server: ServerPlace,
     /// Where the ledgers under test are made and removed [default: the system's temporary folder]
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -109,19 +103,6 @@ impl BenchArgs {
         self.requests()
             .map_or(Until::Elapsed(span), Until::Requests)
     }
-
-    fn cores(&self) -> Cores {
-        Cores(self.pin)
-    }
-}
-
-/// Where the server under test runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ServerPlace {
-    /// In a process of its own.
-    Child,
-    /// In the generator's process and thread, for profilers.
-    Here,
 }
 
 /// Runs the benchmark and prints its report. Refused if an answer was not what its scenario expects.
@@ -129,9 +110,6 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
         let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
         return Err(usage(wrong));
-    }
-    if let Some(core) = args.pin {
-        pin_to_core(core)?;
     }
     if let Some(count) = args.viewers {
         if args.restart {

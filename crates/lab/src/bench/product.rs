@@ -11,7 +11,7 @@ use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_server::Client;
 use tokio::process::Command;
 
-use crate::kit::{Cores, Served, admin_key, product, product_at};
+use crate::kit::{Served, admin_key, product, product_at};
 use crate::limits::LOAD_CONNECTIONS_MAX;
 
 /// The real server of a scenario, and the load to come.
@@ -33,15 +33,15 @@ pub(super) struct Product {
 
 impl Product {
     /// Starts it on a ledger in this folder.
-    pub(super) async fn start(data: &Path, cores: Cores) -> anyhow::Result<Self> {
-        Self::start_with(&["--data".as_ref(), data.as_os_str()], cores).await
+    pub(super) async fn start(data: &Path) -> anyhow::Result<Self> {
+        Self::start_with(&["--data".as_ref(), data.as_os_str()]).await
     }
 
     /// Starts it on an empty database.
-    pub(super) async fn start_on(url: &str, cores: Cores) -> anyhow::Result<Self> {
+    pub(super) async fn start_on(url: &str) -> anyhow::Result<Self> {
         let migrated = postgres::migrate(&PostgresOptions::new(url.to_owned())).await;
         migrated.context("no tables were made")?;
-        Self::start_with(&["--database-url".as_ref(), url.as_ref()], cores).await
+        Self::start_with(&["--database-url".as_ref(), url.as_ref()]).await
     }
 
     /// Starts it at this address for so many readers of one network address besides others, on the ledger that
@@ -50,7 +50,6 @@ impl Product {
         viewers: u32,
         address: SocketAddr,
         ledger: [&OsStr; 2],
-        cores: Cores,
     ) -> anyhow::Result<Self> {
         let key = admin_key();
         let connections = (viewers + LOAD_CONNECTIONS_MAX).to_string();
@@ -58,16 +57,16 @@ impl Product {
         command
             .args(["--limit-connections", &connections, "--limit-peer", "off"])
             .args(["--limit-streams", "off", "--limit-reads", "off"]);
-        Self::start_as(command.args(ledger), &key, cores).await
+        Self::start_as(command.args(ledger), &key).await
     }
 
-    async fn start_with(args: &[&OsStr], cores: Cores) -> anyhow::Result<Self> {
+    async fn start_with(args: &[&OsStr]) -> anyhow::Result<Self> {
         let key = admin_key();
-        Self::start_as(product(&key)?.args(args), &key, cores).await
+        Self::start_as(product(&key)?.args(args), &key).await
     }
 
-    async fn start_as(command: &mut Command, key: &str, cores: Cores) -> anyhow::Result<Self> {
-        let served = Served::start(command, cores).await?;
+    async fn start_as(command: &mut Command, key: &str) -> anyhow::Result<Self> {
+        let served = Served::start(command).await?;
         let admin = Client::new(&format!("http://{}", served.address), key)?;
         let setting = Setting {
             address: served.address,

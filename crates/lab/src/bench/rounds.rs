@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use tokio::process::Command;
 use tokio::runtime::{Builder, Runtime};
 
-use super::echo::{self, EchoServer};
+use super::echo;
 use super::product::Product;
 use super::report::{BenchReport, Measured};
 use super::scenario::{Scenario, SetUp, Target};
-use super::{BenchArgs, ServerPlace, group_commit};
+use super::{BenchArgs, group_commit};
 use crate::kit::{CpuTime, Load, RunFolder, Served, private_postgres};
 use crate::limits::{BENCH_DATABASE_CONNECTIONS_MAX, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
 use crate::load::{self, LoadPlan, Makers, Pace, Until};
@@ -42,26 +42,15 @@ pub(super) fn measure_all(
 
 /// One run of one scenario.
 async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
-    match (scenario.target, args.server) {
-        (Target::Sqlite, _) => on_sqlite(args).await,
-        (Target::Product(set_up), ServerPlace::Child) => on_product(set_up, args, pace).await,
-        (Target::Postgres(set_up), ServerPlace::Child) => on_postgres(set_up, args, pace).await,
-        (Target::Product(_) | Target::Postgres(_), ServerPlace::Here) => {
-            bail!("--server here: only for the echo")
-        }
-        (Target::Echo, ServerPlace::Child) => {
+    match scenario.target {
+        Target::Sqlite => on_sqlite(args).await,
+        Target::Product(set_up) => on_product(set_up, args, pace).await,
+        Target::Postgres(set_up) => on_postgres(set_up, args, pace).await,
+        Target::Echo => {
             let mut command = Command::new(std::env::current_exe()?);
-            let server = Served::start(command.arg("bench-server"), args.cores()).await?;
+            let server = Served::start(command.arg("bench-server")).await?;
             let makers = echo::makers(server.address);
-            let to = (server.address, Some(server.id));
-            let measured = put_load(to, &makers, args, pace).await?;
-            server.stop().await?;
-            Ok(measured)
-        }
-        (Target::Echo, ServerPlace::Here) => {
-            let server = EchoServer::start().await?;
-            let makers = echo::makers(server.address);
-            let measured = put_load((server.address, None), &makers, args, pace).await?;
+            let measured = put_load((server.address, server.id), &makers, args, pace).await?;
             server.stop().await?;
             Ok(measured)
         }
@@ -87,7 +76,7 @@ async fn on_sqlite(args: &BenchArgs) -> anyhow::Result<Measured> {
 
 async fn on_product(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
     let folder = RunFolder::make(args.data.as_deref())?;
-    let product = Product::start(folder.path(), args.cores()).await?;
+    let product = Product::start(folder.path()).await?;
     let mut measured = put_load_on(product, set_up, args, pace).await?;
     measured.violations = Some(violations(folder.path())?);
     Ok(measured)
@@ -96,7 +85,7 @@ async fn on_product(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Resu
 async fn on_postgres(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
     let most = format!("max_connections = {BENCH_DATABASE_CONNECTIONS_MAX}");
     let database = private_postgres(&[most])?;
-    let product = Product::start_on(&database.url, args.cores()).await?;
+    let product = Product::start_on(&database.url).await?;
     let mut measured = put_load_on(product, set_up, args, pace).await?;
     measured.violations = Some(violations_on(&database.url).await?);
     Ok(measured)
@@ -114,7 +103,7 @@ async fn put_load_on(
     } = product;
     setting.requests_max = requests_max(args, pace);
     let makers = set_up(&setting).await?;
-    let measured = put_load((served.address, Some(served.id)), &makers, args, pace).await?;
+    let measured = put_load((served.address, served.id), &makers, args, pace).await?;
     served.stop().await?;
     Ok(measured)
 }
@@ -152,7 +141,7 @@ fn warmup_of(requests: u64) -> u64 {
 
 /// Warms the server up, and measures.
 async fn put_load(
-    (address, server): (SocketAddr, Option<u32>),
+    (address, server): (SocketAddr, u32),
     makers: &Makers,
     args: &BenchArgs,
     pace: Pace,
@@ -168,10 +157,10 @@ async fn put_load(
         None => Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS)),
     };
     load::run(plan(Pace::Closed, warmup), makers).await?;
-    measured(plan(pace, args.until()), makers, server.as_slice()).await
+    measured(plan(pace, args.until()), makers, &[server]).await
 }
 
-/// Puts one load on a server and takes the CPU times around it: the sum of `servers`, and nothing without any.
+/// Puts one load on a server and takes the CPU times around it: of `servers` their sum.
 pub(super) async fn measured(
     plan: LoadPlan,
     makers: &Makers,
@@ -186,13 +175,10 @@ pub(super) async fn measured(
     let after = cpu()?;
     let pairs = after.0.into_iter().zip(before.0);
     let server_cpu = pairs.map(|(after, before)| after.since(before)).sum();
-    let (server_cpu, generator_cpu) = (!servers.is_empty())
-        .then(|| (server_cpu, after.1.since(before.1)))
-        .unzip();
     Ok(Measured {
         load,
-        server_cpu,
-        generator_cpu,
+        server_cpu: Some(server_cpu),
+        generator_cpu: Some(after.1.since(before.1)),
         violations: None,
     })
 }

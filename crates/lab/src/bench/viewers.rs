@@ -20,7 +20,7 @@ use super::rounds::{generator_runtime, measured, violations, violations_on};
 use super::watching::{Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
-    Bound, Cores, CpuTime, RunFolder, Served, Service, Verdict, load_average, median, print_report,
+    Bound, CpuTime, RunFolder, Served, Service, Verdict, load_average, median, print_report,
     private_postgres, resident_bytes, thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
@@ -120,7 +120,7 @@ impl Fleet {
                 Ledger::Folder(folder) => ["--data".as_ref(), folder.path().as_os_str()],
                 Ledger::Database(database) => ["--database-url".as_ref(), database.url.as_ref()],
             };
-            products.push(Product::start_for(viewers, ANY_PORT, named, args.cores()).await?);
+            products.push(Product::start_for(viewers, ANY_PORT, named).await?);
         }
         Ok(Self { products, ledger })
     }
@@ -233,7 +233,7 @@ async fn bare(args: &BenchArgs, viewers: u32, run: &mut Run) -> anyhow::Result<(
         bytes: run.bytes_a_frame,
         period_ms: (1_000 / ticks).max(1),
     };
-    let served = Served::start(&mut fan_out::command(plan)?, Cores(args.pin)).await?;
+    let served = Served::start(&mut fan_out::command(plan)?).await?;
     let watching = Watching::open(&[(served.address, "none")], (EVENT, viewers)).await?;
     run.bare_first_byte_p99 = watching.first_bytes().p99;
     watching.take();

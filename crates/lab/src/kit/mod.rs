@@ -17,7 +17,7 @@ pub(crate) use self::count::{LoadError, LoadReport, Tally};
 pub(crate) use self::folder::RunFolder;
 pub(crate) use self::goal::{Bound, Verdict};
 pub(crate) use self::machine::{Machine, load_average};
-pub(crate) use self::process::{Cores, CpuTime, pin_to_core, resident_bytes};
+pub(crate) use self::process::{CpuTime, resident_bytes};
 pub(crate) use self::served::{
     Served, admin_key, product, product_at, serves_line, stop_signal, unless_stopped,
 };

@@ -1,9 +1,8 @@
-//! CPU time and memory of processes, and the cores they run on.
+//! CPU time and memory of processes.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPU time that a process has used so far, user and system, all its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,23 +44,6 @@ fn ticks_of(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// Which core each side keeps to: the generator this one, the server the next; or the kernel
-/// decides.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cores(pub(crate) Option<usize>);
-
-/// Starts a process on the server's core: it inherits the calling thread's.
-pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Result<T> {
-    let Some(core) = cores.0 else {
-        return Ok(start());
-    };
-    let own = sched_getaffinity(None).context("our cores are not known")?;
-    pin_to_core(core + 1)?;
-    let started = start();
-    sched_setaffinity(None, &own).context("our own core is not ours any more")?;
-    Ok(started)
-}
-
 /// Memory of a process that is in RAM now, bytes.
 pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{id}/statm");
@@ -72,17 +54,6 @@ pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
         .and_then(|pages| pages.parse::<u64>().ok());
     let page = u64::try_from(rustix::param::page_size())?;
     Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
-}
-
-/// Keeps the calling thread, and every thread that it starts, on one core.
-pub(crate) fn pin_to_core(core: usize) -> anyhow::Result<()> {
-    let mut cores = CpuSet::new();
-    anyhow::ensure!(
-        core < CpuSet::MAX_CPU,
-        "core {core}: there cannot be so many"
-    );
-    cores.set(core);
-    sched_setaffinity(None, &cores).with_context(|| format!("core {core} is not ours to use"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::process::{Cores, inherit};
 use super::services::random_name;
 
 /// What precedes the address in the line that tells it.
@@ -34,13 +33,13 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts it and waits until it serves.
-    pub(crate) async fn start(command: &mut Command, cores: Cores) -> anyhow::Result<Self> {
+    pub(crate) async fn start(command: &mut Command) -> anyhow::Result<Self> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
         let began = SystemClock.boot();
-        let mut child = inherit(cores, || command.spawn())?.context("cannot start the server")?;
+        let mut child = command.spawn().context("cannot start the server")?;
         let id = child.id().context("the server ended at once")?;
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();

@@ -27,11 +27,7 @@ fn answers(scenario: &Value) -> u64 {
 
 #[test]
 fn every_request_of_the_echo_is_answered_and_accounted_for() {
-    for more in [
-        ["--server", "child"],
-        ["--server", "here"],
-        ["--rate", "20000"],
-    ] {
+    for more in [&[][..], &["--rate", "20000"]] {
         let args = [
             "--scenarios",
             "echo",
@@ -43,7 +39,7 @@ fn every_request_of_the_echo_is_answered_and_accounted_for() {
             "2",
             "--json",
         ];
-        let report = report_of(&bench(&[&args[..], &more[..]].concat()));
+        let report = report_of(&bench(&[&args[..], more].concat()));
         let echo = &report["scenarios"][0];
         assert_eq!(echo["statuses"], json!({"200": 1_000}), "{more:?}");
         assert_eq!(echo["errors"], json!({}));

@@ -19,7 +19,7 @@ use super::product::Product;
 use super::rounds::{generator_runtime, violations, violations_on};
 use crate::exit::Exit;
 use crate::kit::{
-    Cores, CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes,
+    CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes,
 };
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
 use crate::load::{self, LoadPlan, Pace, Requests, Until};
@@ -81,14 +81,14 @@ pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
 }
 
 async fn in_folder(args: &EndureArgs, folder: &Path) -> anyhow::Result<EnduranceReport> {
-    let server = Product::start(folder, Cores(None)).await?;
+    let server = Product::start(folder).await?;
     let (load, samples) = endure(args, server).await?;
     let findings = violations(folder)?;
     Ok(EnduranceReport::new("a folder", load, samples, findings))
 }
 
 async fn on_database(args: &EndureArgs, url: &str) -> anyhow::Result<EnduranceReport> {
-    let server = Product::start_on(url, Cores(None)).await?;
+    let server = Product::start_on(url).await?;
     let (load, samples) = endure(args, server).await?;
     let findings = violations_on(url).await?;
     Ok(EnduranceReport::new("PostgreSQL", load, samples, findings))

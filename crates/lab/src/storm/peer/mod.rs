@@ -16,7 +16,7 @@ use self::report::{Measured, PeerReport};
 use self::services::Services;
 use super::{Size, StormArgs, send_storm};
 use crate::exit::Exit;
-use crate::kit::{Cores, RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
+use crate::kit::{RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
 use crate::limits::STORM_WARMUP_SECONDS_MAX;
 
 /// Every contender's storm, in the order of the turns.
@@ -65,7 +65,7 @@ async fn measure(
 async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::Result<Measured> {
     let (key, data) = (admin_key(), RunFolder::make(None)?);
     let mut command = services.command(contender, (&key, data.path()))?;
-    let served = Served::start(&mut command, Cores(None)).await?;
+    let served = Served::start(&mut command).await?;
     let client = Client::new(&format!("http://{}", served.address), &key)?;
     let shorter = Size {
         seconds: size.seconds.min(STORM_WARMUP_SECONDS_MAX),
