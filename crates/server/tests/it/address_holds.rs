@@ -6,9 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::json;
 use soldonce_engine::rate::Quota;
-use soldonce_server::{
-    Access, AdminRoutes, HeldLimits, InvalidNetwork, Peer, RateLimits, ServerSettings,
-};
+use soldonce_server::{HeldLimits, InvalidNetwork, Peer, RateLimits};
 
 use super::harness::{Answer, Ask, Held, TestApp, units};
 
@@ -24,12 +22,7 @@ fn from<'a>(ask: Ask<'a>, address: &str) -> Ask<'a> {
 
 /// A server with these limits, open to shoppers, with a hall of so many rows of ten seats.
 async fn limited(rates: RateLimits, rows: u32) -> TestApp {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        rates,
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| settings.rates = rates).await;
     drop(app.engine.clone().with_free_sales());
     app.with_hall(rows).await
 }

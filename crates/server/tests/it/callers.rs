@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use soldonce_server::{Access, AdminRoutes, CookieSecurity, Peer, ServerSettings};
+use soldonce_server::{AdminRoutes, CookieSecurity, Peer, ServerSettings};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -49,12 +49,7 @@ async fn a_session_comes_with_a_cookie_that_scripts_cannot_read() {
 
 #[tokio::test]
 async fn the_cookie_can_be_for_https_alone() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        cookie: CookieSecurity::Secure,
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| settings.cookie = CookieSecurity::Secure).await;
     let opened = app
         .post("/v1/sessions")
         .send()
@@ -250,17 +245,16 @@ async fn a_page_of_another_origin_may_not_act_for_the_shopper() {
     feed.send().await.refused(403, "forbidden");
 }
 
+/// A server whose answers the pages of one origin may read.
+async fn with_a_shop() -> TestApp {
+    let origins = vec!["https://shop.example".to_owned()];
+    let app = TestApp::open_with(|settings| settings.allowed_origins = origins).await;
+    app.with_hall(1).await
+}
+
 #[tokio::test]
 async fn only_named_origins_may_read_answers() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        allowed_origins: vec!["https://shop.example".to_owned()],
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public)
-        .await
-        .with_hall(1)
-        .await;
+    let app = with_a_shop().await;
     let named = |answer: &Answer| answer.header("access-control-allow-origin").to_owned();
     let ask = async |origin: &str| app.get("/v1/events").header("origin", origin).send().await;
     let answer = ask("https://shop.example").await;
@@ -299,12 +293,7 @@ async fn only_named_origins_may_read_answers() {
 
 #[tokio::test]
 async fn a_secure_cookie_has_a_name_that_no_other_host_can_plant() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        cookie: CookieSecurity::Secure,
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| settings.cookie = CookieSecurity::Secure).await;
     let opened = app.post("/v1/sessions").send().await;
     let cookie = opened.header("set-cookie");
     assert!(
@@ -327,13 +316,11 @@ async fn a_secure_cookie_has_a_name_that_no_other_host_can_plant() {
 /// A proxy on the same machine ends TLS, and the server listens on its loopback alone.
 #[tokio::test]
 async fn behind_a_trusted_proxy_that_ends_tls_the_cookie_is_secure() {
-    let mut settings = ServerSettings {
-        shoppers: Access::Open,
-        cookie: CookieSecurity::Forwarded,
-        ..ServerSettings::default()
-    };
-    settings.rates.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| {
+        settings.cookie = CookieSecurity::Forwarded;
+        settings.rates.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    })
+    .await;
     let open = async |peer: &str, scheme: &str| {
         let peer = peer.parse().unwrap();
         let ask = app.post("/v1/sessions").with(Peer(peer));
@@ -401,15 +388,7 @@ async fn a_page_of_another_origin_cannot_replace_the_session() {
 
 #[tokio::test]
 async fn every_answer_says_that_the_origin_matters_where_it_does() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        allowed_origins: vec!["https://shop.example".to_owned()],
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public)
-        .await
-        .with_hall(1)
-        .await;
+    let app = with_a_shop().await;
     for path in ["/v1/events/hall/chart", "/v1/events", "/nope"] {
         let answer = app.get(path).send().await;
         let vary = answer.headers.get_all("vary").iter();

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, StreamLimits};
+use soldonce_server::{Peer, StreamLimits};
 
 use crate::harness::{Answer, TestApp, hall_with_floor, units};
 
@@ -423,18 +423,12 @@ async fn streams_end_at_shutdown() {
 
 #[tokio::test]
 async fn streams_of_one_address_are_bounded() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        streams: StreamLimits {
-            total: 3,
-            per_address: 2,
-        },
-        ..ServerSettings::default()
+    let streams = StreamLimits {
+        total: 3,
+        per_address: 2,
     };
-    let app = TestApp::start(settings, AdminRoutes::Public)
-        .await
-        .with_hall(1)
-        .await;
+    let app = TestApp::open_with(|settings| settings.streams = streams).await;
+    let app = app.with_hall(1).await;
     let open = async |address: &str| {
         let peer: SocketAddr = format!("{address}:1").parse().unwrap();
         // What a client says of itself does not count.

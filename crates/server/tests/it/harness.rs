@@ -72,15 +72,21 @@ impl Drop for Folder {
 }
 
 impl TestApp {
-    /// Open to shoppers.
+    /// Open to shoppers, who confirm without a payment.
     pub(crate) async fn open() -> Self {
-        let settings = ServerSettings {
+        let app = Self::open_with(|_| {}).await;
+        drop(app.engine.clone().with_free_sales());
+        app
+    }
+
+    /// The same with other settings, and without free sales.
+    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
+        let mut settings = ServerSettings {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
-        let app = Self::start(settings, AdminRoutes::Public).await;
-        drop(app.engine.clone().with_free_sales());
-        app
+        change(&mut settings);
+        Self::start(settings, AdminRoutes::Public).await
     }
 
     pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::json;
 use soldonce_engine::rate::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
-use soldonce_server::{Access, AdminRoutes, Peer, RateLimits, ServerSettings, StreamLimits};
+use soldonce_server::{Peer, RateLimits, StreamLimits};
 
 use super::harness::{Answer, Ask, TestApp, units};
 
@@ -22,12 +22,7 @@ fn per_minute(requests: u32) -> Option<Quota> {
 
 /// A server with these limits, open to shoppers, with a hall.
 async fn limited(rates: RateLimits) -> TestApp {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        rates,
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| settings.rates = rates).await;
     app.with_hall(10).await
 }
 
@@ -313,17 +308,12 @@ async fn feed_streams_count_by_the_address_behind_the_proxy() {
         trusted_proxies: vec!["10.0.0.1".parse().unwrap()],
         ..RateLimits::off()
     };
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        streams: StreamLimits {
-            total: 9,
-            per_address: 1,
-        },
-        rates,
-        ..ServerSettings::default()
+    let streams = StreamLimits {
+        total: 9,
+        per_address: 1,
     };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
-    let app = app.with_hall(1).await;
+    let app = TestApp::open_with(|settings| (settings.streams, settings.rates) = (streams, rates));
+    let app = app.await.with_hall(1).await;
     let ask = |client: &str| {
         let ask = from(app.get("/v1/events/hall/feed"), "10.0.0.1");
         ask.header("x-forwarded-for", client)
@@ -407,16 +397,20 @@ impl Others {
     }
 }
 
-#[tokio::test]
-async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time() {
+/// Ten reads a minute, counted together with others.
+async fn shared() -> (TestApp, Arc<Others>) {
     let others = Arc::new(Others::default());
-    let shared: Arc<dyn SharedRates> = others.clone();
     let limits = RateLimits {
         reads: per_minute(10),
-        shared: Some(shared),
+        shared: Some(others.clone()),
         ..RateLimits::off()
     };
-    let app = limited(limits).await;
+    (limited(limits).await, others)
+}
+
+#[tokio::test]
+async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time() {
+    let (app, others) = shared().await;
     let whole_in = Duration::from_secs(42);
     others.answer(Ok(Taken::Passed { left: 3, whole_in }));
     let answer = read(&app, "192.0.2.1").await.expect(StatusCode::OK);
@@ -437,14 +431,7 @@ async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time()
 
 #[tokio::test]
 async fn without_word_of_the_others_requests_go_on_within_the_own_count() {
-    let others = Arc::new(Others::default());
-    let shared: Arc<dyn SharedRates> = others.clone();
-    let limits = RateLimits {
-        reads: per_minute(10),
-        shared: Some(shared),
-        ..RateLimits::off()
-    };
-    let app = limited(limits).await;
+    let (app, others) = shared().await;
     others.answer(Err(Unshared::NoAnswer));
     for left in (0..10).rev() {
         let answer = read(&app, "192.0.2.1").await.expect(StatusCode::OK);

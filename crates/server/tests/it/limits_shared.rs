@@ -11,7 +11,7 @@ use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
-use soldonce_server::{Access, AdminRoutes, HeldLimits, Peer, RateLimits, ServerSettings};
+use soldonce_server::{HeldLimits, Peer, RateLimits};
 use soldonce_testkit::redis::{Data, Redis};
 
 use serde_json::json;
@@ -34,12 +34,7 @@ async fn server(redis: &Redis, clock: &ManualClock) -> TestApp {
         shared: Some(Arc::new(shared.wait(PATIENCE))),
         ..RateLimits::off()
     };
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        rates,
-        ..ServerSettings::default()
-    };
-    TestApp::start(settings, AdminRoutes::Public).await
+    TestApp::open_with(|settings| settings.rates = rates).await
 }
 
 async fn read(app: &TestApp) -> Answer {

@@ -11,7 +11,7 @@ use soldonce_core::Span;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
 use soldonce_engine::payment::{AccountId, IntentId, ProviderKey};
 use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
-use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings, StripeNotices};
+use soldonce_server::{HeldLimits, RateLimits, StripeNotices};
 use soldonce_testkit::Inbox;
 
 use super::harness::{Held, NOON, TestApp, hall, units};
@@ -44,13 +44,11 @@ impl Shop {
             live: Some(false),
         };
         change(&fake, &mut notices);
-        let settings = ServerSettings {
-            shoppers: Access::Open,
-            stripe: Some(notices),
-            rates,
-            ..ServerSettings::default()
-        };
-        let app = TestApp::start(settings, AdminRoutes::Public).await;
+        let app = TestApp::open_with(|settings| {
+            settings.stripe = Some(notices);
+            settings.rates = rates;
+        })
+        .await;
         let settings = StripeSettings {
             base_url: fake.url(),
             retry_wait: Span::from_ms(1),
@@ -386,11 +384,7 @@ async fn a_notice_about_what_the_provider_does_not_know_is_answered() {
 /// Without a provider a shopper gets nothing that costs something, unless the operator says so.
 #[tokio::test]
 async fn what_costs_something_is_not_given_away_by_oversight() {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        ..ServerSettings::default()
-    };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|_| {}).await;
     let chart = json!({"format": "seats", "seats": [
         {"seat": "A-1", "category": "Free"}, {"seat": "A-2", "category": "Free"},
         {"seat": "B-1", "category": "Dear"}, {"seat": "B-2", "category": "Dear"}]});

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_clock::{BootTime, Clock, SystemClock};
-use soldonce_server::{Access, AdminRoutes, FeedSettings, PageFeed, ServerSettings};
+use soldonce_server::{AdminRoutes, FeedSettings, PageFeed, ServerSettings};
 use soldonce_testkit::proxy::{Proxy, ProxyKind};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -98,12 +98,7 @@ async fn the_page_is_told_to_poll() {
             page,
             ..FeedSettings::default()
         };
-        let settings = ServerSettings {
-            shoppers: Access::Open,
-            feed,
-            ..ServerSettings::default()
-        };
-        let app = TestApp::start(settings, AdminRoutes::Public).await;
+        let app = TestApp::open_with(|settings| settings.feed = feed).await;
         let index = app.get("/").send().await.text();
         assert_eq!(
             index.contains("<html data-feed=\"poll\" lang"),

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_engine::rate::Quota;
 use soldonce_engine::webhook::{EndpointId, Kinds};
-use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings};
+use soldonce_server::{AdminRoutes, RateLimits, ServerSettings};
 
 use crate::harness::{Answer, Held, TestApp, hall_with_floor, units};
 use crate::openapi::document;
@@ -578,17 +578,13 @@ async fn at_the_public_address(operations: &[Operation], seen: &mut Seen) {
 
 async fn too_often(operations: &[Operation], seen: &mut Seen) {
     let once = Quota::new(1, 60).ok();
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        rates: RateLimits {
-            sessions: once,
-            reads: once,
-            keys: once,
-            ..RateLimits::off()
-        },
-        ..ServerSettings::default()
+    let rates = RateLimits {
+        sessions: once,
+        reads: once,
+        keys: once,
+        ..RateLimits::off()
     };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|settings| settings.rates = rates).await;
     for operation in operations {
         for _ in 0..2 {
             let ask = app.ask(operation.method.parse().unwrap(), &operation.path);

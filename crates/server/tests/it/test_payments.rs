@@ -4,10 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use serde_json::json;
-use soldonce_server::{
-    Access, AdminRoutes, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent,
-    TestPaymentFuture, TestPaymentRefusal, TestPayments, route_table,
-};
+use soldonce_server::{Access, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal, TestPayments, route_table};
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
 use crate::harness::TestApp;
@@ -64,12 +61,8 @@ impl TestPayments for Recorder {
 }
 
 async fn demo(payments: &Arc<Recorder>) -> TestApp {
-    let settings = ServerSettings {
-        shoppers: Access::Open,
-        test_payments: Some(Arc::clone(payments) as Arc<dyn TestPayments>),
-        ..ServerSettings::default()
-    };
-    TestApp::start(settings, AdminRoutes::Public).await
+    let payments = Arc::clone(payments);
+    TestApp::open_with(|settings| settings.test_payments = Some(payments)).await
 }
 
 #[tokio::test]

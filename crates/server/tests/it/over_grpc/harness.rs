@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use soldonce_server::{AdminRoutes, ServerSettings};
+use serde_json::Value;
+use soldonce_server::ServerSettings;
 
 pub(crate) use crate::harness::*;
 
@@ -14,8 +15,12 @@ impl TestApp {
         Self::over_grpc(crate::harness::TestApp::open().await)
     }
 
-    pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
-        Self::over_grpc(crate::harness::TestApp::start(settings, routes).await)
+    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
+        Self::over_grpc(crate::harness::TestApp::open_with(change).await)
+    }
+
+    pub(crate) async fn with_event(self, event: &Value) -> Self {
+        Self(self.0.with_event(event).await)
     }
 
     pub(crate) async fn with_hall(self, rows: u32) -> Self {
