@@ -5,7 +5,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
 
-use super::{lines, summed};
+use super::{each_row, lines, summed};
 use crate::ledger::rows::bookings::{detail, get, put};
 use crate::ledger::rows::checksum::Checksum;
 use crate::ledger::rows::column::Column;
@@ -184,12 +184,7 @@ pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(BookingRow) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(ALL_BOOKINGS)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        take(BookingRow::read(row)?)?;
-    }
-    Ok(())
+    each_row(connection, ALL_BOOKINGS, [], |row| take(BookingRow::read(row)?))
 }
 
 /// Every booking with its lines, by one walk along both tables. A damaged one is given as the fault

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::deliveries::{get, get_due, put};
@@ -261,10 +261,5 @@ pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
 
 /// Tests the checksum of every delivery.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
-    let mut statement = connection.prepare(DELIVERIES)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        read_due(row)?;
-    }
-    Ok(())
+    each_row(connection, DELIVERIES, [], |row| read_due(row).map(drop))
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 use soldonce_lease::EPOCH_MAX;
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
@@ -51,10 +51,5 @@ pub(crate) fn next(
 
 /// Tests the checksum of every epoch.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
-    let mut statement = connection.prepare(EPOCHS)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        read(row)?;
-    }
-    Ok(())
+    each_row(connection, EPOCHS, [], |row| read(row).map(drop))
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{EventNo, Hold, HoldId};
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::rows::holds::{get, put};
 use crate::ledger::rows::packed::pack;
 use crate::ledger::sqlite::fault::Fault;
@@ -108,12 +108,7 @@ pub(crate) fn each_live(
     from: HoldId,
     mut take: impl FnMut(Hold) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(LIVE_HOLDS)?;
-    let mut rows = statement.query([from.bytes()])?;
-    while let Some(row) = rows.next()? {
-        take(read(row)?)?;
-    }
-    Ok(())
+    each_row(connection, LIVE_HOLDS, [from.bytes()], |row| take(read(row)?))
 }
 
 /// Every hold of the ledger. A damaged row is given as the fault it is, and the walk goes on.
@@ -121,12 +116,10 @@ pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(Result<Hold, Fault>),
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(ALL_HOLDS)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
+    each_row(connection, ALL_HOLDS, [], |row| {
         take(read(row));
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Every hold of an event. A damaged row is given as the fault it is, and the walk goes on.
@@ -135,10 +128,8 @@ pub(crate) fn each_of(
     event: EventNo,
     mut take: impl FnMut(Result<Hold, Fault>),
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(HOLDS_OF_EVENT)?;
-    let mut rows = statement.query([event.0])?;
-    while let Some(row) = rows.next()? {
+    each_row(connection, HOLDS_OF_EVENT, [event.0], |row| {
         take(read(row));
-    }
-    Ok(())
+        Ok(())
+    })
 }

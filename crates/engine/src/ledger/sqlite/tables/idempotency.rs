@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, OptionalExtension, Row};
 use soldonce_core::{Rejection, Timestamp};
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::replies::{get, get_key, put, put_key};
@@ -102,12 +102,7 @@ pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Kep
 
 /// Tests the checksum of every kept reply.
 pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
-    let mut statement = connection.prepare(KEPT_REPLIES)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        read_kept(row)?;
-    }
-    Ok(())
+    each_row(connection, KEPT_REPLIES, [], |row| read_kept(row).map(drop))
 }
 
 fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {

@@ -18,6 +18,25 @@ pub(crate) mod outbox;
 mod summed;
 pub(crate) mod units;
 
+use rusqlite::{Connection, Params, Row};
+
+use super::fault::Fault;
+
+/// Reads every row of a statement.
+fn each_row(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    mut take: impl FnMut(&Row<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}
+
 /// Every statement that works on the tables, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Effect, Timestamp};
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::effects::EffectColumns;
@@ -111,10 +111,5 @@ pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
 
 /// Tests the checksum of every effect.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
-    let mut statement = connection.prepare(EFFECTS)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        read(row)?;
-    }
-    Ok(())
+    each_row(connection, EFFECTS, [], |row| read(row).map(drop))
 }

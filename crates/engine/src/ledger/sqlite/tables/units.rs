@@ -4,7 +4,7 @@
 use rusqlite::{Connection, Row};
 use soldonce_core::{EventNo, Inventory, Unit, UnitNo, UnitState, Version};
 
-use super::summed;
+use super::{each_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::units::{get, put, put_state};
 use crate::ledger::sqlite::fault::{Fault, one_row};
@@ -124,12 +124,7 @@ pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(UnitRow) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(ALL_UNITS)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        take(UnitRow::read(row)?)?;
-    }
-    Ok(())
+    each_row(connection, ALL_UNITS, [], |row| take(UnitRow::read(row)?))
 }
 
 /// Every row of one event. A damaged row is given as the fault it is, and the walk goes on.
@@ -138,10 +133,8 @@ pub(crate) fn each_of(
     event: EventNo,
     mut take: impl FnMut(Result<UnitRow, Fault>),
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(UNITS_OF_EVENT)?;
-    let mut rows = statement.query([event.0])?;
-    while let Some(row) = rows.next()? {
+    each_row(connection, UNITS_OF_EVENT, [event.0], |row| {
         take(UnitRow::read(row));
-    }
-    Ok(())
+        Ok(())
+    })
 }
