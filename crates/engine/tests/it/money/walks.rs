@@ -11,7 +11,7 @@ use soldonce_core::{
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
 use soldonce_testkit::PATIENCE;
 
-use super::rig::{PRICE, Place, Rig, Store};
+use super::rig::{PRICE, Paying, Place, Rig, Store};
 
 const VISA: &str = "pm_card_visa";
 const DECLINED: &str = "pm_card_chargeDeclined";
@@ -121,14 +121,20 @@ async fn a_declined_buyers_seats_may_be_free_at_once() {
     rig.hold("bob", &["A-1"]).await.unwrap();
 }
 
+/// Two seats that are paid for, and an outbox that runs.
+async fn two_seats_paid(store: Store) -> (Rig, Paying) {
+    let mut rig = Rig::on(store, |_| {}).await;
+    rig.run_outbox();
+    let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
+    rig.pay(&paying, VISA).await;
+    rig.settle().await;
+    (rig, paying)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_cancelled_goes_back_to_the_cent() {
     for store in Store::ALL {
-        let mut rig = Rig::on(store, |_| {}).await;
-        rig.run_outbox();
-        let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
-        rig.pay(&paying, VISA).await;
-        rig.settle().await;
+        let (rig, paying) = two_seats_paid(store).await;
         let line = NamedUnits {
             seats: vec!["A-1".into()],
             ..NamedUnits::default()
@@ -263,11 +269,7 @@ async fn money_that_is_taken_at_once_buys_the_seats_or_goes_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refund_that_comes_back_is_made_again() {
     for store in Store::ALL {
-        let mut rig = Rig::on(store, |_| {}).await;
-        rig.run_outbox();
-        let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
-        rig.pay(&paying, VISA).await;
-        rig.settle().await;
+        let (rig, paying) = two_seats_paid(store).await;
         rig.cancel_all(paying.booking).await;
         for bounces in 1..=2 {
             rig.until_paid_as(paying.booking, PaymentState::Refunded)

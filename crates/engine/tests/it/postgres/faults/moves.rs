@@ -1,5 +1,6 @@
 //! The ledger moves to another cluster, where transactions are counted anew.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -98,9 +99,8 @@ async fn carried_back(last: &str) {
     );
 }
 
-/// The first command comes before the sequencer's first turn.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_held_at_once_in_the_new_cluster_gets_its_number() {
+/// An event with one hold, and the new cluster that it moved into.
+async fn one_hold_moves() -> (Arc<Event>, Postgres) {
     let old = Servers::start(1).await;
     let event = old.event(|_| {}).await;
     old.database.query(BURN).unwrap();
@@ -109,6 +109,13 @@ async fn what_is_held_at_once_in_the_new_cluster_gets_its_number() {
     old.ledgers[0].close().await;
     let new = Postgres::start().unwrap();
     carry_over(&old.options.url, &new.url()).unwrap();
+    (event, new)
+}
+
+/// The first command comes before the sequencer's first turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_at_once_in_the_new_cluster_gets_its_number() {
+    let (event, new) = one_hold_moves().await;
     let servers = begin_anew(new, 1).await;
     servers.hold(0, &event, "bob", &["A-2"]).await.unwrap();
     shown(&servers, 0, &event, 2).await;
@@ -140,14 +147,7 @@ async fn a_ledger_stays_as_it_is_in_a_cluster_with_more_transactions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_written_before_a_move_is_not_read_again_and_again() {
-    let old = Servers::start(1).await;
-    let event = old.event(|_| {}).await;
-    old.database.query(BURN).unwrap();
-    old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    shown(&old, 0, &event, 1).await;
-    old.ledgers[0].close().await;
-    let new = Postgres::start().unwrap();
-    carry_over(&old.options.url, &new.url()).unwrap();
+    let (event, new) = one_hold_moves().await;
 
     let mut servers = begin_anew(new, 0).await;
     let proxy = Proxy::to(servers.database.address()).unwrap();
