@@ -9,7 +9,7 @@ use fake_stripe::FakeStripe;
 use fake_stripe::money::{MoneyLine, violations};
 use serde_json::Value;
 use soldonce_clock::ManualClock;
-use soldonce_testkit::Inbox;
+use soldonce_testkit::webhooks::Receiver;
 use soldonce_testkit::PATIENCE;
 
 /// 2026-01-01.
@@ -40,7 +40,7 @@ impl Heard {
 /// went only where it may.
 pub(super) struct Rig {
     pub(super) stripe: Arc<FakeStripe>,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: Receiver,
     pub(super) clock: ManualClock,
     bookings: AtomicU32,
 }
@@ -49,7 +49,7 @@ impl Rig {
     pub(super) fn new() -> Self {
         let clock = ManualClock::at(BEGIN_MS);
         let stripe = FakeStripe::start_at(Arc::new(clock.clone())).unwrap();
-        let inbox = Inbox::start().unwrap();
+        let inbox = Receiver::start().unwrap();
         stripe.deliver_to(&inbox.url()).unwrap();
         Self {
             stripe: Arc::new(stripe),

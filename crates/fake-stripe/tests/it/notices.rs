@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fake_stripe::{CallFault, Delivery, Plan, Route, signature};
-use soldonce_testkit::{Inbox, Received};
+use soldonce_testkit::webhooks::{Answer, Received, Receiver};
 
 use super::client::{Rig, until};
 
@@ -61,9 +61,7 @@ async fn each_step_is_told_and_signed() {
 #[tokio::test]
 async fn what_is_not_taken_is_sent_again_with_growing_waits() {
     let rig = Rig::new();
-    for status in [500, 302, 400] {
-        rig.inbox.answer_next(status);
-    }
+    rig.inbox.answer_next([500, 302, 400].map(Answer::Status));
     rig.intent();
     for (sent, wait) in [(1, 1), (2, 2), (3, 4)] {
         let is_due = || rig.stripe.sent().len() == sent && rig.stripe.waiting_notices() == 1;
@@ -82,9 +80,7 @@ async fn what_is_not_taken_is_sent_again_with_growing_waits() {
 #[tokio::test]
 async fn a_notice_that_is_never_taken_is_given_up() {
     let rig = Rig::new();
-    for _ in 0..16 {
-        rig.inbox.answer_next(503);
-    }
+    rig.inbox.answer_next(vec![Answer::Status(503); 16]);
     rig.intent();
     until("the last try", || {
         rig.stripe.retry_notices();
@@ -256,7 +252,7 @@ fn notices_are_for_this_machine_alone() {
     assert!(rig.stripe.deliver_to("http://192.0.2.1:80/").is_err());
     assert!(
         rig.stripe
-            .deliver_to(&Inbox::start().unwrap().url())
+            .deliver_to(&Receiver::start().unwrap().url())
             .is_ok()
     );
 }

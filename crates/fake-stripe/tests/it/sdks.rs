@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fake_stripe::{CallFault, FakeStripe, Route};
 use serde_json::json;
-use soldonce_testkit::{Inbox, STRIPE_SDK, program, workspace};
+use soldonce_testkit::webhooks::Receiver;
+use soldonce_testkit::{STRIPE_SDK, program, workspace};
 
 use super::client::until;
 
@@ -68,7 +69,7 @@ async fn judge(mut command: Command, script: &str) {
 
 /// A notice as it is posted: its body and its signature.
 async fn notice(fake: &FakeStripe) -> (String, String) {
-    let inbox = Inbox::start().unwrap();
+    let inbox = Receiver::start().unwrap();
     fake.deliver_to(&inbox.url()).unwrap();
     let lines = format!("Authorization: Bearer {}\r\n", fake.secret_key());
     let form = ("amount=900&currency=eur", lines.as_str());

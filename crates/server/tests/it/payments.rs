@@ -12,7 +12,7 @@ use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, Webhoo
 use soldonce_engine::payment::{AccountId, IntentId, ProviderKey};
 use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{HeldLimits, RateLimits, StripeNotices};
-use soldonce_testkit::Inbox;
+use soldonce_testkit::webhooks::Receiver;
 
 use super::harness::{Held, NOON, TestApp, hall, units};
 use crate::log;
@@ -21,7 +21,7 @@ use crate::log;
 pub(crate) struct Shop {
     pub(crate) app: TestApp,
     pub(crate) fake: FakeStripe,
-    inbox: Inbox,
+    inbox: Receiver,
 }
 
 impl Shop {
@@ -36,7 +36,7 @@ impl Shop {
 
     async fn start(rates: RateLimits, change: impl Fn(&FakeStripe, &mut StripeNotices)) -> Self {
         let fake = FakeStripe::start_at(Arc::new(ManualClock::at(NOON))).unwrap();
-        let inbox = Inbox::start().unwrap();
+        let inbox = Receiver::start().unwrap();
         fake.deliver_to(&inbox.url()).unwrap();
         let mut notices = StripeNotices {
             secrets: WebhookSecrets::new(fake.webhook_secret(), None).unwrap(),

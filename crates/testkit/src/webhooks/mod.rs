@@ -1,6 +1,6 @@
-//! An endpoint for webhooks that does what real ones do: it verifies, takes, refuses, redirects, says
-//! nothing, hangs up after it has taken. It knows the convention of Standard Webhooks by code of its own,
-//! and what a sender owes it ([`violations`]).
+//! An endpoint for webhooks and for notices of a provider that does what real ones do: it verifies, takes, refuses,
+//! redirects, says nothing, hangs up after it has taken. It knows the convention of Standard Webhooks by code of
+//! its own, and what a sender owes it ([`violations`]).
 
 mod judge;
 mod signature;
@@ -28,7 +28,7 @@ pub struct Received {
     pub id: String,
     /// `webhook-timestamp`.
     pub timestamp: String,
-    /// `webhook-signature`.
+    /// `webhook-signature`, or of a notice `stripe-signature`.
     pub signature: String,
     /// `content-type`.
     pub content_type: String,
@@ -143,7 +143,9 @@ fn take(request: Request, state: &Mutex<State>, to: &mut dyn Write) -> Result<()
     state.received.push(Received {
         id: request.header("webhook-id"),
         timestamp: request.header("webhook-timestamp"),
-        signature: request.header("webhook-signature"),
+        signature: ["webhook-signature", "stripe-signature"]
+            .map(|name| request.header(name))
+            .concat(),
         content_type: request.header("content-type"),
         path: request.path,
         body: request.body,

@@ -27,7 +27,7 @@ use soldonce_engine::{
 };
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres;
-use soldonce_testkit::{Inbox, Received};
+use soldonce_testkit::webhooks::{Received, Receiver};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +127,7 @@ pub(super) struct Rig {
     pub(super) fake: FakeStripe,
     place: Arc<Place>,
     event: EventId,
-    inbox: Inbox,
+    inbox: Receiver,
     seen: AtomicUsize,
     keys: AtomicU64,
     tasks: JoinSet<()>,
@@ -140,7 +140,7 @@ impl Rig {
 
     /// With an event and a provider of its own, on a ledger where no other event's money is open.
     pub(super) async fn at(place: Arc<Place>, event: &str, change: impl Fn(&mut Policy)) -> Self {
-        let (fake, inbox) = (FakeStripe::start().unwrap(), Inbox::start().unwrap());
+        let (fake, inbox) = (FakeStripe::start().unwrap(), Receiver::start().unwrap());
         fake.deliver_to(&inbox.url()).unwrap();
         let rig = Self {
             engine: place.server(&fake, &Heart::immortal()).await,

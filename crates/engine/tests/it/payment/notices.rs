@@ -5,7 +5,7 @@ use serde_json::json;
 use soldonce_core::{BookingId, PaymentState as P, Timestamp};
 use soldonce_engine::payment::stripe::{WebhookError, WebhookSecrets, verify};
 use soldonce_engine::payment::{Intent, IntentId, Notice, Subject};
-use soldonce_testkit::Received;
+use soldonce_testkit::webhooks::Received;
 
 use super::rig::{BEGIN_MS, PRICE, Rig};
 
@@ -126,23 +126,11 @@ async fn tricks_are_refused_or_shown_for_what_they_are() {
     }
 }
 
-fn signed(body: &str) -> Received {
-    let second = BEGIN_MS / 1_000;
-    Received {
-        body: body.into(),
-        signature: signature::header(&["whsec_0123456789"], second, body.as_bytes()),
-    }
-}
-
 fn read_signed(body: &str) -> Result<Notice, WebhookError> {
-    let secrets = WebhookSecrets::new("whsec_0123456789", None).unwrap();
-    let one = signed(body);
-    verify(
-        &one.body,
-        &one.signature,
-        &secrets,
-        Timestamp::from_ms(BEGIN_MS),
-    )
+    let (secret, body) = ("whsec_0123456789", body.as_bytes());
+    let signature = signature::header(&[secret], BEGIN_MS / 1_000, body);
+    let secrets = WebhookSecrets::new(secret, None).unwrap();
+    verify(body, &signature, &secrets, Timestamp::from_ms(BEGIN_MS))
 }
 
 fn event(of: &serde_json::Value) -> String {

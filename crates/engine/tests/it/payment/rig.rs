@@ -10,7 +10,7 @@ use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings};
 use soldonce_engine::payment::{
     AccountId, CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey,
 };
-use soldonce_testkit::Inbox;
+use soldonce_testkit::webhooks::Receiver;
 
 /// 2026-01-01.
 pub(super) const BEGIN_MS: i64 = 1_767_225_600_000;
@@ -24,7 +24,7 @@ pub(super) const PRICE: i64 = 900;
 pub(super) struct Rig {
     pub(super) fake: FakeStripe,
     pub(super) clock: ManualClock,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: Receiver,
     pub(super) stripe: Stripe,
 }
 
@@ -37,7 +37,7 @@ impl Rig {
     pub(super) fn waiting(call_timeout_ms: u64) -> Self {
         let clock = ManualClock::at(BEGIN_MS);
         let fake = FakeStripe::start_at(Arc::new(clock.clone())).unwrap();
-        let inbox = Inbox::start().unwrap();
+        let inbox = Receiver::start().unwrap();
         fake.deliver_to(&inbox.url()).unwrap();
         let stripe = adapter(fake.secret_key(), &fake.url(), call_timeout_ms);
         Self {
