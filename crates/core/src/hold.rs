@@ -60,11 +60,9 @@ impl HoldState {
     pub const fn reason(&self) -> Option<&Text> {
         match self {
             Self::Revoked(reason) => Some(reason),
-            Self::Active
-            | Self::Pinned(_)
-            | Self::Consumed(_)
-            | Self::Released
-            | Self::Expired => None,
+            Self::Active | Self::Pinned(_) | Self::Consumed(_) | Self::Released | Self::Expired => {
+                None
+            }
         }
     }
 }

@@ -314,7 +314,10 @@ async fn damage_is_refused_at_start_or_found_by_verify() {
         let options = SqliteOptions::new(folder(&test));
         let opened = open_in(&options, &test.clock, &test.recorder);
         let caught = found.map_or(true, |report| !report.is_clean());
-        assert!(caught || opened.is_err(), "{damage}: neither the check nor the start saw it");
+        assert!(
+            caught || opened.is_err(),
+            "{damage}: neither the check nor the start saw it"
+        );
     }
 }
 

@@ -9,8 +9,8 @@ use fake_stripe::FakeStripe;
 use fake_stripe::money::{MoneyLine, violations};
 use serde_json::Value;
 use soldonce_clock::ManualClock;
-use soldonce_testkit::webhooks::Receiver;
 use soldonce_testkit::PATIENCE;
+use soldonce_testkit::webhooks::Receiver;
 
 /// 2026-01-01.
 const BEGIN_MS: i64 = 1_767_225_600_000;

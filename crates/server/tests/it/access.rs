@@ -546,9 +546,7 @@ async fn a_bearer_of_the_secret_may_act_and_a_wrong_one_opens_nothing() {
 async fn holders_are_scoped_by_caller() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "user-42", "units": units(&["A-1"])});
-    let ask = async |token: &str| {
-        app.hold(token, &body).await
-    };
+    let ask = async |token: &str| app.hold(token, &body).await;
     ask(&app.sell).await.expect(StatusCode::CREATED);
     let problem = ask(&app.admin).await.refused(409, "unit_unavailable");
     assert_eq!(problem["conflicts"][0]["state"], "held");

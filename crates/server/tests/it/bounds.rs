@@ -173,8 +173,7 @@ async fn a_hold_has_at_most_64_units() {
     let app = TestApp::open().await;
     let mut event = hall("hall", 10);
     event["policy"] = json!({"units_per_hold_max": 64, "units_per_holder_max": 1000});
-    app.create(&event).await
-        .expect(StatusCode::CREATED);
+    app.create(&event).await.expect(StatusCode::CREATED);
     let ask = async |count: usize| {
         let seats: Vec<String> = (0..count)
             .map(|at| {
@@ -243,8 +242,7 @@ async fn odd_ids_are_refused_everywhere() {
             .await
             .refused(400, "invalid_request");
         let event = hall(odd, 1);
-        app.create(&event).await
-            .refused(400, "invalid_request");
+        app.create(&event).await.refused(400, "invalid_request");
     }
 }
 

@@ -41,7 +41,9 @@ async fn an_event_that_is_over_is_gone_for_every_route() {
     assert_eq!(early["droppable_at"], "2026-12-09T12:00:00.000Z");
     assert_eq!(early["advice"], "retry_after");
     let feed = app.get("/v1/events/hall/feed").start().await;
-    app.create(&hall("other", 1)).await.expect(StatusCode::CREATED);
+    app.create(&hall("other", 1))
+        .await
+        .expect(StatusCode::CREATED);
 
     app.clock.advance(Duration::from_millis(DROP_AFTER_MS_MIN));
     let dropped = drop_it().await.expect(StatusCode::OK).json();
@@ -63,7 +65,9 @@ async fn an_event_that_is_over_is_gone_for_every_route() {
         asked.send().await.refused(410, "event_dropped");
     }
     drop_it().await.refused(410, "event_dropped");
-    app.create(&hall("hall", 1)).await.refused(410, "event_dropped");
+    app.create(&hall("hall", 1))
+        .await
+        .refused(410, "event_dropped");
     assert_eq!(listed(&app).await, ["other"]);
     app.engine.clear_dropped().await.unwrap();
     let path = format!("/v1/bookings/{}", booking["id"].as_str().unwrap());
@@ -86,7 +90,9 @@ async fn only_staff_drops_events() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_drops_what_has_been_over_for_as_long_as_its_operator_keeps_it() {
     let app = TestApp::open().await.with_hall(1).await;
-    app.create(&hall("other", 1)).await.expect(StatusCode::CREATED);
+    app.create(&hall("other", 1))
+        .await
+        .expect(StatusCode::CREATED);
     call_off(&app).await;
     let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
     let keep = Span::from_ms(10 * 24 * 60 * 60 * 1_000);

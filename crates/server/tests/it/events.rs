@@ -51,7 +51,9 @@ async fn the_same_event_again_is_the_same_and_another_is_refused() {
     let app = TestApp::open().await.with_hall(2).await;
     let again = app.create(&hall("hall", 2)).await;
     again.expect(StatusCode::OK);
-    app.create(&hall("hall", 3)).await.refused(409, "event_exists");
+    app.create(&hall("hall", 3))
+        .await
+        .refused(409, "event_exists");
 }
 
 #[tokio::test]

@@ -240,10 +240,14 @@ async fn what_cannot_be_held_is_named() {
 async fn a_key_names_the_holder_and_a_session_does_not() {
     let app = TestApp::open().await.with_hall(1).await;
     let wish = json!({"units": [{"seat": "A-1"}]});
-    app.hold(&app.sell, &wish).await.refused(400, "invalid_request");
+    app.hold(&app.sell, &wish)
+        .await
+        .refused(400, "invalid_request");
     let shopper = app.shopper().await;
     let named = json!({"holder": "x", "units": [{"seat": "A-1"}]});
-    app.hold(&shopper, &named).await.refused(400, "invalid_request");
+    app.hold(&shopper, &named)
+        .await
+        .refused(400, "invalid_request");
     let long = json!({"units": [{"seat": "A-1"}], "ttl_ms": 600_001});
     let answer = app.hold(&shopper, &long).await;
     let problem = answer.refused(400, "invalid_request");

@@ -93,7 +93,8 @@ async fn requests_are_counted_by_route_and_not_by_what_callers_say() {
         .await
         .expect(StatusCode::OK);
     let body = json!({"holder": "b", "units": units(&["A-1"])});
-    app.hold(&app.sell, &body).await
+    app.hold(&app.sell, &body)
+        .await
         .refused(409, "unit_unavailable");
     app.get("/nope").send().await.refused(404, "not_found");
     let metrics = app

@@ -123,8 +123,7 @@ async fn many_readers_of_a_large_hall_share_one_snapshot() {
         "chart": {"format": "grid", "rows": 250, "seats_per_row": 200, "category": "Standard"},
         "prices": {"Standard": 4500}, "policy": {"units_per_hold_max": 64, "units_per_holder_max": 100_000},
     });
-    app.create(&body).await
-        .expect(StatusCode::CREATED);
+    app.create(&body).await.expect(StatusCode::CREATED);
     app.held("a", &["A-1", "B-2"]).await;
     let answers = race(&app, 20, async |app, _| {
         app.get("/v1/events/hall/seats").send().await

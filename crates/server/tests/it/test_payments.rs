@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use serde_json::json;
-use soldonce_server::{Access, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal, TestPayments, route_table};
+use soldonce_server::{
+    Access, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent, TestPaymentFuture,
+    TestPaymentRefusal, TestPayments, route_table,
+};
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
 use crate::harness::TestApp;

@@ -38,9 +38,7 @@ impl Charts {
     }
 
     async fn fetch(&self, connection: &mut Connection, number: i64) -> Result<Arc<Chart>, Failure> {
-        let rows = connection
-            .rows(events::CHART, &[bind(&number)])
-            .await?;
+        let rows = connection.rows(events::CHART, &[bind(&number)]).await?;
         let missing = || Damaged::new("charts", format!("there is no chart {number}"));
         let row = rows.first().ok_or_else(missing)?;
         let chart = Arc::new(events::read_chart(number, row)?);

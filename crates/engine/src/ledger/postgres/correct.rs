@@ -8,8 +8,8 @@ use std::time::Duration;
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::Timestamp;
 
-use super::bind::bind;
 use super::address::Serves;
+use super::bind::bind;
 use super::context::Context;
 use super::database::{Connection, Database};
 use super::event_slot::EventSlot;
@@ -87,7 +87,10 @@ pub async fn correct_clock(
     corrected
 }
 
-async fn require_no_other_session(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<(), OpenError> {
+async fn require_no_other_session(
+    options: &PostgresOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<(), OpenError> {
     let database = Database::new(options, Serves::Primary, clock)?;
     let others: i64 = match database
         .connection()

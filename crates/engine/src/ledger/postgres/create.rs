@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use soldonce_core::{Answer, Applied, Command, Event, Inventory, NewEvent, Rejection, Seq, UnitNo};
 use tokio::sync::{Mutex, mpsc};
 
-use super::bind::{bind, Value};
 use super::Parts;
+use super::bind::{Value, bind};
 use super::database::Connection;
 use super::event_slot::EventSlot;
 use super::failure::Failure;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use soldonce_core::{EventId, EventNo, EventUse, Origin, Rejection, Seq, Span, Timestamp};
 
-use super::bind::{bind, Value};
+use super::bind::{Value, bind};
 use super::context::Context;
 use super::database::Connection;
 use super::failure::Failure;
@@ -126,10 +126,7 @@ impl Context {
     /// Lets go of events that other servers dropped.
     pub(super) async fn find_dropped(&self) -> Result<(), Failure> {
         let known = self.known_dropped.load(Ordering::Acquire);
-        let rows = self
-            .database
-            .rows(DROPPED_AFTER, &[bind(&known)])
-            .await?;
+        let rows = self.database.rows(DROPPED_AFTER, &[bind(&known)]).await?;
         for row in &rows {
             let columns = Columns::new(row, TABLE);
             let id = EventId::parse(columns.get(2)?).map_err(|_| columns.illegal("id"))?;

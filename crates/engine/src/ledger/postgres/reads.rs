@@ -8,7 +8,7 @@ use soldonce_core::{
 };
 use tokio_postgres::Row;
 
-use super::bind::{bind, Value};
+use super::bind::{Value, bind};
 use super::context::Context;
 use super::database::Connection;
 use super::failure::Failure;
@@ -31,7 +31,9 @@ pub(super) async fn hold(context: &Context, hold: HoldId) -> Result<Option<Hold>
 
 async fn holds_by_id(context: &Context, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
     let database = &context.database;
-    database.read(holds::HOLDS, &[bind(&ids)], holds::read).await
+    database
+        .read(holds::HOLDS, &[bind(&ids)], holds::read)
+        .await
 }
 
 /// A booking by its id.
@@ -145,7 +147,9 @@ pub(super) async fn holds_in(
     let (event, limit) = (int(event.0)?, most(limit));
     let values = [bind(&event), bind(&after), bind(&limit)];
     let database = &context.database;
-    database.read(holds::HOLDS_AFTER, &values, holds::read).await
+    database
+        .read(holds::HOLDS_AFTER, &values, holds::read)
+        .await
 }
 
 /// The bookings of an event after an id, in the order of their ids.
@@ -197,7 +201,9 @@ pub(super) async fn take_effects(
         bind(&limit),
     ];
     let database = &context.database;
-    database.read(outbox::TAKE_EFFECTS, &values, outbox::read).await
+    database
+        .read(outbox::TAKE_EFFECTS, &values, outbox::read)
+        .await
 }
 
 /// The oldest effect of each booking, if it was left before `before`.
@@ -209,7 +215,9 @@ pub(super) async fn overdue_effects(
     let (before, limit) = (before.ms(), most(limit));
     let values = [bind(&before), bind(&limit)];
     let database = &context.database;
-    database.read(outbox::OVERDUE_EFFECTS, &values, outbox::read).await
+    database
+        .read(outbox::OVERDUE_EFFECTS, &values, outbox::read)
+        .await
 }
 
 /// Every transition of a unit, oldest first.
@@ -221,7 +229,10 @@ pub(super) async fn unit_history(
     let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
     let values = [bind(&no), bind(&unit), bind(&limit)];
     let read = |row: &Row| audit::read_one(event, row);
-    context.database.read(audit::AUDIT_OF_UNIT, &values, read).await
+    context
+        .database
+        .read(audit::AUDIT_OF_UNIT, &values, read)
+        .await
 }
 
 /// Commits of an event that have numbers after `after`. Those that can have one get it first.

@@ -4,8 +4,8 @@ use secrecy::ExposeSecret;
 use soldonce_clock::{Entropy, SystemClock};
 use std::sync::Arc;
 
-use super::bind::bind;
 use super::address::Serves;
+use super::bind::bind;
 use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};

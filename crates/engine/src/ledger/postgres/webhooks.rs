@@ -3,8 +3,8 @@
 
 use soldonce_core::{Rejection, Span, Timestamp};
 
-use super::bind::{bind, Value};
 use super::PostgresLedger;
+use super::bind::{Value, bind};
 use super::context::Context;
 use super::database::Connection;
 use super::failure::Failure;
@@ -109,7 +109,9 @@ impl Webhooks for PostgresLedger {
 
 async fn all(context: &Context) -> Result<Vec<Endpoint>, Failure> {
     let database = &context.database;
-    database.read(endpoints::ENDPOINTS, &[], endpoints::read).await
+    database
+        .read(endpoints::ENDPOINTS, &[], endpoints::read)
+        .await
 }
 
 /// What was answered before to this key.
@@ -193,7 +195,9 @@ async fn take(context: &Context, keep: Span, limit: usize) -> Result<Vec<DueDeli
         bind(&limit),
     ];
     let database = &context.database;
-    database.read(rows::TAKE_DELIVERIES, &values, rows::read_due).await
+    database
+        .read(rows::TAKE_DELIVERIES, &values, rows::read_due)
+        .await
 }
 
 async fn note(context: &Context, attempts: &[Attempt]) -> Result<(), Failure> {
@@ -234,7 +238,9 @@ async fn log(
     let (id, limit) = (Id(*endpoint.bytes()), most(limit));
     let values = [bind(&id), bind(&before), bind(&limit)];
     let database = &context.database;
-    database.read(rows::LOG_OF_ENDPOINT, &values, rows::read).await
+    database
+        .read(rows::LOG_OF_ENDPOINT, &values, rows::read)
+        .await
 }
 
 async fn open_again(

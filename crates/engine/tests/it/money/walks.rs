@@ -445,7 +445,10 @@ async fn unheard_until_too_late(place: Arc<Place>, seat: Seat) -> (BookingState,
     rig.run_outbox();
     let end = SystemClock.boot().plus(PATIENCE);
     while rig.payment_state(paying.booking).await == PaymentState::Created {
-        assert!(SystemClock.boot() < end, "the reconciler does not look at the payment");
+        assert!(
+            SystemClock.boot() < end,
+            "the reconciler does not look at the payment"
+        );
         let soon = SystemClock.boot().plus(Duration::from_millis(10));
         SystemClock.sleep_until(soon).await;
     }

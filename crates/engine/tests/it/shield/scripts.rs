@@ -74,7 +74,11 @@ pub(super) fn his_own_hold_is_for_the_ledger_to_see() {
     zone.note(('h', 1, 3, 60_000, ANN));
     zone.note(('s', 2, 3, 60_000, 0));
     assert_eq!(zone.claim(ANN, &[1]), OWN);
-    assert_eq!(zone.claim(ANN, &[2, 1, 3]), OWN, "other units change nothing");
+    assert_eq!(
+        zone.claim(ANN, &[2, 1, 3]),
+        OWN,
+        "other units change nothing"
+    );
     assert_eq!(zone.claim(BOB, &[3]), CLAIMED, "nothing was claimed");
     assert_eq!(zone.entry(1), format!("h|3|{}|1", zone.now_ms() + 60_000));
     zone.advance(60_000);

@@ -18,9 +18,7 @@ use self::report::{EnduranceReport, Sample};
 use super::product::Product;
 use super::rounds::{generator_runtime, violations, violations_on};
 use crate::exit::Exit;
-use crate::kit::{
-    CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes,
-};
+use crate::kit::{CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes};
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
 use crate::load::{self, LoadPlan, Pace, Requests, Until};
 

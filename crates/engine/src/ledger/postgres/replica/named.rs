@@ -58,10 +58,7 @@ impl Replica {
             return Ok(());
         }
         let ids = holds::ids(wanted);
-        for row in connection
-            .rows(holds::HOLDS, &[bind(&ids)])
-            .await?
-        {
+        for row in connection.rows(holds::HOLDS, &[bind(&ids)]).await? {
             let hold = holds::read(&row)?;
             // A live one of this snapshot is in memory already.
             if hold.state.is_terminal() {

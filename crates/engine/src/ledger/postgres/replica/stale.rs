@@ -127,9 +127,7 @@ impl Stale {
         Ok(Fetched {
             event,
             units: connection.rows(units::UNITS, &by_no).await?,
-            holds: connection
-                .rows(holds::HOLDS, &[bind(&hold_ids)])
-                .await?,
+            holds: connection.rows(holds::HOLDS, &[bind(&hold_ids)]).await?,
             bookings: bookings_by_id(connection, &booking_ids).await?,
             holders: connection.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
         })

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use soldonce_clock::SystemClock;
 use soldonce_core::{Commit, Event, UnitNo};
 
-use super::bind::bind;
 use super::address::Serves;
+use super::bind::bind;
 use super::charts::Charts;
 use super::database::{Connection, Database};
 use super::failure::Failure;

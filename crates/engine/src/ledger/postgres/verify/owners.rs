@@ -81,9 +81,7 @@ pub(super) async fn read_holds(
 ) -> Result<(), Failure> {
     let mut missing = touched.holds.len();
     for some in touched.holds.chunks(VERIFY_ROWS) {
-        let rows = connection
-            .rows(holds::HOLDS, &[bind(&some)])
-            .await?;
+        let rows = connection.rows(holds::HOLDS, &[bind(&some)]).await?;
         for row in &rows {
             missing -= 1;
             match holds::read(row) {
@@ -147,9 +145,7 @@ async fn check_holders(
     mut bought: BTreeMap<Id, u32>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
-    let rows = connection
-        .rows(HOLDERS, &[bind(&touched.no)])
-        .await?;
+    let rows = connection.rows(HOLDERS, &[bind(&touched.no)]).await?;
     let mut met = 0;
     for row in &rows {
         let key: Id = Columns::new(row, "holders").get(4)?;

@@ -1,7 +1,6 @@
 //! What belongs to no single event: the numbers of all commits together, rows that belong to
 //! nothing, records, effects, keys, and the guards of the tables themselves.
 
-
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;

@@ -184,7 +184,9 @@ pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(BookingRow) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    each_row(connection, ALL_BOOKINGS, [], |row| take(BookingRow::read(row)?))
+    each_row(connection, ALL_BOOKINGS, [], |row| {
+        take(BookingRow::read(row)?)
+    })
 }
 
 /// Every booking with its lines, by one walk along both tables. A damaged one is given as the fault

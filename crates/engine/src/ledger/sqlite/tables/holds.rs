@@ -108,7 +108,9 @@ pub(crate) fn each_live(
     from: HoldId,
     mut take: impl FnMut(Hold) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    each_row(connection, LIVE_HOLDS, [from.bytes()], |row| take(read(row)?))
+    each_row(connection, LIVE_HOLDS, [from.bytes()], |row| {
+        take(read(row)?)
+    })
 }
 
 /// Every hold of the ledger. A damaged row is given as the fault it is, and the walk goes on.

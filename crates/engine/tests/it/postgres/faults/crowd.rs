@@ -45,7 +45,10 @@ async fn a_database_without_free_connections_is_overloaded() {
     let answers = all.join_all().await;
     let is_told = |answer: &Result<_, _>| matches!(answer, Ok(_) | Err(Rejection::Overloaded));
     assert!(answers.iter().all(is_told), "{answers:?}");
-    assert!(answers.iter().any(Result::is_err), "no buyer was turned away");
+    assert!(
+        answers.iter().any(Result::is_err),
+        "no buyer was turned away"
+    );
     drop(crowd);
     // A connection is given back when the server has seen its end.
     let is_free = || servers.database.query("SELECT 1").is_ok();
