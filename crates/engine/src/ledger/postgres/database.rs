@@ -8,6 +8,7 @@ use deadpool_postgres::{
 };
 use soldonce_clock::Clock;
 use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::address::{self, Serves};
 use super::bind::Value;

@@ -141,8 +141,8 @@ impl Context {
 
     /// Deletes some rows of dropped events; whether there may be more.
     pub(super) async fn clear_dropped(&self) -> Result<bool, Failure> {
-        let rows = self.database.rows(CLEAR, &[bind(&CLEAR_ROWS_MAX)]);
-        match rows.await?.first() {
+        let most = [bind(&CLEAR_ROWS_MAX)];
+        match self.database.rows(CLEAR, &most).await?.first() {
             Some(row) => Ok(Columns::new(row, TABLE).get(0)?),
             None => Ok(false),
         }
