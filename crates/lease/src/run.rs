@@ -29,7 +29,7 @@ impl Lease {
     ///     let token = lease.token()?;
     ///     Ok::<_, TokenError>(token.number())
     /// });
-    /// assert_eq!(run.await?, 1);
+    /// assert!(run.await? > 0);
     /// # Ok(())
     /// # }
     /// ```
