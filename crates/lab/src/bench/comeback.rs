@@ -10,12 +10,13 @@ use serde::Serialize;
 use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::halls::millis;
 use super::product::{Product, make_event};
-use super::rounds::{generator_runtime, violations};
+use super::rounds::{generator_runtime, viewers_runtime, violations};
 use super::viewers::{ANY_PORT, EVENT, HALL, sell};
 use crate::exit::Exit;
 use crate::kit::{Bound, RunFolder, Verdict, load_average, median, print_report};
@@ -53,9 +54,10 @@ struct Run {
 /// Measures and prints.
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
+    let crowd = viewers_runtime()?;
     let mut runs = Vec::new();
     for _ in 0..args.runs {
-        runs.push(generator_runtime()?.block_on(measure(args, viewers))?);
+        runs.push(generator_runtime()?.block_on(measure(args, viewers, crowd.handle()))?);
     }
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = Comeback {
@@ -68,7 +70,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     print_report(args.json.into(), &report, || text(&report), violations)
 }
 
-async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
+async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Result<Run> {
     let folder = RunFolder::make(args.data.as_deref())?;
     let ledger = || ["--data".as_ref(), folder.path().as_os_str()];
     let product = Product::start_for(viewers, ANY_PORT, ledger()).await?;
@@ -76,7 +78,7 @@ async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
     // Its key is in the ledger, and what it holds with it.
     let setting = product.setting;
     let address = product.served.address;
-    let crowd = Crowd::gather(address, &setting.key, viewers);
+    let crowd = Crowd::gather((address, &setting.key), viewers, runtime);
     crowd.all_here().await?;
     let pace = Pace::Open(args.rate.unwrap_or(VIEWERS_CHANGES_PER_S));
     let span = Duration::from_secs(args.seconds);
@@ -121,7 +123,7 @@ struct State {
 }
 
 impl Crowd {
-    fn gather(address: SocketAddr, key: &str, viewers: u32) -> Self {
+    fn gather((address, key): (SocketAddr, &str), viewers: u32, runtime: &Handle) -> Self {
         let state: Arc<Mutex<State>> = Arc::default();
         let mut tasks = JoinSet::new();
         for _ in 0..viewers {
@@ -132,7 +134,7 @@ impl Crowd {
                 seq: None,
                 retry_ms: 1_000,
             };
-            tasks.spawn(viewer.stay());
+            tasks.spawn_on(viewer.stay(), runtime);
         }
         Self {
             viewers,

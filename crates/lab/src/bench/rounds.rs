@@ -190,3 +190,12 @@ pub(super) fn generator_runtime() -> anyhow::Result<Runtime> {
         .build()
         .context("cannot start the load generator")
 }
+
+/// Runs viewers on a thread of their own: what they read delays no buyer in the generator.
+pub(super) fn viewers_runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the viewers")
+}

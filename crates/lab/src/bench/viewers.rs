@@ -10,13 +10,14 @@ use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_testkit::postgres::Postgres;
+use tokio::runtime::Handle;
 
 use super::BenchArgs;
 use super::fan_out;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
-use super::rounds::{generator_runtime, measured, violations, violations_on};
+use super::rounds::{generator_runtime, measured, viewers_runtime, violations, violations_on};
 use super::watching::{Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
@@ -76,9 +77,10 @@ struct Run {
 /// Measures and prints.
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
+    let crowd = viewers_runtime()?;
     let mut runs = Vec::new();
     for _ in 0..args.runs {
-        runs.push(generator_runtime()?.block_on(measure(args, viewers))?);
+        runs.push(generator_runtime()?.block_on(measure(args, viewers, crowd.handle()))?);
     }
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = ViewersBench {
@@ -133,10 +135,10 @@ impl Fleet {
         self.ids().into_iter().map(resident_bytes).sum()
     }
 
-    async fn watch(&self, viewers: u32) -> anyhow::Result<Watching> {
+    async fn watch(&self, viewers: u32, runtime: &Handle) -> anyhow::Result<Watching> {
         let servers = self.products.iter();
         let servers = servers.map(|one| (one.served.address, one.setting.key.as_str()));
-        Watching::open(&servers.collect::<Vec<_>>(), (EVENT, viewers)).await
+        Watching::open(&servers.collect::<Vec<_>>(), (EVENT, viewers), runtime).await
     }
 
     /// Holds and releases seats at the first.
@@ -158,7 +160,7 @@ impl Fleet {
     }
 }
 
-async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
+async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Result<Run> {
     let fleet = Fleet::start(args, viewers).await?;
     let first = fleet.products.first().context("no server")?;
     make_event(&first.setting.admin, EVENT, HALL).await?;
@@ -168,7 +170,7 @@ async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
     run.alone_per_s = fleet.sell(args, Pace::Closed).await?.load.rate_per_s;
     run.quiet_cpu = share(&fleet.sell(args, rate).await?).0;
     let (before, dropped) = (fleet.resident_bytes()?, listen_overflows()?);
-    let watching = fleet.watch(viewers).await?;
+    let watching = fleet.watch(viewers, runtime).await?;
     run.listen_overflows = listen_overflows()?.saturating_sub(dropped);
     run.first_byte_p99 = watching.first_bytes().p99;
     let more = fleet.resident_bytes()?.saturating_sub(before);
@@ -181,7 +183,7 @@ async fn measure(args: &BenchArgs, viewers: u32) -> anyhow::Result<Run> {
     run.note(&seen, Duration::from_millis(watched.load.took_ms));
     drop(watching);
     run.violations = fleet.stop().await?;
-    bare(args, viewers, &mut run).await?;
+    bare(args, viewers, runtime, &mut run).await?;
     Ok(run)
 }
 
@@ -227,14 +229,19 @@ impl Run {
 }
 
 /// The bare fan-out of as many bytes, as often, to as many sockets.
-async fn bare(args: &BenchArgs, viewers: u32, run: &mut Run) -> anyhow::Result<()> {
+async fn bare(
+    args: &BenchArgs,
+    viewers: u32,
+    runtime: &Handle,
+    run: &mut Run,
+) -> anyhow::Result<()> {
     let ticks = (run.frames_a_second / u64::from(viewers.max(1))).max(1);
     let plan = fan_out::Plan {
         bytes: run.bytes_a_frame,
         period_ms: (1_000 / ticks).max(1),
     };
     let served = Served::start(&mut fan_out::command(plan)?).await?;
-    let watching = Watching::open(&[(served.address, "none")], (EVENT, viewers)).await?;
+    let watching = Watching::open(&[(served.address, "none")], (EVENT, viewers), runtime).await?;
     run.bare_first_byte_p99 = watching.first_bytes().p99;
     watching.take();
     let before = CpuTime::of(served.id)?;

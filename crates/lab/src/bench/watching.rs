@@ -9,6 +9,7 @@ use anyhow::Context;
 use soldonce_clock::{Clock, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use crate::kit::{Latencies, LatencyUs};
@@ -59,10 +60,11 @@ impl Seen {
 
 impl Watching {
     /// Opens so many streams at once, by turns at each of these servers with its key, and at the first one more of
-    /// every commit.
+    /// every commit. Their reading goes on in this runtime.
     pub(super) async fn open(
         servers: &[(SocketAddr, &str)],
         (event, viewers): (&str, u32),
+        runtime: &Handle,
     ) -> anyhow::Result<Self> {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let mut opening = JoinSet::new();
@@ -75,13 +77,13 @@ impl Watching {
             let request = format!(
                 "GET /v1/events/{event}/feed{query} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n"
             );
-            opening.spawn(open(*address, request, reads));
+            opening.spawn_on(open(*address, request, reads), runtime);
         }
         let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
         while let Some(opened) = opening.join_next().await {
             let (stream, took, reads) = opened?.context("a viewer could not connect")?;
             first_bytes.record(took);
-            readers.spawn(read(stream, Arc::clone(&seen), reads));
+            readers.spawn_on(read(stream, Arc::clone(&seen), reads), runtime);
         }
         Ok(Self {
             seen,
