@@ -143,6 +143,11 @@ pub const PAGE_MAX: u64 = 100;
 pub const RENDERED_BYTES_MAX: usize = 256 * 1_024 * 1_024;
 /// Seats above which a snapshot is rendered away from the threads that serve connections.
 pub const INLINE_RENDER_SEATS_MAX: u32 = 10_000;
+/// How many times as long as it took to render a snapshot the next one waits: while commits and readers are many,
+/// snapshots take this share of a core at most.
+pub const RENDER_PAUSE_TIMES: u32 = 7;
+/// The longest such wait.
+pub const RENDER_PAUSE_MS_MAX: u64 = 100;
 /// How long a shared cache may keep seats and frames where reads need no key, seconds.
 pub const SEATS_MAX_AGE_S: u64 = 1;
 /// How long a browser may keep a chart, seconds. A chart never changes under its event.

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use soldonce_clock::{BootTime, Clock};
 use soldonce_core::{EventId, Seq};
 use tokio::task::spawn_blocking;
 
 use super::coding::{Coding, OpenBody};
 use super::problem::Problem;
-use crate::limits::{INLINE_RENDER_SEATS_MAX, RENDERED_BYTES_MAX};
+use crate::limits::{
+    INLINE_RENDER_SEATS_MAX, RENDER_PAUSE_MS_MAX, RENDER_PAUSE_TIMES, RENDERED_BYTES_MAX,
+};
 
 /// An answer, and the commit number it shows.
 #[derive(Clone, Debug)]
@@ -45,33 +49,47 @@ struct Entry {
     used: u64,
 }
 
-type Slot = tokio::sync::Mutex<Option<Rendering>>;
+type Slot = tokio::sync::Mutex<Option<Written>>;
+
+#[derive(Debug)]
+struct Written {
+    rendering: Rendering,
+    /// No other is written before.
+    next_at: BootTime,
+}
 
 impl Rendered {
-    /// The answer of an event at `at_least` this commit number; `write` writes it, of so many
-    /// `units`, unless another request just did.
-    pub(super) async fn get(
+    /// The answer of an event at `at_least` this commit number. `write` writes the newest, unless another request
+    /// just did. Soon after one was written the next one waits, so that it serves all who came meanwhile.
+    pub(super) async fn get<F>(
         &self,
+        clock: &dyn Clock,
         wanted: &Wanted,
         at_least: Seq,
-        units: u32,
-        write: impl FnOnce() -> Rendering + Send + 'static,
-    ) -> Result<Rendering, Problem> {
+        write: impl FnOnce() -> F,
+    ) -> Result<Rendering, Problem>
+    where
+        F: Future<Output = Result<Rendering, Problem>>,
+    {
         let slot = self.slot(wanted);
         let mut latest = slot.lock().await;
-        if let Some(known) = latest.as_ref().filter(|known| known.seq >= at_least) {
-            return Ok(known.clone());
+        if let Some(known) = &*latest {
+            if known.rendering.seq >= at_least {
+                return Ok(known.rendering.clone());
+            }
+            clock.sleep_until(known.next_at).await;
         }
-        let written = if units <= INLINE_RENDER_SEATS_MAX {
-            write()
-        } else {
-            let written = spawn_blocking(write).await;
-            written.map_err(|error| Problem::internal(&error))?
-        };
-        *latest = Some(written.clone());
+        let began = clock.boot();
+        let rendering = write().await?;
+        let now = clock.boot();
+        let pause = now.since(began).saturating_mul(RENDER_PAUSE_TIMES);
+        *latest = Some(Written {
+            rendering: rendering.clone(),
+            next_at: now.plus(pause.min(Duration::from_millis(RENDER_PAUSE_MS_MAX))),
+        });
         drop(latest);
-        self.entries().note(wanted, written.body.bytes.len());
-        Ok(written)
+        self.entries().note(wanted, rendering.body.bytes.len());
+        Ok(rendering)
     }
 
     fn slot(&self, wanted: &Wanted) -> Arc<Slot> {
@@ -96,6 +114,18 @@ impl Rendered {
     }
 }
 
+/// Renders so many `units`, many of them away from the threads that serve connections.
+pub(super) async fn render(
+    units: u32,
+    write: impl FnOnce() -> Rendering + Send + 'static,
+) -> Result<Rendering, Problem> {
+    if units <= INLINE_RENDER_SEATS_MAX {
+        return Ok(write());
+    }
+    let written = spawn_blocking(write).await;
+    written.map_err(|error| Problem::internal(&error))
+}
+
 impl Entries {
     /// An event's answer now has so many bytes; forgets others, least recently used first.
     fn note(&mut self, wanted: &Wanted, bytes: usize) {
@@ -117,6 +147,12 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+    use std::pin::pin;
+
+    use soldonce_clock::ManualClock;
+
     use super::*;
 
     fn event(name: &str) -> Wanted {
@@ -135,38 +171,59 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_written_once_per_number() {
-        let rendered = Rendered::default();
-        let a = event("a");
-        let first = rendered
-            .get(&a, Seq(3), 1, || rendering(3, 1))
-            .await
-            .unwrap();
-        let again = rendered
-            .get(&a, Seq(3), 1, || unreachable!("it is known"))
-            .await
-            .unwrap();
-        assert_eq!((first.seq, again.seq), (Seq(3), Seq(3)));
-        let older = rendered
-            .get(&a, Seq(1), 1, || unreachable!("newer is known"))
-            .await
-            .unwrap();
-        assert_eq!(older.seq, Seq(3));
-        let newer = rendered
-            .get(&a, Seq(4), 100_000, || rendering(4, 1))
-            .await
-            .unwrap();
-        assert_eq!(newer.seq, Seq(4));
+        let (rendered, clock, a) = (Rendered::default(), ManualClock::at(0), event("a"));
+        let get = async |at_least, written: Option<u64>| {
+            let write = async || Ok(rendering(written.expect("it is known"), 1));
+            let got = rendered.get(&clock, &a, Seq(at_least), write).await;
+            got.unwrap().seq.0
+        };
+        assert_eq!(get(3, Some(3)).await, 3);
+        assert_eq!(get(3, None).await, 3);
+        assert_eq!(get(1, None).await, 3, "a newer one is known");
+        assert_eq!(get(4, Some(4)).await, 4);
+    }
+
+    #[tokio::test]
+    async fn who_asks_soon_after_waits_and_shares_the_next() {
+        let (rendered, clock, a) = (Rendered::default(), ManualClock::at(0), event("a"));
+        let took = Duration::from_millis(2);
+        let slow = async || {
+            clock.advance(took);
+            Ok(rendering(1, 1))
+        };
+        rendered.get(&clock, &a, Seq(1), slow).await.unwrap();
+
+        let writes = Cell::new(0);
+        let write = async || {
+            writes.set(writes.get() + 1);
+            Ok(rendering(3, 1))
+        };
+        let mut both = pin!(async {
+            tokio::join!(
+                rendered.get(&clock, &a, Seq(2), write),
+                rendered.get(&clock, &a, Seq(3), write),
+            )
+        });
+        tokio::select! {
+            biased;
+            _ = &mut both => panic!("one was written at once"),
+            () = ready(()) => {}
+        }
+        assert_eq!(writes.get(), 0);
+        clock.advance(took * RENDER_PAUSE_TIMES);
+        let (first, second) = both.await;
+        assert_eq!((first.unwrap().seq, second.unwrap().seq), (Seq(3), Seq(3)));
+        assert_eq!(writes.get(), 1);
     }
 
     #[tokio::test]
     async fn what_is_kept_has_a_bound() {
-        let rendered = Rendered::default();
+        let (rendered, clock) = (Rendered::default(), ManualClock::at(0));
         let half = RENDERED_BYTES_MAX / 2 + 1;
         for name in ["a", "b"] {
-            rendered
-                .get(&event(name), Seq(1), 1, move || rendering(1, half))
-                .await
-                .unwrap();
+            let write = async || Ok(rendering(1, half));
+            let got = rendered.get(&clock, &event(name), Seq(1), write).await;
+            got.unwrap();
         }
         let kept = rendered.entries();
         assert!(kept.bytes <= RENDERED_BYTES_MAX);

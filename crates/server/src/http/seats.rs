@@ -22,7 +22,7 @@ use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
-use super::rendered::{Rendering, Wanted};
+use super::rendered::{Rendering, Wanted, render};
 use super::response;
 use super::route::Admission::Look;
 use super::shapes::{Chart as ChartShape, Seats};
@@ -61,17 +61,20 @@ async fn snapshot(req: ApiRequest) -> Handled {
     if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, briefly(app)?));
     }
-    let (event, snapshot) = (Arc::clone(&found.event), Arc::clone(&found.snapshot));
-    let write = move || Rendering {
-        seq: snapshot.seq,
-        body: OpenBody::new(coding, write_snapshot(&event, &snapshot)),
-    };
-    let units = found.event.chart.units();
     let wanted = Wanted {
         event: found.event.id.clone(),
         coding,
     };
-    let rendering = app.snapshots.get(&wanted, seq, units, write).await?;
+    let write = || async {
+        let newest = app.engine.event(&wanted.event).await?;
+        render(newest.event.chart.units(), move || Rendering {
+            seq: newest.snapshot.seq,
+            body: OpenBody::new(coding, write_snapshot(&newest.event, &newest.snapshot)),
+        })
+        .await
+    };
+    let clock = &**app.clock();
+    let rendering = app.snapshots.get(clock, &wanted, seq, write).await?;
     let mut tail = Vec::with_capacity(48);
     answer::close(app, &mut tail);
     let body = Body::new(Halves {
@@ -100,16 +103,20 @@ async fn chart_of(req: ApiRequest) -> Handled {
     }
     let chart = Arc::clone(&event.chart);
     let coding = Coding::accepted(&req.parts.headers);
-    let write = move || Rendering {
-        seq: Seq(0),
-        body: OpenBody::whole(coding, &write_chart(&chart)),
+    let write = || {
+        render(event.chart.units(), move || Rendering {
+            seq: Seq(0),
+            body: OpenBody::whole(coding, &write_chart(&chart)),
+        })
     };
-    let units = event.chart.units();
     let wanted = Wanted {
         event: event.id.clone(),
         coding,
     };
-    let rendering = app.charts.get(&wanted, Seq(0), units, write).await?;
+    let rendering = app
+        .charts
+        .get(&**app.clock(), &wanted, Seq(0), write)
+        .await?;
     let mut response = response::json(StatusCode::OK, rendering.body.bytes);
     let headers = response.headers_mut();
     coding.tell(headers);
