@@ -250,20 +250,18 @@ fn content(answer: &Answer) -> Option<Value> {
             let schema = reference(&name);
             Some(json!({"application/json": {"schema": schema, "examples": {"answer": example}}}))
         }
+        // Of a stream of events, the schema is that of one event, as readers of OpenAPI before 3.2 take it.
         Content::Media(EVENTS) => Some(json!({ EVENTS: {"schema": {
-            "type": "string", "contentMediaType": EVENTS,
-            "contentSchema": {
-                "type": "object",
-                "description": "One server-sent event",
-                "properties": {
-                    "id": {"type": "string", "pattern": "^[0-9]+$"},
-                    "event": {"type": "string", "enum": ["message", "event", "reset"]},
-                    "data": {
-                        "type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": [
-                            reference("FeedFrame"), reference("Event"),
-                            {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
-                        ]},
-                    },
+            "type": "object",
+            "description": "One server-sent event",
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9]+$"},
+                "event": {"type": "string", "enum": ["message", "event", "reset"]},
+                "data": {
+                    "type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": [
+                        reference("FeedFrame"), reference("Event"),
+                        {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
+                    ]},
                 },
             },
         }}})),
