@@ -16,8 +16,10 @@ use crate::{
     Unsettled,
 };
 
-/// A request for a lease, which has no owner yet.
+/// A request for a lease.
 pub(crate) struct AcquireParams {
+    /// The owner of a holder elsewhere; one is drawn for a holder here.
+    pub(crate) owner: Option<Owner>,
     pub(crate) names: Names,
     pub(crate) ttl: Duration,
     pub(crate) cap: Option<Duration>,
@@ -72,6 +74,7 @@ impl Unclaimed {
 impl Drop for Unclaimed {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take()
+            && grant.is_held_here()
             && grant.give_back()
         {
             self.ctx.give_back(grant);

@@ -42,7 +42,7 @@ pub use leases::{Builder, Doctor, Leases};
 pub use name::{InvalidName, Name, Namespace};
 pub use notice::{Notice, NoticeKind, NoticeStream, Notices};
 pub use owner::Owner;
-pub use request::Request;
+pub use request::{RemoteGrant, Request};
 pub use soldonce_clock::{
     BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
 };

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use crate::{BootTime, Clock, LostReason, timing};
 
 pub use state::LeaseState;
-pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms};
+pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms, Whereabouts};
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {
@@ -73,6 +73,10 @@ impl Grant {
             #[cfg(feature = "tokio-util")]
             cancel: std::sync::OnceLock::new(),
         }
+    }
+
+    pub(crate) fn is_held_here(&self) -> bool {
+        self.terms.holder == Whereabouts::Here
     }
 
     fn life(&self) -> MutexGuard<'_, Life> {

@@ -20,6 +20,18 @@ pub(crate) struct Terms {
     pub(crate) replicas: Option<u32>,
     pub(crate) deletes: Deletes,
     pub(crate) born: BootTime,
+    /// The owner held the names before it asked.
+    pub(crate) again: bool,
+    pub(crate) holder: Whereabouts,
+}
+
+/// Where the holder of a grant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// In this process, which renews the grant and gives it back.
+    Here,
+    /// In another one: nothing is done here that it did not ask for.
+    Elsewhere,
 }
 
 /// How often a release is sent.

@@ -91,7 +91,7 @@ impl Request {
         }
     }
 
-    fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
+    pub(super) fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
         let facts = self.client.ctx.facts;
         let ttl_min = self.client.ttl_min();
         let names = self.names?;
@@ -107,6 +107,7 @@ impl Request {
             Waiter(u64::from_le_bytes(bits))
         };
         Ok(AcquireParams {
+            owner: None,
             names,
             ttl: self.ttl,
             cap: self.max_lifetime,

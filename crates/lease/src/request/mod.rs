@@ -1,6 +1,7 @@
 //! What is asked for: names, times and manners of one grant. `lease.md` 2.1.
 
 mod acquire;
+mod elsewhere;
 mod validate;
 
 use std::sync::Arc;
@@ -10,6 +11,8 @@ use crate::backend::{Durability, Names};
 use crate::client::{Client, OwnerInfo};
 use crate::limits::META_BYTES_MAX;
 use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome};
+
+pub use elsewhere::RemoteGrant;
 
 /// The ttl of a request that names none.
 const TTL_DEFAULT: Duration = Duration::from_secs(10);

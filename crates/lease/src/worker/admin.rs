@@ -11,7 +11,7 @@ use super::live::message;
 use super::{Called, Worker};
 use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms};
+use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms, Whereabouts};
 use crate::inbox::{Holding, Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
@@ -38,6 +38,8 @@ impl Worker {
             replicas: None,
             deletes: Deletes::Once,
             born: ctx.now(),
+            again: true,
+            holder: Whereabouts::Here,
         };
         let ttl = ticket.ttl;
         self.calls.spawn(async move {

@@ -160,7 +160,8 @@ impl Ctx {
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
         let floor = self.floors().above(&params.names, params.floor);
-        let command = params.command(Owner::draw(&SystemEntropy), floor);
+        let owner = params.owner.unwrap_or_else(|| Owner::draw(&SystemEntropy));
+        let command = params.command(owner, floor);
         let mut attempt = Attempt::new(self.clone(), backend, command, &params);
         let span = attempt.span();
         let flow = async {

@@ -89,7 +89,7 @@ impl Worker {
             }
             Renewed::TooLate => {
                 let reason = grant.lost();
-                if reason.is_some() {
+                if reason.is_some() && grant.is_held_here() {
                     // A late good answer revives nothing: what it kept alive is given back.
                     let job = self.ctx.job(grant, Why::Lost);
                     self.releases.push(job);
@@ -124,8 +124,10 @@ impl Worker {
     /// Reports a loss, and releases what the backend still keeps of the grant.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         self.ctx.unwatch(grant.terms.owner);
-        let job = self.ctx.job(grant, Why::Lost);
-        self.releases.push(job);
+        if grant.is_held_here() {
+            let job = self.ctx.job(grant, Why::Lost);
+            self.releases.push(job);
+        }
         let counters = &self.ctx.counters;
         let (counter, what) = match reason {
             LostReason::Deadline => (&counters.lost_deadline, NoticeKind::Lost),

@@ -11,7 +11,7 @@ use super::ctx::Ctx;
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes};
+use crate::grant::{Confirmed, Deletes, Whereabouts};
 use crate::inbox::AcquireParams;
 use crate::notice::NoticeKind;
 use crate::wait::Wait;
@@ -30,6 +30,8 @@ pub(super) struct Won {
     pub(super) replicas: Option<u32>,
     pub(super) deletes: Deletes,
     pub(super) confirmed: Confirmed,
+    /// The owner held the names before it asked.
+    pub(super) again: bool,
 }
 
 /// What one try came to.
@@ -61,6 +63,7 @@ pub(super) struct Attempt {
     command: Acquire,
     safety: Duration,
     manual: bool,
+    holder: Whereabouts,
     begun: BootTime,
     attempts: u32,
     /// Tries in a row without an answer of the backend itself.
@@ -86,6 +89,10 @@ impl Attempt {
             command,
             safety: params.safety,
             manual: params.manual,
+            holder: match params.owner {
+                Some(_) => Whereabouts::Elsewhere,
+                None => Whereabouts::Here,
+            },
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -140,21 +147,24 @@ impl Attempt {
                 token,
                 granted,
                 replicas,
-                ..
-            } => self.granted(
-                (picked, token),
-                Confirmed {
+                again,
+            } => {
+                let confirmed = Confirmed {
                     sent,
                     granted,
                     asked: self.command.ttl,
-                },
-                replicas,
-            ),
+                };
+                self.granted((picked, token), confirmed, (again, replicas))
+            }
             AcquireReply::Refused(refusal) => {
                 self.queued = refusal.queued;
                 Tried::Refused(refusal)
             }
             AcquireReply::QueueFull => Tried::Hopeless(AcquireError::QueueFull),
+            AcquireReply::CapReached if self.holder == Whereabouts::Elsewhere => {
+                // The names are free when the cap has ended this grant.
+                Tried::Refused(Refusal::default())
+            }
             AcquireReply::CapReached => self.begin_anew(),
             AcquireReply::Epoch(error) => Tried::Hopeless(AcquireError::Fence(error)),
             AcquireReply::Failed(error) => self.failed(error),
@@ -166,11 +176,17 @@ impl Attempt {
         &mut self,
         (picked, token): (Option<Name>, FencingToken),
         confirmed: Confirmed,
-        replicas: Option<u32>,
+        (again, replicas): (bool, Option<u32>),
     ) -> Tried {
         let ctx = &*self.ctx;
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, self.safety);
-        if deadline.since(ctx.now()) < confirmed.asked / 2 {
+        let remaining = deadline.since(ctx.now());
+        if self.holder == Whereabouts::Elsewhere {
+            // Its holder may have it already, so that it is not given back, however little is left.
+            if remaining.is_zero() {
+                return Tried::Failed(self.unanswered());
+            }
+        } else if remaining < confirmed.asked / 2 {
             self.unanswered = self.unanswered.saturating_add(1);
             return self.begin_anew();
         }
@@ -195,6 +211,7 @@ impl Attempt {
                 _ => Deletes::Twice,
             },
             confirmed,
+            again,
         })
     }
 
@@ -243,7 +260,8 @@ impl Attempt {
     /// may still be in a buffer, so it is deleted twice.
     fn leave(&self) {
         let in_doubt = self.unanswered > 0;
-        if !in_doubt && !self.queued {
+        // A holder elsewhere asks again, and a delete that comes late would end what it was granted then.
+        if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }
         self.leave_behind(self.command.names.clone(), in_doubt);

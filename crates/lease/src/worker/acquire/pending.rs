@@ -29,7 +29,8 @@ impl Worker {
         }
         let ctx = self.ctx.clone();
         let min_token = ctx.floors().above(&params.names, params.floor);
-        let command = params.command(self.owners.draw(), min_token);
+        let owner = params.owner.unwrap_or_else(|| self.owners.draw());
+        let command = params.command(owner, min_token);
         let backend = ctx.backend.clone();
         self.starting.push(PendingAcquire {
             attempt: Attempt::new(ctx, backend, command, params),
@@ -97,7 +98,7 @@ impl Attempt {
                 return Err(error);
             }
         };
-        if !ctx.watch(grant.clone()) {
+        if grant.is_held_here() && !ctx.watch(grant.clone()) {
             if grant.give_back() {
                 ctx.post(ctx.end_of(&grant));
             }
@@ -125,6 +126,8 @@ impl Attempt {
             replicas: won.replicas,
             deletes: won.deletes,
             born: self.begun,
+            again: won.again,
+            holder: self.holder,
         };
         Grant::new(terms, won.confirmed, self.ctx.clock.clone())
     }

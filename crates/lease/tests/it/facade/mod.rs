@@ -3,6 +3,7 @@
 
 mod acquire;
 mod cancel;
+mod elsewhere;
 mod end;
 mod guard;
 mod loss;
