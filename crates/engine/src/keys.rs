@@ -19,11 +19,13 @@ pub enum Scope {
     Sell,
     /// Sees events, charts, seats and feeds.
     Read,
+    /// Has leases. May look at events as every key may.
+    Lease,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Admin, Self::Sell, Self::Read];
+    pub const ALL: [Self; 4] = [Self::Admin, Self::Sell, Self::Read, Self::Lease];
 
     /// The word of api.md, in lower case.
     pub const fn as_str(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Scope {
             Self::Admin => "admin",
             Self::Sell => "sell",
             Self::Read => "read",
+            Self::Lease => "lease",
         }
     }
 

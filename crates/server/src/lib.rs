@@ -29,6 +29,7 @@
 mod accept;
 mod client;
 mod http;
+mod leases;
 pub mod limits;
 mod rate;
 mod run;
@@ -39,6 +40,7 @@ mod throttle;
 pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, listen, serve};
 pub use client::{Client, ClientError, Response};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
+pub use leases::{LeasePlace, LeaseSettings};
 pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{

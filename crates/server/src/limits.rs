@@ -107,6 +107,20 @@ pub const HELD_PENDING_MS: u64 = 60_000;
 pub const HELD_LOOK_MS: u64 = 1_000;
 /// Reads of one address in a minute: a page takes a few when it opens, so this is an office too.
 pub const RATE_READS_PER_MINUTE: u32 = 6_000;
+/// Acquires of leases by one API key in a minute: a hundred a second.
+pub const RATE_ACQUIRES_PER_MINUTE: u32 = 6_000;
+/// Shortest ttl of a lease (api.md 7), milliseconds.
+pub const LEASE_TTL_MS_MIN: u64 = 1_000;
+/// Longest ttl of a lease (api.md 7), milliseconds.
+pub const LEASE_TTL_MS_MAX: u64 = 86_400_000;
+/// Longest wait for a lease (api.md 7), milliseconds.
+pub const LEASE_WAIT_MS_MAX: u64 = 30_000;
+/// The cap of a lease that was asked for without one, milliseconds; a longer ttl is one itself.
+pub const LEASE_CAP_MS_DEFAULT: u64 = 900_000;
+/// Most live leases of one API key at one server.
+pub const LEASES_PER_KEY_MAX: u32 = 1_000;
+/// Period at which a watched lease is looked at, milliseconds.
+pub const LEASE_LOOK_MS: u64 = 500;
 /// Callers that are counted at once, in 32 bytes each.
 pub const RATE_CALLERS_MAX: usize = 128 * 1_024;
 /// Callers among whom the one who used least gives way to a new one.

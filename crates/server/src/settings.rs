@@ -8,6 +8,7 @@ use soldonce_engine::payment::stripe::WebhookSecrets;
 use soldonce_tls::Listener;
 
 use crate::accept::AcceptLimits;
+use crate::leases::LeaseSettings;
 use crate::limits::{FEED_TICK_MS, STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use crate::rate::RateLimits;
 use crate::test_payments::TestPayments;
@@ -43,6 +44,8 @@ pub struct ServerSettings {
     pub feed: FeedSettings,
     /// How often callers may ask, and which proxies are believed.
     pub rates: RateLimits,
+    /// Where leases are, and how many a key may have.
+    pub leases: LeaseSettings,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
     /// What encrypts all listeners; by default nothing does.

@@ -37,7 +37,7 @@ pub(crate) struct KeysArgs {
 enum KeysCommand {
     /// Makes a key and prints it; it cannot be shown again
     Create {
-        /// What it may do: admin, sell, read; may be given several times
+        /// What it may do: admin, sell, read, lease; may be given several times
         #[arg(long = "scope", required = true, value_parser = parse_scope)]
         scopes: Vec<Scope>,
         /// Its name for people
@@ -54,7 +54,7 @@ enum KeysCommand {
 }
 
 fn parse_scope(word: &str) -> Result<Scope, String> {
-    Scope::parse(word).ok_or_else(|| "one of admin, sell, read".to_owned())
+    Scope::parse(word).ok_or_else(|| "one of admin, sell, read, lease".to_owned())
 }
 
 /// Runs `soldonce keys`.

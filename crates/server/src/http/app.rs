@@ -10,12 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::Files;
 use super::frames::Hubs;
+use super::leases::LiveLeases;
 use super::metrics::HttpMetrics;
 use super::rendered::Rendered;
 use super::request_id::RequestIds;
 use super::route::Route;
 use super::streams::Streams;
 use crate::accept::ConnectionCounts;
+use crate::leases::LeaseBackend;
 use crate::rate::Rates;
 use crate::settings::{Access, ServerSettings};
 use crate::throttle::Throttle;
@@ -33,8 +35,11 @@ pub(super) struct App {
     pub(super) streams: Arc<Streams>,
     pub(super) feeds: Hubs,
     pub(super) rates: Rates,
+    pub(super) leases: LeaseBackend,
+    pub(super) live_leases: Arc<LiveLeases>,
     pub(super) files: Files,
     pub(super) false_notices: Throttle,
+    pub(super) lease_faults: Throttle,
     pub(super) connections: ConnectionCounts,
 }
 
@@ -53,6 +58,10 @@ impl App {
         rates.counts.register(&mut registry);
         let connections = ConnectionCounts::default();
         connections.register(&mut registry);
+        let clock = Arc::clone(&engine.world().clock);
+        let leases = LeaseBackend::new(Arc::clone(&settings.leases.place), Arc::clone(&clock));
+        let live_leases = Arc::new(LiveLeases::new(clock, settings.leases.live_max));
+        registry.register_collector(Box::new(Arc::clone(&live_leases)));
         Self {
             request_ids: RequestIds::new(engine.ids()),
             metrics,
@@ -62,8 +71,11 @@ impl App {
             streams: Arc::new(Streams::new(settings.streams)),
             feeds: Hubs::default(),
             rates,
+            leases,
+            live_leases,
             files: Files::load(settings.feed.page),
             false_notices: Throttle::default(),
+            lease_faults: Throttle::default(),
             connections,
             engine,
             settings,

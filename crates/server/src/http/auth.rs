@@ -42,9 +42,17 @@ impl App {
             | (Admission::Buy, Some(Caller::Shopper(_))) => true,
             (Admission::NewShopper, _) | (Admission::Look, None) => self.is_open(),
             (Admission::Buy | Admission::Sell, Some(caller)) => caller.has(Scope::Sell),
+            (Admission::Lease, Some(caller)) => caller.has(Scope::Lease),
             (Admission::Staff, Some(caller)) => caller.has(Scope::Read),
             (Admission::Admin, Some(caller)) => caller.is_admin(),
-            (Admission::Buy | Admission::Sell | Admission::Staff | Admission::Admin, None) => false,
+            (
+                Admission::Buy
+                | Admission::Sell
+                | Admission::Lease
+                | Admission::Staff
+                | Admission::Admin,
+                None,
+            ) => false,
         };
         match (may_pass, &caller) {
             (true, _) => Ok(caller),
@@ -119,6 +127,7 @@ fn forbidden(admission: Admission) -> Problem {
         Admission::Admin => "this route needs a key with the scope `admin`",
         Admission::Staff => "this route needs a key with the scope `read` or `admin`",
         Admission::Sell => "this route needs a key with the scope `sell`",
+        Admission::Lease => "this route needs a key with the scope `lease`",
         Admission::NewShopper => "shoppers are not let in here",
         Admission::Buy | Admission::Look | Admission::Anyone => {
             "this route needs a session or a key with the scope `sell`"

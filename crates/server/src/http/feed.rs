@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::HeaderName;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -21,13 +21,13 @@ use super::kinds;
 use super::operation::{Tag, get};
 use super::origin;
 use super::problem::{Handled, Problem};
+use super::response;
 use super::route::Admission::Look;
 use super::streams::StreamPermit;
 use super::table::Table;
 use crate::limits::{STREAM_RETRY_MS_MIN, STREAM_RETRY_MS_SPREAD};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 
 pub(super) fn routes(table: &mut Table) {
@@ -80,12 +80,7 @@ async fn feed(req: ApiRequest) -> Handled {
         Err(reset) => Body::from(reset),
     };
     let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
-    headers.insert(
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
+    response::mark_stream(response.headers_mut());
     Ok(response)
 }
 

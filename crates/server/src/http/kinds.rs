@@ -204,6 +204,14 @@ kinds! {
         "It is the last admin key",
         "Without it no key could make or revoke keys any more. It still works.",
         "Make another key with scope `admin` first, and revoke this one with that.";
+    LEASE_HELD "lease_held" "lease-held" 409
+        "Another has the lease",
+        "Another owner holds the name, or one of the names, and did so for the whole wait. Nothing was granted.",
+        "Ask again, with `wait_ms`, or after `retry_after_ms`: then it ends unless its holder renews it.";
+    LEASE_LOST "lease_lost" "lease-lost" 409
+        "The lease is over",
+        "`reason` says how: `gone` (its time was over, it was released or ended by an operator), `taken` (another has it) or `capped` (it lived as long as it may).",
+        "Stop the work that it covers, and acquire anew. What was written late, the target refuses if it compares tokens.";
     EVENT_DROPPED "event_dropped" "event-dropped" 410
         "The event is gone",
         "It was over and was dropped with all its holds and bookings. Its id is not used again.",
@@ -232,6 +240,10 @@ kinds! {
         "The payment provider does not answer",
         "The payment may have begun; the hold is pinned meanwhile.",
         "Repeat with the same `Idempotency-Key` after `Retry-After` seconds.";
+    LEASES_UNAVAILABLE "leases_unavailable" "leases-unavailable" 503
+        "Leases cannot be reached at present",
+        "Where this server has its leases does not answer; nothing was done.",
+        "Repeat after `Retry-After` seconds. A lease that is held ends at its deadline if it cannot be renewed.";
     OVERLOADED "overloaded" "overloaded" 503
         "Very busy right now",
         "Too much waits already; nothing was done.",

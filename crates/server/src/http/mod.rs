@@ -51,6 +51,7 @@ mod test_payments;
 mod webhooks;
 
 mod keys;
+mod leases;
 mod lists;
 mod served;
 mod sessions;
@@ -98,7 +99,7 @@ pub struct RouteInfo {
     pub method: &'static str,
     /// The path template, such as `/v1/events/{event}`.
     pub path: &'static str,
-    /// Who is let in: `anyone`, `new_shopper`, `look`, `buy`, `sell`, `admin`.
+    /// Who is let in: `anyone`, `new_shopper`, `look`, `buy`, `sell`, `lease`, `staff`, `admin`.
     pub admission: &'static str,
 }
 
@@ -155,6 +156,7 @@ fn fill(table: &mut Table) {
     test_payments::routes(table);
     lists::routes(table);
     staff::routes(table);
+    leases::routes(table);
     sessions::routes(table);
     keys::routes(table);
     payment_notices::routes(table);

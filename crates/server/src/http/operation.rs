@@ -56,6 +56,8 @@ pub(super) enum Content {
     Json(SchemaOf),
     /// A text of this media type.
     Media(&'static str),
+    /// Server-sent events of these types, each with this as its data.
+    Events(&'static [&'static str], SchemaOf),
     Nothing,
 }
 
@@ -94,17 +96,19 @@ pub(super) enum Tag {
     Seats,
     Holds,
     Bookings,
+    Leases,
     Access,
     Webhooks,
     System,
 }
 
 impl Tag {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Events,
         Self::Seats,
         Self::Holds,
         Self::Bookings,
+        Self::Leases,
         Self::Access,
         Self::Webhooks,
         Self::System,
@@ -120,6 +124,10 @@ impl Tag {
             ),
             Self::Holds => ("holds", "Exclusive, timed claims"),
             Self::Bookings => ("bookings", "Sales"),
+            Self::Leases => (
+                "leases",
+                "Timed exclusive claims on names, with fencing tokens",
+            ),
             Self::Access => ("access", "Keys and sessions"),
             Self::Webhooks => (
                 "webhooks",
@@ -190,6 +198,12 @@ impl Operation {
         self
     }
 
+    /// It may answer late because it was asked to.
+    pub(super) const fn waits(mut self) -> Self {
+        self.route.waits = true;
+        self
+    }
+
     pub(super) const fn query(mut self, query: &'static [Parameter]) -> Self {
         self.route.query = query;
         self
@@ -235,6 +249,16 @@ impl Operation {
     /// Answers with a text of this media type.
     pub(super) fn sends(self, media: &'static str, about: &'static str) -> Self {
         self.answers(200, about, Content::Media(media))
+    }
+
+    /// Answers with server-sent events of these types, each with this as its data.
+    pub(super) fn streams<T: ToSchema>(
+        self,
+        types: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        let content = Content::Events(types, SchemaOf::new::<T>());
+        self.answers(200, about, content)
     }
 
     /// Answers with a file of any media type.

@@ -21,10 +21,12 @@ use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// The route whose requests are counted apart from other requests of a key.
+pub(super) const ACQUIRE_LEASE: &str = "/v1/leases/{name}/acquire";
 
 impl App {
-    /// Counts a request as its caller's, and a session's command as its address's too; nothing where
-    /// no caller is counted.
+    /// Counts a request as its caller's; a session's command as its address's too, and an acquire of a lease as
+    /// one. Nothing where no caller is counted.
     pub(super) async fn count(
         &self,
         route: Route,
@@ -36,15 +38,20 @@ impl App {
             return [None, None];
         };
         let first = self.count_one(who, parts, now).await;
-        let is_command = who.kind == RateKind::Commands;
-        if !is_command || first.as_ref().is_some_and(is_refused) {
+        if first.as_ref().is_some_and(is_refused) {
             return [first, None];
         }
-        let address = Counting {
-            kind: RateKind::AddressCommands,
-            id: id_of(self.address_of(parts)),
+        let second = if who.kind == RateKind::Commands {
+            let kind = RateKind::AddressCommands;
+            let id = id_of(self.address_of(parts));
+            Counting { kind, id }
+        } else if who.kind == RateKind::Keys && route.path == ACQUIRE_LEASE {
+            let kind = RateKind::Acquires;
+            Counting { kind, id: who.id }
+        } else {
+            return [first, None];
         };
-        [first, self.count_one(address, parts, now).await]
+        [first, self.count_one(second, parts, now).await]
     }
 
     async fn count_one(&self, who: Counting, parts: &Parts, now: BootTime) -> Option<Counted<'_>> {
@@ -152,6 +159,7 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
         }
         RateKind::Reads => "this address has asked as often as it may for now",
         RateKind::Keys => "this key has asked as often as it may for now",
+        RateKind::Acquires => "this key has asked for as many leases as it may for now",
     };
     Some(Problem::too_often(detail, retry_in))
 }

@@ -136,6 +136,8 @@ fn named(segment: &str) -> &'static [&'static Kind] {
         "{hold}" => &[&kinds::HOLD_NOT_FOUND],
         "{booking}" => &[&kinds::BOOKING_NOT_FOUND],
         "{unit}" => &[&kinds::UNKNOWN_UNIT],
+        // What is no name is no request.
+        "{name}" => &[],
         _ if segment.starts_with('{') => &[&kinds::NOT_FOUND],
         _ => &[],
     }

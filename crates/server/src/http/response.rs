@@ -32,6 +32,14 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
+/// Marks an answer as server-sent events, which no proxy keeps back.
+pub(super) fn mark_stream(headers: &mut HeaderMap) {
+    let media = HeaderValue::from_static("text/event-stream");
+    headers.insert(header::CONTENT_TYPE, media);
+    let buffering = HeaderName::from_static("x-accel-buffering");
+    headers.insert(buffering, HeaderValue::from_static("no"));
+}
+
 /// A page for people, with the headers that keep everything else out of it.
 pub(super) fn html(body: Body) -> Response {
     let mut response = Response::new(body);

@@ -59,6 +59,8 @@ pub(super) enum Admission {
     Buy,
     /// Keys that sell.
     Sell,
+    /// Keys that lease.
+    Lease,
     /// Staff: keys with the scope `read` or `admin`.
     Staff,
     /// Keys that administer.
@@ -73,6 +75,7 @@ impl Admission {
             Self::Look => "look",
             Self::Buy => "buy",
             Self::Sell => "sell",
+            Self::Lease => "lease",
             Self::Staff => "staff",
             Self::Admin => "admin",
         }
@@ -93,6 +96,8 @@ pub(super) struct Route {
     pub(super) needs_body: bool,
     /// Other names in the query are refused.
     pub(super) query: &'static [Parameter],
+    /// Whether it may answer late because it was asked to.
+    pub(super) waits: bool,
 }
 
 /// How much a body may have.
@@ -117,7 +122,9 @@ impl BodySize {
 }
 
 /// Where the largest answers for anyone are.
-const LARGE: [&str; 3] = [METRICS, "/openapi.json", "/docs"];
+const LARGE: [&str; 4] = [METRICS, "/openapi.json", "/docs", FOR_ALL];
+/// Where the services of gRPC are that need no key: health and reflection.
+pub(super) const FOR_ALL: &str = "/grpc.";
 /// Where metrics are.
 pub(super) const METRICS: &str = "/metrics";
 
@@ -131,6 +138,7 @@ impl Route {
             body: BodySize::Usual,
             needs_body: false,
             query: &[],
+            waits: false,
         }
     }
 

@@ -68,7 +68,7 @@ impl Subject {
 impl Served<'_> {
     /// Writes the line. One that took long is written without being asked for.
     pub(super) fn log(self) {
-        let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS);
+        let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS) && !self.route.waits;
         if !is_slow && !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }

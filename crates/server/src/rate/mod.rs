@@ -44,16 +44,19 @@ pub(crate) enum RateKind {
     Reads,
     /// Everything an API key does, by key.
     Keys,
+    /// Acquires of leases, by key.
+    Acquires,
 }
 
 impl RateKind {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Sessions,
         Self::Commands,
         Self::AddressCommands,
         Self::Lapses,
         Self::Reads,
         Self::Keys,
+        Self::Acquires,
     ];
 
     /// Its name in headers, metrics and Redis.
@@ -65,6 +68,7 @@ impl RateKind {
             Self::Lapses => "lapses",
             Self::Reads => "reads",
             Self::Keys => "keys",
+            Self::Acquires => "acquires",
         }
     }
 
@@ -72,7 +76,7 @@ impl RateKind {
     pub(crate) const fn is_by_address(self) -> bool {
         match self {
             Self::Sessions | Self::AddressCommands | Self::Lapses | Self::Reads => true,
-            Self::Commands | Self::Keys => false,
+            Self::Commands | Self::Keys | Self::Acquires => false,
         }
     }
 }
@@ -136,6 +140,7 @@ impl Rates {
                 RateKind::Lapses => settings.lapses,
                 RateKind::Reads => settings.reads,
                 RateKind::Keys => settings.keys,
+                RateKind::Acquires => settings.acquires,
             };
             Limit::new(kind, quota?)
         });

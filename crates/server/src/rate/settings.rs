@@ -7,8 +7,8 @@ use soldonce_engine::rate::{Quota, SharedRates};
 use super::{HeldLimits, Network};
 use crate::limits::{
     CHECKOUTS_PER_ADDRESS_MAX, HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX,
-    RATE_ADDRESS_COMMANDS_PER_MINUTE, RATE_COMMANDS_PER_MINUTE, RATE_LAPSES_PER_HOUR,
-    RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE,
+    RATE_ACQUIRES_PER_MINUTE, RATE_ADDRESS_COMMANDS_PER_MINUTE, RATE_COMMANDS_PER_MINUTE,
+    RATE_LAPSES_PER_HOUR, RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE,
 };
 
 /// How often callers may ask, and how much shoppers at one address may hold. No quota is no limit.
@@ -32,6 +32,8 @@ pub struct RateLimits {
     pub reads: Option<Quota>,
     /// Requests of one API key; default none.
     pub keys: Option<Quota>,
+    /// Acquires of leases by one API key; default [`RATE_ACQUIRES_PER_MINUTE`].
+    pub acquires: Option<Quota>,
     /// Peers whose `X-Forwarded-For` is believed; default none.
     pub trusted_proxies: Vec<Network>,
     /// Where servers count together; default each for itself.
@@ -49,6 +51,7 @@ impl RateLimits {
             held: HeldLimits::default(),
             reads: None,
             keys: None,
+            acquires: None,
             trusted_proxies: Vec::new(),
             shared: None,
         }
@@ -69,6 +72,7 @@ impl Default for RateLimits {
                 checkouts: Some(CHECKOUTS_PER_ADDRESS_MAX),
             },
             reads: per_minute(RATE_READS_PER_MINUTE),
+            acquires: per_minute(RATE_ACQUIRES_PER_MINUTE),
             ..Self::off()
         }
     }

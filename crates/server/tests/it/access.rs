@@ -12,180 +12,229 @@ use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 use super::harness::{Answer, Held, TestApp, units};
 
 /// Callers in the order of the columns below.
-const CALLERS: [&str; 6] = ["no one", "shopper A", "shopper B", "read", "sell", "admin"];
+const CALLERS: [&str; 7] = [
+    "no one",
+    "shopper A",
+    "shopper B",
+    "read",
+    "sell",
+    "lease",
+    "admin",
+];
 
 /// Expected statuses by route, for a hold and a booking of shopper A. A status below 400 stands for
 /// "let in": what the route answers then is other tests' business.
-const MATRIX: &[(&str, &str, [u16; 6])] = &[
-    ("GET", "/v1/events", [200; 6]),
-    ("POST", "/v1/events", [401, 403, 403, 403, 403, 200]),
-    ("GET", "/v1/events/{event}", [200; 6]),
+const MATRIX: &[(&str, &str, [u16; 7])] = &[
+    ("GET", "/v1/events", [200; 7]),
+    ("POST", "/v1/events", [401, 403, 403, 403, 403, 403, 200]),
+    ("GET", "/v1/events/{event}", [200; 7]),
     (
         "DELETE",
         "/v1/events/{event}",
-        [401, 403, 403, 403, 403, 409],
+        [401, 403, 403, 403, 403, 403, 409],
     ),
     (
         "PATCH",
         "/v1/events/{event}",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/events/{event}/cancel",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
-    ("GET", "/v1/events/{event}/chart", [200; 6]),
-    ("GET", "/v1/events/{event}/seats", [200; 6]),
-    ("GET", "/v1/events/{event}/feed", [200; 6]),
-    ("GET", "/v1/events/{event}/frames", [200; 6]),
+    ("GET", "/v1/events/{event}/chart", [200; 7]),
+    ("GET", "/v1/events/{event}/seats", [200; 7]),
+    ("GET", "/v1/events/{event}/feed", [200; 7]),
+    ("GET", "/v1/events/{event}/frames", [200; 7]),
     (
         "POST",
         "/v1/events/{event}/holds",
-        [401, 200, 200, 403, 200, 200],
+        [401, 200, 200, 403, 200, 403, 200],
     ),
     (
         "GET",
         "/v1/events/{event}/holds",
-        [401, 403, 403, 200, 403, 200],
+        [401, 403, 403, 200, 403, 403, 200],
     ),
     (
         "GET",
         "/v1/events/{event}/bookings",
-        [401, 403, 403, 200, 403, 200],
+        [401, 403, 403, 200, 403, 403, 200],
     ),
-    ("GET", "/v1/holds", [401, 200, 200, 403, 200, 200]),
-    ("GET", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
-    ("PATCH", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
-    ("DELETE", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
+    ("GET", "/v1/holds", [401, 200, 200, 403, 200, 403, 200]),
+    (
+        "GET",
+        "/v1/holds/{hold}",
+        [401, 200, 404, 403, 404, 403, 200],
+    ),
+    (
+        "PATCH",
+        "/v1/holds/{hold}",
+        [401, 200, 404, 403, 404, 403, 200],
+    ),
+    (
+        "DELETE",
+        "/v1/holds/{hold}",
+        [401, 200, 404, 403, 404, 403, 200],
+    ),
     (
         "POST",
         "/v1/holds/{hold}/extend",
-        [401, 200, 404, 403, 404, 200],
+        [401, 200, 404, 403, 404, 403, 200],
     ),
     (
         "POST",
         "/v1/holds/{hold}/confirm",
-        [401, 200, 404, 403, 404, 200],
+        [401, 200, 404, 403, 404, 403, 200],
     ),
     // No provider takes money here: every caller is refused.
     (
         "POST",
         "/v1/holds/{hold}/checkout",
-        [401, 200, 200, 403, 200, 200],
+        [401, 200, 200, 403, 200, 403, 200],
     ),
     (
         "POST",
         "/v1/holds/{hold}/abandon",
-        [401, 200, 404, 403, 404, 200],
+        [401, 200, 404, 403, 404, 403, 200],
     ),
     (
         "POST",
         "/v1/holds/{hold}/revoke",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/events/{event}/sales",
-        [401, 403, 403, 403, 200, 200],
+        [401, 403, 403, 403, 200, 403, 200],
     ),
-    ("GET", "/v1/bookings", [401, 200, 200, 403, 200, 200]),
+    ("GET", "/v1/bookings", [401, 200, 200, 403, 200, 403, 200]),
     (
         "GET",
         "/v1/bookings/{booking}",
-        [401, 200, 404, 403, 404, 200],
+        [401, 200, 404, 403, 404, 403, 200],
     ),
     (
         "POST",
         "/v1/bookings/{booking}/cancel",
-        [401, 200, 404, 403, 404, 200],
+        [401, 200, 404, 403, 404, 403, 200],
     ),
     (
         "POST",
         "/v1/bookings/{booking}/refunds",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
-    ("POST", "/v1/exchanges", [401, 200, 200, 403, 200, 200]),
-    ("GET", "/v1/payments", [200; 6]),
+    ("POST", "/v1/exchanges", [401, 200, 200, 403, 200, 403, 200]),
+    ("GET", "/v1/payments", [200; 7]),
     // Notices of a provider that is not set up.
-    ("POST", "/v1/webhooks/stripe", [404; 6]),
+    ("POST", "/v1/webhooks/stripe", [404; 7]),
     (
         "POST",
         "/v1/events/{event}/block",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/events/{event}/unblock",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "GET",
         "/v1/events/{event}/units/{unit}/history",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
-    ("POST", "/v1/sessions", [200; 6]),
-    ("POST", "/v1/keys", [401, 403, 403, 403, 403, 200]),
-    ("GET", "/v1/keys", [401, 403, 403, 403, 403, 200]),
-    ("DELETE", "/v1/keys/{key}", [401, 403, 403, 403, 403, 200]),
+    (
+        "POST",
+        "/v1/leases/{name}/acquire",
+        [401, 403, 403, 403, 403, 200, 200],
+    ),
+    (
+        "POST",
+        "/v1/leases/{name}/renew",
+        [401, 403, 403, 403, 403, 200, 200],
+    ),
+    (
+        "POST",
+        "/v1/leases/{name}/release",
+        [401, 403, 403, 403, 403, 200, 200],
+    ),
+    (
+        "GET",
+        "/v1/leases/{name}",
+        [401, 403, 403, 403, 403, 200, 200],
+    ),
+    (
+        "GET",
+        "/v1/leases/{name}/watch",
+        [401, 403, 403, 403, 403, 200, 200],
+    ),
+    ("POST", "/v1/sessions", [200; 7]),
+    ("POST", "/v1/keys", [401, 403, 403, 403, 403, 403, 200]),
+    ("GET", "/v1/keys", [401, 403, 403, 403, 403, 403, 200]),
+    (
+        "DELETE",
+        "/v1/keys/{key}",
+        [401, 403, 403, 403, 403, 403, 200],
+    ),
     (
         "POST",
         "/v1/webhook-endpoints",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "GET",
         "/v1/webhook-endpoints",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "DELETE",
         "/v1/webhook-endpoints/{endpoint}",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/webhook-endpoints/{endpoint}/rotate",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/webhook-endpoints/{endpoint}/disable",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/webhook-endpoints/{endpoint}/enable",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "GET",
         "/v1/webhook-endpoints/{endpoint}/deliveries",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
     (
         "POST",
         "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend",
-        [401, 403, 403, 403, 403, 200],
+        [401, 403, 403, 403, 403, 403, 200],
     ),
-    ("GET", "/", [200; 6]),
-    ("GET", "/assets/{*path}", [200; 6]),
-    ("GET", "/problems/{code}", [200; 6]),
-    ("GET", "/docs", [200; 6]),
-    ("GET", "/docs/", [200; 6]),
-    ("GET", "/docs/{*path}", [200; 6]),
-    ("GET", "/llms.txt", [200; 6]),
-    ("GET", "/openapi.json", [200; 6]),
-    ("GET", "/healthz", [200; 6]),
-    ("GET", "/readyz", [200; 6]),
-    ("GET", "/metrics", [200; 6]),
+    ("GET", "/", [200; 7]),
+    ("GET", "/assets/{*path}", [200; 7]),
+    ("GET", "/problems/{code}", [200; 7]),
+    ("GET", "/docs", [200; 7]),
+    ("GET", "/docs/", [200; 7]),
+    ("GET", "/docs/{*path}", [200; 7]),
+    ("GET", "/llms.txt", [200; 7]),
+    ("GET", "/openapi.json", [200; 7]),
+    ("GET", "/healthz", [200; 7]),
+    ("GET", "/readyz", [200; 7]),
+    ("GET", "/metrics", [200; 7]),
 ];
 
 /// The same while shoppers are not let in: a session opens no more than no key at all.
-fn closed(path: &str, method: &str, open: [u16; 6]) -> [u16; 6] {
-    let [keyless, _, _, read, sell, admin] = open;
+fn closed(path: &str, method: &str, open: [u16; 7]) -> [u16; 7] {
+    let [keyless, _, _, read, sell, lease, admin] = open;
     if path == "/v1/sessions" {
-        return [401, 401, 401, 403, 403, 403];
+        return [401, 401, 401, 403, 403, 403, 403];
     }
     if path == "/v1/webhooks/stripe" {
         return open;
@@ -193,7 +242,15 @@ fn closed(path: &str, method: &str, open: [u16; 6]) -> [u16; 6] {
     let is_page = !path.starts_with("/v1/");
     let without_key = if is_page { keyless } else { 401 };
     assert!(is_page || keyless == 401 || method == "GET");
-    [without_key, without_key, without_key, read, sell, admin]
+    [
+        without_key,
+        without_key,
+        without_key,
+        read,
+        sell,
+        lease,
+        admin,
+    ]
 }
 
 #[test]
@@ -212,7 +269,7 @@ fn every_route_stands_in_the_matrix() {
 /// An app with what the paths of the matrix name, fresh for each request.
 struct Stage {
     app: TestApp,
-    tokens: [Option<String>; 6],
+    tokens: [Option<String>; 7],
     hold: Held,
     booking: String,
     /// A webhook endpoint, and a message on its way to it.
@@ -246,6 +303,7 @@ impl Stage {
             Some(b),
             Some(app.read.clone()),
             Some(app.sell.clone()),
+            Some(app.lease.clone()),
             Some(app.admin.clone()),
         ];
         Self {
@@ -267,6 +325,7 @@ impl Stage {
             .replace("{key}", &key)
             .replace("{endpoint}", &self.post.0)
             .replace("{message}", &self.post.1)
+            .replace("{name}", "job")
             .replace("{code}", "hold-expired")
             .replace("/docs/{*path}", "/docs/docs.js")
             .replace("/assets/{*path}", "/assets/js/main.js");
@@ -290,6 +349,13 @@ impl Stage {
             ("POST", "/v1/events/{event}/block" | "/v1/events/{event}/unblock") => {
                 json!({"units": []})
             }
+            ("POST", "/v1/leases/{name}/acquire") => json!({"owner": "a", "ttl_ms": 1_000}),
+            ("POST", "/v1/leases/{name}/renew") => {
+                json!({"owner": "a", "ttl_ms": 1_000, "token": "0000000000000001"})
+            }
+            ("POST", "/v1/leases/{name}/release") => {
+                json!({"owner": "a", "token": "0000000000000001"})
+            }
             ("POST", "/v1/keys") => json!({"name": "x", "scopes": ["read"]}),
             ("POST", "/v1/webhook-endpoints") => json!({"url": "https://example.org/"}),
             ("POST", _) => json!({}),
@@ -306,7 +372,7 @@ impl Stage {
             };
             *ask.request.uri_mut() = query.parse().unwrap();
         }
-        if template.ends_with("/feed") {
+        if template.ends_with("/feed") || template.ends_with("/watch") {
             let (parts, _) = ask.start().await.into_parts();
             return Answer {
                 status: parts.status,
@@ -333,7 +399,7 @@ fn fits(wanted: u16, got: u16) -> bool {
 /// Asks every route as every caller, on stages that `open` makes; `expected` gives a line of the matrix. A stage is
 /// used again after a read or a refusal, so that what either changes fails a later line; after anything else the
 /// next caller gets a fresh one.
-async fn judge(open: impl AsyncFn() -> Stage, expected: fn(&str, &str, [u16; 6]) -> [u16; 6]) {
+async fn judge(open: impl AsyncFn() -> Stage, expected: fn(&str, &str, [u16; 7]) -> [u16; 7]) {
     let mut used = None;
     for (method, path, line) in MATRIX {
         let expected = expected(path, method, *line);

@@ -16,9 +16,13 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost::Message;
 use prost_reflect::{DynamicMessage, Kind, MessageDescriptor, MethodDescriptor};
 use serde_json::{Value, json};
+use soldonce_core::Command;
+use soldonce_engine::rate::Quota;
 use soldonce_server::limits::BODY_BYTES_MAX;
-use soldonce_server::{Access, AdminRoutes, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings, StreamLimits};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
 use tower::ServiceExt;
 
 use crate::harness::{TestApp, units};
@@ -44,13 +48,63 @@ pub(crate) fn pool() -> &'static DescriptorPool {
 pub(crate) fn method_of(operation: &str) -> Option<MethodDescriptor> {
     let name = match operation {
         "read_feed" => "watch_feed".to_owned(),
-        other => other.replacen("read_", "get_", 1),
+        // The service has the rest of its name.
+        other => match other.strip_suffix("_lease") {
+            Some(verb) => verb.to_owned(),
+            None => other.replacen("read_", "get_", 1),
+        },
     };
     let name = name.replace('_', "");
     let mut methods = pool()
         .services()
         .flat_map(|service| service.methods().collect::<Vec<_>>());
     methods.find(|method| method.name().eq_ignore_ascii_case(&name))
+}
+
+/// Lists the operations by which callers send each command. A command that is not here does not compile.
+macro_rules! operations_of_commands {
+    ($($command:ident $fields:tt => $operation:expr),* $(,)?) => {
+        /// The operation that sends a command; none where no caller sends it.
+        const fn operation_of(command: &Command) -> Option<&'static str> {
+            match command {
+                $(Command::$command $fields => $operation),*
+            }
+        }
+
+        const COMMANDS: &[Option<&str>] = &[$($operation),*];
+    };
+}
+
+operations_of_commands! {
+    CreateEvent(_) => Some("create_event"),
+    UpdatePolicy { .. } => Some("update_event"),
+    CancelEvent { .. } => Some("cancel_event"),
+    Hold(_) => Some("hold"),
+    Change(_) => Some("change_hold"),
+    Extend { .. } => Some("extend_hold"),
+    Checkout { .. } => Some("checkout_hold"),
+    Abandon { .. } => Some("abandon_checkout"),
+    Payment(_) => None,
+    Release { .. } => Some("release_hold"),
+    Revoke { .. } => Some("revoke_hold"),
+    Sweep { .. } => None,
+    Confirm { .. } => Some("confirm_hold"),
+    ConfirmFree { .. } => Some("confirm_hold"),
+    Sell { .. } => Some("sell"),
+    Cancel { .. } => Some("cancel_booking"),
+    Refund { .. } => Some("refund_booking"),
+    Exchange { .. } => Some("exchange_units"),
+    Block { .. } => Some("block"),
+    Unblock { .. } => Some("unblock"),
+}
+
+#[test]
+fn every_command_is_sent_by_an_operation_and_by_a_method() {
+    let _: fn(&Command) -> Option<&'static str> = operation_of;
+    for operation in COMMANDS.iter().flatten() {
+        assert!(operations().any(|(id, _)| id == *operation), "{operation}");
+        assert!(method_of(operation).is_some(), "{operation}");
+    }
 }
 
 /// `proto/`, compiled now.
@@ -280,16 +334,19 @@ async fn call(
     message: Value,
     headers: &[(&'static str, &str)],
 ) -> Reply {
-    Reply::of(start(app, name, message, headers).await).await
+    Reply::of(start(app, "Sales", name, message, headers).await).await
 }
 
-async fn start(
+/// Starts a call of a method of this service.
+pub(crate) async fn start(
     app: &TestApp,
+    service: &str,
     name: &str,
     message: Value,
     headers: &[(&'static str, &str)],
 ) -> Response<Body> {
-    let service = pool().get_service_by_name("soldonce.v1.Sales").unwrap();
+    let service = format!("soldonce.v1.{service}");
+    let service = pool().get_service_by_name(&service).unwrap();
     let method = service
         .methods()
         .find(|method| method.name() == name)
@@ -297,7 +354,7 @@ async fn start(
     let message = DynamicMessage::deserialize(method.input(), message).unwrap();
     post(
         app,
-        &format!("/soldonce.v1.Sales/{name}"),
+        &format!("/{}/{name}", service.full_name()),
         frame(&message.encode_to_vec()),
         headers,
     )
@@ -396,7 +453,14 @@ async fn messages_come_and_go_in_gzip() {
     assert_eq!(response.headers()["grpc-encoding"], "gzip");
     let seats = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(seats[0], 0, "a small answer is not coded");
-    let chart = start(&app, "GetChart", json!({"event": "hall"}), &codings[1..]).await;
+    let chart = start(
+        &app,
+        "Sales",
+        "GetChart",
+        json!({"event": "hall"}),
+        &codings[1..],
+    )
+    .await;
     let chart = chart.into_body().collect().await.unwrap().to_bytes();
     let mut decoded = Vec::new();
     GzDecoder::new(&chart[5..])
@@ -466,21 +530,24 @@ async fn methods_for_staff_are_where_their_routes_are() {
 }
 
 /// The messages of a stream, one after the other.
-struct Watched {
+pub(crate) struct Watched {
     body: Body,
+    message: &'static str,
     waiting: Vec<Value>,
 }
 
 impl Watched {
-    fn new(response: Response<Body>) -> Self {
+    /// Of a stream of messages of this name.
+    pub(crate) fn new(response: Response<Body>, message: &'static str) -> Self {
         Self {
+            message,
             body: response.into_body(),
             waiting: Vec::new(),
         }
     }
 
     /// The next message of this kind.
-    async fn next(&mut self, kind: &str) -> Value {
+    pub(crate) async fn next(&mut self, kind: &str) -> Value {
         loop {
             while !self.waiting.is_empty() {
                 let message = self.waiting.remove(0);
@@ -494,7 +561,7 @@ impl Watched {
             while let Some((head, behind)) = rest.split_at_checked(5) {
                 let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
                 let (message, behind) = behind.split_at(usize::try_from(length).unwrap());
-                self.waiting.push(json_of("WatchFeedResponse", message));
+                self.waiting.push(json_of(self.message, message));
                 rest = behind;
             }
         }
@@ -507,12 +574,12 @@ async fn a_feed_goes_on_where_it_broke() {
     app.held("a", &["A-1", "A-2"]).await;
     let watch = |after: u64, each: bool| {
         let after = json!({"event": "hall", "after": after, "each": each});
-        start(&app, "WatchFeed", after, &[])
+        start(&app, "Sales", "WatchFeed", after, &[])
     };
     let first = app.get("/v1/events/hall/seats").send().await.json()["seq"]
         .as_u64()
         .unwrap();
-    let mut watched = Watched::new(watch(first, true).await);
+    let mut watched = Watched::new(watch(first, true).await, "WatchFeedResponse");
     assert_eq!(watched.next("event").await["id"], "hall");
     app.held("b", &["A-3"]).await;
     app.clock.advance(std::time::Duration::from_secs(1));
@@ -521,7 +588,7 @@ async fn a_feed_goes_on_where_it_broke() {
     assert_eq!(frame["changes"][0]["seats"], json!([{"first": "A-3"}]));
     drop(watched);
     app.held("c", &["A-4", "A-5"]).await;
-    let mut watched = Watched::new(watch(first + 1, false).await);
+    let mut watched = Watched::new(watch(first + 1, false).await, "WatchFeedResponse");
     app.clock.advance(std::time::Duration::from_secs(1));
     let frame = watched.next("frame").await;
     assert_eq!(
@@ -535,7 +602,7 @@ async fn a_feed_goes_on_where_it_broke() {
         frame["changes"][0]["seats"],
         json!([{"first": "A-4", "last": "A-5"}])
     );
-    let mut lost = Watched::new(watch(first + 1_000, false).await);
+    let mut lost = Watched::new(watch(first + 1_000, false).await, "WatchFeedResponse");
     lost.next("reset").await;
     app.shutdown.cancel();
     let ended = watched.body.collect().await.unwrap();
@@ -580,18 +647,59 @@ async fn health_is_readiness() {
     );
 }
 
-#[tokio::test]
-async fn reflection_lists_the_services() {
-    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-    use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
-    let app = TestApp::open().await;
-    let list = ServerReflectionRequest {
+const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+fn list_services() -> ServerReflectionRequest {
+    ServerReflectionRequest {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
-    };
-    let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
-    let reply = Reply::of(post(&app, path, frame(&list.encode_to_vec()), &[]).await).await;
+    }
+}
+
+#[tokio::test]
+async fn reflection_lists_the_services() {
+    let app = TestApp::open().await;
+    let list = frame(&list_services().encode_to_vec());
+    let reply = Reply::of(post(&app, REFLECTION, list, &[]).await).await;
     let said = ServerReflectionResponse::decode(reply.message).unwrap();
     let said = format!("{said:?}");
-    assert!(said.contains("soldonce.v1.Sales"), "{said}");
+    for name in ["soldonce.v1.Sales", "soldonce.v1.Leases"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_needs_no_key_is_bounded() {
+    let settings = ServerSettings {
+        streams: StreamLimits {
+            total: 9,
+            per_address: 1,
+        },
+        rates: RateLimits {
+            reads: Quota::new(4, 60).ok(),
+            ..RateLimits::off()
+        },
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let health = async |method: &str| {
+        let path = format!("/grpc.health.v1.Health/{method}");
+        post(&app, &path, frame(&[]), &[]).await
+    };
+    let watch = health("Watch").await;
+    let second = Reply::of(health("Check").await).await;
+    assert_eq!(
+        reason(&second),
+        (8, "rate_limited".to_owned()),
+        "one stream"
+    );
+    drop(watch);
+    assert_eq!(Reply::of(health("Check").await).await.code, 0);
+    // More than a stream may ask for in all.
+    let list = frame(&list_services().encode_to_vec());
+    let many = list.repeat(BODY_BYTES_MAX / list.len() + 1);
+    let many = Reply::of(post(&app, REFLECTION, many, &[]).await).await;
+    assert!(many.message.is_empty());
+    let often = Reply::of(health("Check").await).await;
+    assert_eq!(reason(&often), (8, "rate_limited".to_owned()));
 }

@@ -44,6 +44,7 @@ pub(crate) struct TestApp {
     pub(crate) admin: String,
     pub(crate) sell: String,
     pub(crate) read: String,
+    pub(crate) lease: String,
     pub(crate) transport: Transport,
     recorder: Arc<Recorder>,
     secrets: Mutex<Vec<String>>,
@@ -113,23 +114,21 @@ impl TestApp {
             let name = Text::parse(scope.as_str()).unwrap();
             engine.create_key(name, vec![scope]).await.unwrap().1
         };
-        let (admin, sell, read) = (
-            key(Scope::Admin).await,
-            key(Scope::Sell).await,
-            key(Scope::Read).await,
-        );
+        let (admin, sell) = (key(Scope::Admin).await, key(Scope::Sell).await);
+        let (read, lease) = (key(Scope::Read).await, key(Scope::Lease).await);
         let shutdown = CancellationToken::new();
         let made = routers(engine.clone(), settings, routes, shutdown.clone());
         Self {
             router: made.public,
             admin_router: made.admin,
-            secrets: Mutex::new(vec![admin.clone(), sell.clone(), read.clone()]),
+            secrets: Mutex::new([&admin, &sell, &read, &lease].map(String::clone).to_vec()),
             engine,
             clock,
             shutdown,
             admin,
             sell,
             read,
+            lease,
             transport: Transport::Http,
             recorder,
             _folder: folder,

@@ -19,7 +19,7 @@ use crate::openapi::document;
 use crate::payments::Shop;
 
 /// Only a fault of the ledger, the provider or the network brings them: the tests of faults do.
-const FAULTS: [&str; 9] = [
+const FAULTS: [&str; 10] = [
     "internal_error",
     "overloaded",
     "read_only",
@@ -29,12 +29,14 @@ const FAULTS: [&str; 9] = [
     "request_timeout",
     "payment_refused",
     "payment_unavailable",
+    "leases_unavailable",
 ];
 
 /// Operations whose examples need another scene than the plain one.
-const NOT_PLAIN: [&str; 4] = [
+const NOT_PLAIN: [&str; 5] = [
     "abandon_checkout",
     "refund_booking",
+    "renew_lease",
     "stripe_notice",
     "unblock",
 ];
@@ -224,6 +226,7 @@ impl Stage {
             ("message", log.unwrap().unwrap()[0].message.to_string()),
             ("code", "hold-expired".to_owned()),
             ("path", "js/main.js".to_owned()),
+            ("name", "job".to_owned()),
         ]);
         let mut stage = Self { shop, hold, ids };
         stage.act(scene).await;
@@ -415,7 +418,7 @@ impl Stage {
             }
         };
         let text = body.to_string();
-        if operation.id == "read_feed" {
+        if ["read_feed", "watch_lease"].contains(&&*operation.id) {
             let (parts, _) = make(&text).start().await.into_parts();
             if parts.status == StatusCode::OK {
                 return None;
@@ -490,7 +493,8 @@ fn token(app: &TestApp, admission: &str, change: Change) -> Option<String> {
     let wrong = matches!(change, Change::WrongScope);
     let token = match (admission, wrong) {
         ("admin", false) => &app.admin,
-        ("admin" | "staff", true) | ("sell" | "buy", false) => &app.sell,
+        ("lease", false) => &app.lease,
+        ("admin" | "staff" | "lease", true) | ("sell" | "buy", false) => &app.sell,
         ("sell" | "buy", true) | ("look" | "staff", false) => &app.read,
         _ => return None,
     };
@@ -514,6 +518,7 @@ async fn every_code_of_every_operation_is_answered_and_every_example_is_taken() 
     at_the_public_address(&operations, &mut seen).await;
     too_often(&operations, &mut seen).await;
     the_last_key(&operations, &mut seen).await;
+    a_lease_of_another(&operations, &mut seen).await;
     too_many_for_staff(&operations, &mut seen).await;
     for scene in SCENES {
         let mut stage = Stage::set(scene).await;
@@ -607,6 +612,18 @@ async fn the_last_key(operations: &[Operation], seen: &mut Seen) {
         .iter()
         .find(|operation| operation.id == "revoke_key");
     note(seen, revoke.unwrap(), &answer);
+}
+
+async fn a_lease_of_another(operations: &[Operation], seen: &mut Seen) {
+    let app = TestApp::open().await;
+    let acquire = operations
+        .iter()
+        .find(|operation| operation.id == "acquire_lease");
+    for owner in ["a", "b"] {
+        let body = json!({"owner": owner, "ttl_ms": 10_000});
+        let ask = app.post("/v1/leases/job/acquire").by(&app.lease);
+        note(seen, acquire.unwrap(), &ask.json(&body).send().await);
+    }
 }
 
 async fn too_many_for_staff(operations: &[Operation], seen: &mut Seen) {

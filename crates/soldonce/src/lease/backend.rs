@@ -13,6 +13,11 @@ use super::span::span;
 use crate::clear_text::ClearLink;
 use crate::exit::{Exit, USAGE};
 
+/// The namespace of leases if nothing is said.
+const NAMESPACE: &str = "soldonce";
+/// `--ttl-longest` if nothing is said.
+const TTL_LONGEST: Duration = Duration::from_mins(1);
+
 /// Longest wait for one answer. Commands are started where machines are busy, at night during backups,
 /// and a database that syncs its disk for half a second is no reason to leave one out.
 const CALL: Duration = Duration::from_secs(1);
@@ -21,7 +26,7 @@ const CALL: Duration = Duration::from_secs(1);
 const PREPARE: Duration = Duration::from_secs(2);
 
 /// Where the leases are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct BackendArgs {
     /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS; given 3, 5 or 7 times, a Redlock
     #[arg(
@@ -52,11 +57,31 @@ pub(crate) struct BackendArgs {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]
     ttl_longest: Duration,
     /// Keeps these leases apart from others on the same backend
-    #[arg(long, default_value = "soldonce")]
+    #[arg(long, default_value = NAMESPACE)]
     namespace: Namespace,
 }
 
 impl BackendArgs {
+    /// These servers, with the defaults of all else.
+    pub(crate) fn new(
+        redis_url: Vec<String>,
+        database_url: Option<String>,
+        epochs: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            redis_url,
+            database_url,
+            epochs,
+            ttl_longest: TTL_LONGEST,
+            namespace: Namespace::new(NAMESPACE)?,
+        })
+    }
+
+    /// Whether a majority of several servers decides.
+    pub(crate) fn is_redlock(&self) -> bool {
+        self.redis_url.len() > 1
+    }
+
     /// Whether they name a backend at all.
     pub(crate) fn is_named(&self) -> bool {
         !self.redis_url.is_empty() || self.database_url.is_some()

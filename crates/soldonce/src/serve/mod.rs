@@ -2,6 +2,7 @@
 
 mod admin_key;
 mod fault;
+mod leases;
 mod ledger;
 mod logging;
 mod payments;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 pub(crate) use admin_key::NewAdminKey;
+use leases::LeaseUrlArgs;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
@@ -71,6 +73,8 @@ pub(crate) struct ServeArgs {
     database: DatabaseArgs,
     #[command(flatten)]
     shield: ShieldArgs,
+    #[command(flatten)]
+    leases: LeaseUrlArgs,
     #[command(flatten)]
     payments: PaymentArgs,
     /// Where webhook endpoints may be; `any`, for development, is also this machine and its network, and

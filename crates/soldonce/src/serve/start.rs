@@ -148,6 +148,7 @@ fn server_settings(settings: &Settings) -> ServerSettings {
         streams: settings.limits.streams(),
         feed: settings.feed.settings(),
         rates: settings.limits.rates(),
+        leases: settings.leases.value.settings(settings.limits.leases()),
         accept: settings.limits.accept(),
         tls: settings.tls.listener.clone(),
         keep_ended_events: settings.keep_ended_events.value,

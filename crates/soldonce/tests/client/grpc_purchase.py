@@ -80,7 +80,7 @@ def buy(sales, key):
 
 
 def main():
-    address, key = sys.argv[1:]
+    key, address = sys.argv[1:]
     with grpc.insecure_channel(address, compression=grpc.Compression.Gzip) as channel:
         buy(sales_pb2_grpc.SalesStub(channel), key)
         sales = sales_pb2_grpc.SalesStub(channel)

@@ -17,7 +17,7 @@ use tonic::server::Grpc;
 use tower::service_fn;
 
 use super::codec::Raw;
-use super::{feed, message, pool, status};
+use super::{feed, message, pool, refused, status};
 use crate::http::api_request::read_body;
 use crate::http::app::App;
 use crate::http::operation::Operation;
@@ -43,8 +43,12 @@ pub(in crate::http) struct Method {
 impl Method {
     /// Returns the method of an operation, if `proto/` has one.
     pub(in crate::http) fn of(operation: &Operation, serve: Serve) -> Option<Self> {
-        let service = pool().get_service_by_name(&format!("{PACKAGE}.Sales"))?;
-        let name = name_of(operation.id);
+        let (service, id) = match operation.id.strip_suffix("_lease") {
+            Some(id) => ("Leases", id),
+            None => ("Sales", operation.id),
+        };
+        let service = pool().get_service_by_name(&format!("{PACKAGE}.{service}"))?;
+        let name = name_of(id);
         let descriptor = service.methods().find(|method| method.name() == name)?;
         Some(Self {
             route: operation.route,
@@ -72,9 +76,7 @@ impl Method {
             Ok(framed) => framed,
             Err(problem) => {
                 let request = Request::from_parts(parts, Body::empty());
-                let refused = self.refuse(app, request, problem).await;
-                let refused = status::of(refused).await;
-                return refused.into_http::<tonic::body::Body>().into_response();
+                return refused(self.refuse(app, request, problem).await).await;
             }
         };
         let request = Request::from_parts(parts, Full::new(framed));

@@ -13,10 +13,13 @@ mod status;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use http_body_util::{BodyExt, Limited};
 use prost_reflect::DescriptorPool;
 use tonic::Status;
 
@@ -26,6 +29,9 @@ use self::health::Readiness;
 use super::app::App;
 use super::kinds;
 use super::problem::Problem;
+use super::rates;
+use super::route::{Admission, FOR_ALL, Route, Verb};
+use crate::limits::BODY_BYTES_MAX;
 
 /// The services of `proto/`, compiled. A test compares it with the text.
 const SERVICES: &[u8] = include_bytes!("soldonce.binpb");
@@ -51,8 +57,43 @@ pub(super) fn add_services(
     ready: Serve,
 ) -> Router<Arc<App>> {
     let health = health::service(Readiness::new(Arc::clone(app), ready));
-    let router = router.route_service("/grpc.health.v1.Health/{method}", health);
-    router.merge(reflection().clone().with_state(()))
+    let services = Router::new().route_service("/grpc.health.v1.Health/{method}", health);
+    let services = services.merge(reflection().clone());
+    let services = services.layer(from_fn_with_state(Arc::clone(app), bounded));
+    router.merge(services.with_state(()))
+}
+
+/// Counts a call that needs no key as a read of its address, and bounds its stream: what it may ask in all, and how
+/// many an address may have.
+async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let route = Route::new(Verb::Any, FOR_ALL, Admission::Anyone);
+    let counted = app
+        .count(route, &Ok(None), &parts, app.clock().boot())
+        .await;
+    let permit = match counted.iter().flatten().find_map(rates::refusal) {
+        Some(too_often) => Err(too_often),
+        None => app.enter_stream(&parts),
+    };
+    let permit = match permit {
+        Ok(permit) => permit,
+        Err(problem) => return refused(problem.into_response()).await,
+    };
+    let body = Body::new(Limited::new(body, BODY_BYTES_MAX));
+    let answer = next.run(Request::from_parts(parts, body)).await;
+    answer.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            // Given back when the stream ends.
+            let _open = &permit;
+            frame
+        }))
+    })
+}
+
+/// The answer to a call that is refused before it is one.
+async fn refused(problem: Response) -> Response {
+    let status = status::of(problem).await;
+    status.into_http::<tonic::body::Body>().into_response()
 }
 
 /// Both versions of reflection: clients ask for the newer one first.

@@ -133,7 +133,9 @@ fn describe(operation: &Operation, all: &[Operation]) -> Value {
         Admission::Anyone | Admission::NewShopper => json!([]),
         Admission::Look => json!([{}, {"key": []}, {"session": []}]),
         Admission::Buy => json!([{"key": []}, {"session": []}]),
-        Admission::Sell | Admission::Staff | Admission::Admin => json!([{"key": []}]),
+        Admission::Sell | Admission::Lease | Admission::Staff | Admission::Admin => {
+            json!([{"key": []}])
+        }
     };
     let mut described = json!({
         "operationId": operation.id,
@@ -173,6 +175,7 @@ fn about_segment(name: &str) -> &'static str {
         "endpoint" => "The endpoint's id, `whe_..`",
         "message" => "The message's id, `msg_..`",
         "code" => "A problem's code, with dashes",
+        "name" => "What is leased: 1 to 128 of `A-Z a-z 0-9 . _ : -`",
         _ => "A file",
     }
 }
@@ -250,21 +253,12 @@ fn content(answer: &Answer) -> Option<Value> {
             let schema = reference(&name);
             Some(json!({"application/json": {"schema": schema, "examples": {"answer": example}}}))
         }
-        // Of a stream of events, the schema is that of one event, as readers of OpenAPI before 3.2 take it.
-        Content::Media(EVENTS) => Some(json!({ EVENTS: {"schema": {
-            "type": "object",
-            "description": "One server-sent event",
-            "properties": {
-                "id": {"type": "string", "pattern": "^[0-9]+$"},
-                "event": {"type": "string", "enum": ["message", "event", "reset"]},
-                "data": {
-                    "type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": [
-                        reference("FeedFrame"), reference("Event"),
-                        {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
-                    ]},
-                },
-            },
-        }}})),
+        Content::Media(EVENTS) => {
+            let reset = json!({"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}});
+            let data = json!({"anyOf": [reference("FeedFrame"), reference("Event"), reset]});
+            Some(events(&["message", "event", "reset"], &data))
+        }
+        Content::Events(types, schema) => Some(events(types, &reference(&(schema.name)()))),
         // Its shape is another standard's.
         Content::Media(media @ "application/json") => {
             Some(json!({ media: {"schema": {"type": "object"}} }))
@@ -272,4 +266,19 @@ fn content(answer: &Answer) -> Option<Value> {
         Content::Media(media) => Some(json!({ media: {"schema": {"type": "string"}} })),
         Content::Nothing => None,
     }
+}
+
+/// A stream of server-sent events of these types, with such data.
+fn events(types: &[&str], data: &Value) -> Value {
+    let properties = json!({
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "event": {"type": "string", "enum": types},
+        "data": {
+            "type": "string", "contentMediaType": "application/json", "contentSchema": data,
+        },
+    });
+    let event = json!({
+        "type": "object", "description": "One server-sent event", "properties": properties,
+    });
+    json!({ EVENTS: {"schema": event} })
 }

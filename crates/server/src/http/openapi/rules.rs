@@ -4,9 +4,13 @@
 use serde_json::{Map, Value, json};
 use soldonce_core::limits::{PRICE_MAX, TEXT_CHARS_MAX};
 use soldonce_core::{BookingState, HoldState};
-use soldonce_engine::keys::ADOPTED_NAME;
+use soldonce_engine::keys::{ADOPTED_NAME, Scope};
 use soldonce_engine::webhook::MessageKind;
+use soldonce_lease::limits::NAMES_MAX;
 
+use crate::limits::LEASE_WAIT_MS_MAX;
+
+const LEASE_NAME: &str = "^[A-Za-z0-9._:-]{1,128}$";
 const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
 /// 128 bits in Crockford's base 32.
 const MINTED: &str = "[0-7][0-9a-hjkmnp-tv-z]{25}$";
@@ -33,7 +37,7 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "booking" => json!({"pattern": format!("^bkg_{MINTED}")}),
         "hold" => json!({"pattern": format!("^hld_{MINTED}")}),
         "scopes" => {
-            json!({"minItems": 1, "items": {"type": "string", "enum": ["admin", "sell", "read"]}})
+            json!({"minItems": 1, "items": {"type": "string", "enum": Scope::ALL.map(Scope::as_str)}})
         }
         "types" => {
             json!({"minItems": 1, "items": {"type": "string", "enum": MessageKind::ALL.map(MessageKind::as_str)}})
@@ -41,6 +45,13 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "units" | "release" => json!({"minItems": 1}),
         "quantity" | "amount" => json!({"minimum": 1}),
         "limit" => json!({"minimum": 1, "maximum": 100}),
+        "owner" => json!({"pattern": "^[A-Za-z0-9._~-]{1,64}$"}),
+        "names" => {
+            json!({"minItems": 1, "maxItems": NAMES_MAX, "items": {"type": "string", "pattern": LEASE_NAME}})
+        }
+        "group" => json!({"pattern": LEASE_NAME}),
+        "token" | "floor" => json!({"pattern": "^[0-9]{16}$"}),
+        "wait_ms" => json!({"minimum": 0, "maximum": LEASE_WAIT_MS_MAX}),
         "fence" => json!({"minimum": 0, "maximum": u64::MAX}),
         // The id of an event in one list, a number where it has no rule of its own.
         "after" => json!({"pattern": ID, "minimum": 0, "maximum": u64::MAX}),

@@ -31,7 +31,7 @@ pub(super) fn all(operations: &[Operation]) -> Map<String, Value> {
                     (schema.add)(&mut found);
                     timed.insert((schema.name)());
                 }
-                Content::Json(schema) => (schema.add)(&mut found),
+                Content::Json(schema) | Content::Events(_, schema) => (schema.add)(&mut found),
                 Content::Media(_) | Content::Nothing => {}
             }
         }

@@ -163,6 +163,12 @@ impl Problem {
         self
     }
 
+    /// The same with another advice.
+    pub(super) const fn advising(mut self, advice: Advice) -> Self {
+        self.advice = advice;
+        self
+    }
+
     /// The same with these header fields.
     pub(super) fn telling(mut self, headers: HeaderMap) -> Self {
         *self.headers = headers;

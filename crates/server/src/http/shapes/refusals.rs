@@ -65,9 +65,12 @@ pub(in crate::http) enum Advice {
     AskState,
 }
 
-/// A wanted seat or area that cannot be had.
+/// A wanted seat, area or name of a lease that cannot be had.
 #[derive(ToSchema)]
 pub(in crate::http) struct Conflict {
+    /// Of a lease.
+    #[schema(nullable = false)]
+    name: Option<String>,
     #[schema(nullable = false)]
     seat: Option<String>,
     #[schema(nullable = false)]

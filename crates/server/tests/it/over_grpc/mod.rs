@@ -14,6 +14,8 @@ mod bookings;
 mod events;
 #[path = "../holds.rs"]
 mod holds;
+#[path = "../leases.rs"]
+mod leases;
 #[path = "../limits.rs"]
 mod limits;
 #[path = "../lists.rs"]

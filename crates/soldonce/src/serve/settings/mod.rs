@@ -22,6 +22,7 @@ pub(crate) use source::Sourced;
 pub(crate) use tls::TlsChoice;
 
 use super::ServeArgs;
+use super::leases::LeaseChoice;
 use super::ledger::{DatabaseArgs, LedgerPlace};
 use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace, ShieldRedis};
@@ -87,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) shield: Sourced<ShieldPlace>,
     /// Whether it has a Redis of its own.
     shield_url: Sourced<bool>,
+    pub(crate) leases: Sourced<LeaseChoice>,
+    lease_url: bool,
     pub(crate) payments: Sourced<PaymentPlace>,
     pub(crate) webhooks: Sourced<WebhookWord>,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
@@ -142,7 +145,11 @@ impl Settings {
         let tls = TlsChoice::gather(args, &mut file)?;
         let shield = shield(args, &file, &database, redis.as_deref())?;
         let payments = payments(&args.payments, &mut file)?;
+        let lease_urls = lease_urls(args, &mut file);
         let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
+        let lease_url = !lease_urls.value.is_empty();
+        let leases =
+            lease_urls.try_map(|urls| LeaseChoice::new(urls, database.url.clone(), &data.value))?;
         let mut ledger = LedgerPlace::new(Some(data.value.clone()), &database)?;
         if args.accept_loss {
             ledger = ledger.accept_loss();
@@ -166,6 +173,8 @@ impl Settings {
             ledger,
             shield,
             shield_url: is_given(args.shield.shield_url.as_ref(), file.shield_url.as_ref()),
+            leases,
+            lease_url,
             payments,
             webhooks: Sourced::first(
                 args.webhook_destinations,
@@ -265,6 +274,11 @@ impl Settings {
             self.shown_only.describe_database(),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("shield_url", shield_url, self.shield_url.source),
+            line(
+                "lease_url",
+                self.leases.value.shown(self.lease_url),
+                self.leases.source,
+            ),
             self.shown_only.describe_payments(),
             line(
                 "webhook_destinations",
@@ -369,6 +383,12 @@ fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sour
     Sourced::first(by_flag, by_file, ()).try_map(|()| PaymentPlace::new(&all))
 }
 
+fn lease_urls(args: &ServeArgs, file: &mut SettingsFile) -> Sourced<Vec<String>> {
+    let given = args.leases.lease_url.clone();
+    let given = (!given.is_empty()).then_some(given);
+    Sourced::first(given, file.lease_url.take(), Vec::new())
+}
+
 fn shield(
     args: &ServeArgs,
     file: &SettingsFile,
@@ -403,7 +423,19 @@ fn clear_links(
         .into_iter()
         .filter_map(|(name, url)| Some((name, url?)));
     let redis = redis.filter_map(|(name, url)| ClearLink::to_redis(name, url));
-    database.into_iter().chain(redis).collect()
+    let leases = match args.leases.lease_url.as_slice() {
+        [] => file.lease_url.as_deref().unwrap_or_default(),
+        given => given,
+    };
+    let leases = leases.iter().filter_map(|url| {
+        let setting = "lease_url";
+        if url.starts_with("postgres") {
+            ClearLink::to_database(setting, url)
+        } else {
+            ClearLink::to_redis(setting, url)
+        }
+    });
+    database.into_iter().chain(redis).chain(leases).collect()
 }
 
 fn word(value: &impl ValueEnum) -> String {

@@ -1,15 +1,18 @@
-//! A client that protoc makes of `proto/` for Python: it holds, buys and watches, on both ledgers.
+//! A client that protoc makes of `proto/` for Python: it holds, buys and watches on both ledgers, and works under a
+//! lease wherever leases are.
 
 use std::path::Path;
 use std::process::Command;
 
+use soldonce_testkit::redis::Redis;
 use soldonce_testkit::{program, workspace};
 
-use super::{database, logs, serve};
+use super::{create, database, logs, serve};
 use crate::crash::server::{ADMIN_KEY, Server, serving, verify};
 use crate::store::folder;
 
-const SCRIPT: &str = "crates/soldonce/tests/client/grpc_purchase.py";
+const PURCHASE: &str = "crates/soldonce/tests/client/grpc_purchase.py";
+const LEASE: &str = "crates/soldonce/tests/client/grpc_lease.py";
 
 /// Runs Python with the compiler's packages in this folder.
 fn python(folder: &Path, arguments: &[&str]) {
@@ -29,8 +32,8 @@ fn python(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
 
-/// Makes the client as docs/grpc.md says, and buys at a server.
-fn buys(folder: &Path, server: &Server) {
+/// Makes the client as docs/grpc.md says.
+fn make_client(folder: &Path) {
     let workspace = workspace().unwrap();
     let proto = workspace.join("proto");
     let mut files: Vec<String> = std::fs::read_dir(proto.join("soldonce/v1"))
@@ -43,9 +46,17 @@ fn buys(folder: &Path, server: &Server) {
     arguments.extend(["--python_out=.", "--grpc_python_out=."]);
     arguments.extend(files.iter().map(String::as_str));
     python(folder, &arguments);
-    let script = workspace.join(SCRIPT);
-    let address = server.address.to_string();
-    python(folder, &[script.to_str().unwrap(), &address, ADMIN_KEY]);
+}
+
+/// Runs a script of the client at these servers.
+fn runs(script: &str, folder: &Path, servers: &[&Server]) {
+    make_client(folder);
+    let script = workspace().unwrap().join(script);
+    let addresses = servers.iter().map(|server| server.address.to_string());
+    let addresses: Vec<String> = addresses.collect();
+    let mut arguments = vec![script.to_str().unwrap(), ADMIN_KEY];
+    arguments.extend(addresses.iter().map(String::as_str));
+    python(folder, &arguments);
 }
 
 #[test]
@@ -53,7 +64,7 @@ fn a_python_client_buys_from_a_file() {
     let folder = folder("grpc-client");
     let data = folder.join("data");
     let server = Server::run(serving(&data), &data).unwrap();
-    buys(&folder, &server);
+    runs(PURCHASE, &folder, &[&server]);
     assert!(server.stop().success());
     verify(&data).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
@@ -63,6 +74,60 @@ fn a_python_client_buys_from_a_file() {
 fn a_python_client_buys_from_postgresql() {
     let (database, folder) = (database(), logs("grpc-postgres"));
     let server = serve(&database, &folder.join("server"));
-    buys(&folder, &server);
+    runs(PURCHASE, &folder, &[&server]);
     assert!(server.stop().success());
+}
+
+#[test]
+fn a_paused_worker_loses_its_lease_in_memory_and_the_target_refuses_it() {
+    let folder = folder("grpc-lease");
+    let data = folder.join("data");
+    let server = Server::run(serving(&data), &data).unwrap();
+    runs(LEASE, &folder, &[&server]);
+    assert!(server.stop().success());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_paused_worker_loses_its_lease_in_redis_and_the_target_refuses_it() {
+    let (redis, folder) = (Redis::start().unwrap(), folder("grpc-lease-redis"));
+    let data = folder.join("data");
+    let mut command = serving(&data);
+    command.args(["--lease-url", &redis.url()]);
+    let server = Server::run(command, &data).unwrap();
+    runs(LEASE, &folder, &[&server]);
+    assert!(server.stop().success());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_paused_worker_loses_its_lease_in_the_database_of_two_servers() {
+    let (database, folder) = (database(), logs("grpc-lease-postgres"));
+    let server = |name: &str| serve(&database, &folder.join(name));
+    let (first, second) = (server("first"), server("second"));
+    runs(LEASE, &folder, &[&first, &second]);
+    assert!(first.stop().success() && second.stop().success());
+}
+
+#[test]
+fn the_first_call_of_the_docs_holds_buys_and_watches() {
+    let folder = folder("grpc-docs");
+    let data = folder.join("data");
+    let server = Server::run(serving(&data), &data).unwrap();
+    create(&mut server.client("docs"));
+    make_client(&folder);
+    let docs = workspace().unwrap().join("docs/grpc.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let (_, lines) = docs.split_once("```python\n").unwrap();
+    let (lines, _) = lines.split_once("```").unwrap();
+    assert!(lines.trim_end().ends_with(": print(message)"), "{lines}");
+    let lines = lines
+        .replace("127.0.0.1:8080", &server.address.to_string())
+        .replace("hamlet", "hamlet-1")
+        .replace("print(message)", "break");
+    let script = folder.join("first_call.py");
+    std::fs::write(&script, format!("KEY = {ADMIN_KEY:?}\n{lines}")).unwrap();
+    python(&folder, &[script.to_str().unwrap()]);
+    assert!(server.stop().success());
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
 use soldonce_server::limits::{
     CHECKOUTS_PER_ADDRESS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
-    HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, STREAMS_MAX,
+    HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, LEASES_PER_KEY_MAX, STREAMS_MAX,
 };
 use soldonce_server::{AcceptLimits, HeldLimits, Network, RateLimits, StreamLimits};
 
@@ -50,6 +50,12 @@ pub(crate) struct LimitArgs {
     /// Requests of one API key [default: off]
     #[arg(long, env = "SOLDONCE_LIMIT_KEYS", value_name = "N/TIME")]
     limit_keys: Option<String>,
+    /// Live leases of one API key at this server [default: 1000]
+    #[arg(long, env = "SOLDONCE_LIMIT_LEASES", value_name = "N")]
+    limit_leases: Option<String>,
+    /// Acquires of leases by one API key [default: 6000/1m]
+    #[arg(long, env = "SOLDONCE_LIMIT_ACQUIRES", value_name = "N/TIME")]
+    limit_acquires: Option<String>,
     /// Feed streams that one address may have open [default: 256]
     #[arg(long, env = "SOLDONCE_LIMIT_STREAMS", value_name = "N")]
     limit_streams: Option<String>,
@@ -91,6 +97,8 @@ pub(crate) struct LimitSettings {
     lapses: Sourced<Option<Quota>>,
     reads: Sourced<Option<Quota>>,
     keys: Sourced<Option<Quota>>,
+    leases: Sourced<Option<u32>>,
+    acquires: Sourced<Option<Quota>>,
     streams: Sourced<usize>,
     connections: Sourced<Option<u32>>,
     peer: Sourced<Option<u32>>,
@@ -127,6 +135,8 @@ impl LimitSettings {
             limit_lapses,
             limit_reads,
             limit_keys,
+            limit_leases,
+            limit_acquires,
             limit_streams,
             limit_connections,
             limit_peer,
@@ -143,6 +153,8 @@ impl LimitSettings {
             lapses: limit_lapses.quota(default.lapses)?,
             reads: limit_reads.quota(default.reads)?,
             keys: limit_keys.quota(None)?,
+            leases: limit_leases.number(LEASES_PER_KEY_MAX, u32::MAX)?,
+            acquires: limit_acquires.quota(default.acquires)?,
             streams: limit_streams.streams()?,
             connections: limit_connections.number(count(CONNECTIONS_MAX), u32::MAX)?,
             peer: limit_peer.number(count(CONNECTIONS_PER_ADDRESS_MAX), u32::MAX)?,
@@ -181,6 +193,8 @@ impl LimitSettings {
             quota("limit_lapses", &self.lapses),
             quota("limit_reads", &self.reads),
             quota("limit_keys", &self.keys),
+            number("limit_leases", &self.leases, ""),
+            quota("limit_acquires", &self.acquires),
             line("limit_streams", streams, self.streams.source),
             number("limit_connections", &self.connections, ""),
             number("limit_peer", &self.peer, ""),
@@ -208,6 +222,7 @@ impl LimitSettings {
             },
             reads: self.reads.value,
             keys: self.keys.value,
+            acquires: self.acquires.value,
             trusted_proxies: self.trusted_proxies.value.clone(),
             shared: self
                 .shared
@@ -228,6 +243,11 @@ impl LimitSettings {
             connections_per_address_max: most(&self.peer),
             ..AcceptLimits::default()
         }
+    }
+
+    /// Most live leases of a key, if there is a limit.
+    pub(crate) fn leases(&self) -> Option<u32> {
+        self.leases.value
     }
 
     /// Where servers count together, if they do.

@@ -1,0 +1,287 @@
+//! Where the leases of the service are, and all that is asked of `soldonce-lease`. The rules of a lease are the
+//! library's (lease.md 2.5); what callers send and get is in `http/leases`.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sha2::{Digest, Sha256};
+use soldonce_core::CallerId;
+use soldonce_lease::{
+    AcquireError, BackendError, Clock, FencingToken, InvalidRequest, Leases, LostReason, Name,
+    Owner, OwnerInfo, Refusal, ReleaseOutcome, RemoteGrant, RenewError, Request,
+};
+use tokio::sync::OnceCell;
+
+use crate::limits::{LEASE_TTL_MS_MAX, LEASES_PER_KEY_MAX};
+
+/// Connects to where leases are: at the first request for one, and again until that succeeds.
+pub trait LeasePlace: Debug + Send + Sync {
+    /// Connects. `clock` is the server's.
+    fn connect(&self, clock: Arc<dyn Clock>) -> BoxFuture<'static, Result<Leases, String>>;
+}
+
+/// Settings of the service.
+#[derive(Clone, Debug)]
+pub struct LeaseSettings {
+    /// Where leases are; default in memory, without anchored tokens.
+    pub place: Arc<dyn LeasePlace>,
+    /// Longest ttl, milliseconds; default [`LEASE_TTL_MS_MAX`].
+    pub ttl_ms_max: u64,
+    /// Most live leases of one API key, as this server knows; default [`LEASES_PER_KEY_MAX`]. None is no limit.
+    pub live_max: Option<u32>,
+}
+
+impl Default for LeaseSettings {
+    fn default() -> Self {
+        Self {
+            place: Arc::new(InMemory),
+            ttl_ms_max: LEASE_TTL_MS_MAX,
+            live_max: Some(LEASES_PER_KEY_MAX),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct InMemory;
+
+impl LeasePlace for InMemory {
+    fn connect(&self, clock: Arc<dyn Clock>) -> BoxFuture<'static, Result<Leases, String>> {
+        let connecting = async move { Leases::memory().clock(clock).connect().await };
+        connecting
+            .map(|leases| leases.map_err(|error| error.to_string()))
+            .boxed()
+    }
+}
+
+/// Why a call about a lease was not done.
+#[derive(Debug)]
+pub(crate) enum LeaseError {
+    /// Others hold these names, each for so long.
+    Held {
+        conflicts: Vec<(Name, Duration)>,
+        retry_after: Duration,
+    },
+    /// The lease is over.
+    Lost(&'static str),
+    /// It may have been done.
+    Unknown,
+    /// It was not done.
+    Unavailable(String),
+    /// Too many wait for the names.
+    Busy,
+    /// No such lease can be.
+    Invalid(InvalidRequest),
+}
+
+/// The names of one lease: one, or several of a group.
+#[derive(Clone, Debug)]
+pub(crate) struct Leased {
+    pub(crate) name: Name,
+    /// With these, `name` is their group. Sorted, each once.
+    pub(crate) of_group: Vec<Name>,
+}
+
+impl Leased {
+    /// The owner at the backend of what a caller calls so. An owner is for one set of names.
+    pub(crate) fn owner(&self, caller: CallerId, word: &str) -> Owner {
+        let mut hash = Sha256::new();
+        hash.update(b"soldonce lease 1\0");
+        hash.update(caller.bytes());
+        // No word and no name has a space.
+        for part in [word, self.name.as_str()]
+            .into_iter()
+            .chain(self.of_group.iter().map(Name::as_str))
+        {
+            hash.update(part.as_bytes());
+            hash.update(b" ");
+        }
+        let hash = hash.finalize();
+        let mut bits = [0; 16];
+        for (to, from) in bits.iter_mut().zip(hash) {
+            *to = from;
+        }
+        Owner::from_bits(bits)
+    }
+
+    fn request(&self, leases: &Leases) -> Request {
+        if self.of_group.is_empty() {
+            leases.lease(&self.name)
+        } else {
+            leases.group(&self.name, &self.of_group)
+        }
+    }
+}
+
+/// What is asked of an acquire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) ttl: Duration,
+    pub(crate) cap: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) floor: Option<FencingToken>,
+}
+
+/// A lease that was granted.
+#[derive(Debug)]
+pub(crate) struct GrantedLease {
+    pub(crate) token: FencingToken,
+    pub(crate) waited: Duration,
+    pub(crate) remaining: Duration,
+    /// Nothing where it could not be found out.
+    pub(crate) cap_remaining: Option<Duration>,
+}
+
+/// The service's connection to its leases.
+pub(crate) struct LeaseBackend {
+    place: Arc<dyn LeasePlace>,
+    clock: Arc<dyn Clock>,
+    leases: OnceCell<Leases>,
+}
+
+impl LeaseBackend {
+    pub(crate) fn new(place: Arc<dyn LeasePlace>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            place,
+            clock,
+            leases: OnceCell::new(),
+        }
+    }
+
+    async fn leases(&self) -> Result<&Leases, LeaseError> {
+        let connect = || self.place.connect(Arc::clone(&self.clock));
+        let leases = self.leases.get_or_try_init(connect).await;
+        leases.map_err(LeaseError::Unavailable)
+    }
+
+    /// Grants `leased` to `owner`; the same to the same owner.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been granted, for its ttl.
+    pub(crate) async fn acquire(
+        &self,
+        leased: &Leased,
+        owner: Owner,
+        terms: Terms,
+    ) -> Result<GrantedLease, LeaseError> {
+        let leases = self.leases().await?;
+        let request = leased.request(leases).ttl(terms.ttl);
+        let mut request = request.max_lifetime(terms.cap);
+        if let Some(floor) = terms.floor {
+            request = request.floor(floor);
+        }
+        let granted = request.grant_to(owner, terms.wait).await;
+        let granted = granted.map_err(not_granted)?.map_err(held)?;
+        let cap_remaining = if granted.is_again() {
+            let holder = self.holder(leased, leases).await;
+            holder.ok().flatten().and_then(|holder| holder.cap)
+        } else {
+            Some(terms.cap)
+        };
+        Ok(GrantedLease {
+            token: granted.token(),
+            waited: granted.waited(),
+            remaining: granted.remaining(),
+            cap_remaining,
+        })
+    }
+
+    /// Renews what `owner` was granted with `token`; how long it may rely on it.
+    pub(crate) async fn renew(
+        &self,
+        leased: &Leased,
+        owner: Owner,
+        token: FencingToken,
+        ttl: Duration,
+    ) -> Result<Duration, LeaseError> {
+        let request = leased.request(self.leases().await?).ttl(ttl);
+        let granted = granted(request, owner, token)?;
+        granted.renew().await.map_err(|error| match error {
+            RenewError::Lost(reason) => LeaseError::Lost(word(reason)),
+            RenewError::Unavailable(error) => failed(error),
+            RenewError::Unknown | _ => LeaseError::Unknown,
+        })
+    }
+
+    /// Ends what `owner` was granted with `token`; whether it was not over before.
+    pub(crate) async fn release(
+        &self,
+        leased: &Leased,
+        owner: Owner,
+        token: FencingToken,
+    ) -> Result<bool, LeaseError> {
+        let request = leased.request(self.leases().await?);
+        let granted = granted(request, owner, token)?;
+        let outcome = granted.release().await;
+        let outcome = outcome.map_err(|_| LeaseError::Unknown)?;
+        Ok(outcome == ReleaseOutcome::Released)
+    }
+
+    /// Who holds `name`, of a group or alone.
+    pub(crate) async fn inspect(
+        &self,
+        name: &Name,
+        group: Option<&Name>,
+    ) -> Result<Option<OwnerInfo>, LeaseError> {
+        let leases = self.leases().await?;
+        let holder = match group {
+            Some(group) => leases.group(group, [name]).inspect().await,
+            None => leases.lease(name).inspect().await,
+        };
+        // Asking changes nothing, so nothing is in doubt.
+        holder.map_err(|error| LeaseError::Unavailable(error.to_string()))
+    }
+
+    async fn holder(
+        &self,
+        leased: &Leased,
+        leases: &Leases,
+    ) -> Result<Option<OwnerInfo>, BackendError> {
+        match leased.of_group.first() {
+            Some(name) => leases.group(&leased.name, [name]).inspect().await,
+            None => leases.lease(&leased.name).inspect().await,
+        }
+    }
+}
+
+fn granted(request: Request, owner: Owner, token: FencingToken) -> Result<RemoteGrant, LeaseError> {
+    request
+        .granted_to(owner, token)
+        .map_err(LeaseError::Invalid)
+}
+
+fn not_granted(error: AcquireError) -> LeaseError {
+    match error {
+        AcquireError::Unavailable(error) => failed(error),
+        AcquireError::Fence(error) => LeaseError::Unavailable(error.to_string()),
+        AcquireError::QueueFull => LeaseError::Busy,
+        AcquireError::Invalid(invalid) => LeaseError::Invalid(invalid),
+        AcquireError::Unknown { .. } | AcquireError::Closed | _ => LeaseError::Unknown,
+    }
+}
+
+fn held(refusal: Refusal) -> LeaseError {
+    let conflicts = refusal.conflicts.into_iter();
+    LeaseError::Held {
+        conflicts: conflicts.map(|held| (held.name, held.remaining)).collect(),
+        retry_after: refusal.retry_after,
+    }
+}
+
+fn failed(error: BackendError) -> LeaseError {
+    if let BackendError::Unknown(_) = error {
+        return LeaseError::Unknown;
+    }
+    LeaseError::Unavailable(error.to_string())
+}
+
+/// The words of `reason`.
+fn word(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::Taken { .. } | LostReason::Overtaken { .. } => "taken",
+        LostReason::CapReached => "capped",
+        LostReason::Gone | LostReason::Deadline | _ => "gone",
+    }
+}
