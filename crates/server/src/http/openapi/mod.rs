@@ -268,7 +268,8 @@ fn content(answer: &Answer) -> Option<Value> {
     }
 }
 
-/// A stream of server-sent events of these types, with such data.
+/// A stream of server-sent events of these types, with such data. Its schema has no type: generators of clients take
+/// the stream for a text, judges of answers validate each event by it.
 fn events(types: &[&str], data: &Value) -> Value {
     let properties = json!({
         "id": {"type": "string", "pattern": "^[0-9]+$"},
@@ -280,5 +281,5 @@ fn events(types: &[&str], data: &Value) -> Value {
     let event = json!({
         "type": "object", "description": "One server-sent event", "properties": properties,
     });
-    json!({ EVENTS: {"schema": event} })
+    json!({ EVENTS: {"schema": {"contentMediaType": EVENTS, "contentSchema": event}} })
 }
