@@ -2,8 +2,6 @@
 //! repository. `+` behind the commit: with changes that are in none. Builds for development are not told, or
 //! each commit would build them anew.
 
-#![expect(clippy::print_stdout, reason = "so a build script speaks to cargo")]
-
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,8 +27,7 @@ fn main() {
 /// An archive of the sources may lie in the repository of something else.
 fn is_own_repository() -> bool {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let root =
-        manifest.and_then(|manifest| Some(manifest.parent()?.parent()?.canonicalize().ok()?));
+    let root = manifest.and_then(|manifest| manifest.parent()?.parent()?.canonicalize().ok());
     let top = git(&["rev-parse", "--show-toplevel"]);
     let top = top.and_then(|top| Path::new(&top).canonicalize().ok());
     root.is_some() && root == top

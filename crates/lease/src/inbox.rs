@@ -17,6 +17,10 @@ use crate::{
 };
 
 /// A request for a lease.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each was asked for by itself"
+)]
 pub(crate) struct AcquireParams {
     /// The owner of a holder elsewhere; one is drawn for a holder here.
     pub(crate) owner: Option<Owner>,

@@ -166,8 +166,8 @@ impl LeaseBackend {
         owner: Owner,
         terms: Terms,
     ) -> Result<GrantedLease, LeaseError> {
-        let leases = self.leases().await?;
-        let request = leased.request(leases).ttl(terms.ttl);
+        let place = self.leases().await?;
+        let request = leased.request(place).ttl(terms.ttl);
         let mut request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
             request = request.floor(floor);
@@ -175,7 +175,7 @@ impl LeaseBackend {
         let granted = request.grant_to(owner, terms.wait).await;
         let granted = granted.map_err(not_granted)?.map_err(held)?;
         let cap_remaining = if granted.is_again() {
-            let holder = self.holder(leased, leases).await;
+            let holder = self.holder(leased, place).await;
             holder.ok().flatten().and_then(|holder| holder.cap)
         } else {
             Some(terms.cap)
@@ -200,7 +200,7 @@ impl LeaseBackend {
         let granted = granted(request, owner, token)?;
         granted.renew().await.map_err(|error| match error {
             RenewError::Lost(reason) => LeaseError::Lost(word(reason)),
-            RenewError::Unavailable(error) => failed(error),
+            RenewError::Unavailable(error) => failed(&error),
             RenewError::Unknown | _ => LeaseError::Unknown,
         })
     }
@@ -237,11 +237,11 @@ impl LeaseBackend {
     async fn holder(
         &self,
         leased: &Leased,
-        leases: &Leases,
+        place: &Leases,
     ) -> Result<Option<OwnerInfo>, BackendError> {
         match leased.of_group.first() {
-            Some(name) => leases.group(&leased.name, [name]).inspect().await,
-            None => leases.lease(&leased.name).inspect().await,
+            Some(name) => place.group(&leased.name, [name]).inspect().await,
+            None => place.lease(&leased.name).inspect().await,
         }
     }
 }
@@ -254,7 +254,7 @@ fn granted(request: Request, owner: Owner, token: FencingToken) -> Result<Remote
 
 fn not_granted(error: AcquireError) -> LeaseError {
     match error {
-        AcquireError::Unavailable(error) => failed(error),
+        AcquireError::Unavailable(error) => failed(&error),
         AcquireError::Fence(error) => LeaseError::Unavailable(error.to_string()),
         AcquireError::QueueFull => LeaseError::Busy,
         AcquireError::Invalid(invalid) => LeaseError::Invalid(invalid),
@@ -270,7 +270,7 @@ fn held(refusal: Refusal) -> LeaseError {
     }
 }
 
-fn failed(error: BackendError) -> LeaseError {
+fn failed(error: &BackendError) -> LeaseError {
     if let BackendError::Unknown(_) = error {
         return LeaseError::Unknown;
     }

@@ -7,6 +7,7 @@ use crate::{BackendError, FenceError, FencingToken, Name, Owner, Refusal};
 
 /// The names of one grant: sorted, each once, possibly of a group. In Redis Cluster the names of a
 /// group share one slot; without a group there is exactly one name.
+#[expect(clippy::struct_field_names, reason = "they are the names")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
     group: Option<Name>,

@@ -6,6 +6,7 @@ use crate::backend::Names;
 use crate::{BootTime, FencingToken, Owner};
 
 /// What never changes about a grant.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) names: Names,

@@ -55,8 +55,9 @@ impl std::fmt::Debug for RemoteGrant {
 }
 
 impl Request {
-    /// Grants the names to `owner`, whose holder is elsewhere, or waits for them at most for `span`; zero asks once. The same owner is granted the same again, with the
-    /// same token, so a holder that got no answer asks again. An owner is for one set of names.
+    /// Grants the names to `owner`, whose holder is elsewhere, or waits for them at most for `span`; zero asks once.
+    /// The same owner is granted the same again, with the same token, so a holder that got no answer asks again. An
+    /// owner is for one set of names.
     ///
     /// # Errors
     /// As [`Request::acquire_or_refusal`]. `Invalid` also for [`Request::fair`], whose places belong to this process.

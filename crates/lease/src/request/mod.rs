@@ -39,6 +39,7 @@ const TTL_DEFAULT: Duration = Duration::from_secs(10);
 /// # Ok(())
 /// # }
 /// ```
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 #[derive(Clone, Debug)]
 #[must_use = "a request does nothing until it is acquired"]
 pub struct Request {

@@ -237,7 +237,7 @@ mod on_redis {
         let witness = RedisBackend::connect_cluster(&seeds, settings())
             .await
             .unwrap();
-        let seeds = cluster.nodes().iter().map(|node| with_login(node));
+        let seeds = cluster.nodes().iter().map(with_login);
         let builder = Leases::cluster(seeds).namespace("app");
         sings(builder, &witness, || kill_nodes(&mut cluster)).await;
     }

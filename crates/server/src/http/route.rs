@@ -86,6 +86,7 @@ impl Admission {
 pub(super) type Parameter = (&'static str, &'static str, &'static str);
 
 /// What is known of a route before its handler runs.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub(super) verb: Verb,

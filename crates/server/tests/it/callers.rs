@@ -88,7 +88,7 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
         .await
         .expect(StatusCode::OK);
     assert!(!listed.text().contains(key));
-    assert_eq!(listed.json()["keys"].as_array().unwrap().len(), 4);
+    assert_eq!(listed.json()["keys"].as_array().unwrap().len(), 5);
     let path = format!("/v1/keys/{id}");
     let revoked = app
         .delete(&path)

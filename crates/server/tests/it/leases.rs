@@ -136,7 +136,7 @@ async fn several_names_are_leased_together_or_not_at_all() {
         async |name: &str| inspected(&app, &format!("/v1/leases/{name}")).await["held"] == true;
     assert!(held("A-1?group=hall").await && !held("A-3?group=hall").await);
     assert!(!held("A-1").await && !held("hall").await, "other leases");
-    // A part of them is another lease, which nobody has.
+    // A part of them is another lease, and free.
     let part = json!({"owner": "a", "token": first["token"], "ttl_ms": 10_000, "names": ["A-1"]});
     let part = ask(&app, &app.lease, "hall/renew", &part).await;
     part.refused(409, "lease_lost");

@@ -90,6 +90,9 @@ const SAID = {
     text: "Please ask the organiser about the money.",
   },
   last_admin_key: { title: "The last admin key stays", text: "Make another one first." },
+  lease_held: { title: "Another holds this lease", text: "Wait for its end." },
+  lease_lost: { title: "The lease is lost", text: "Stop, and acquire it anew." },
+  leases_unavailable: { title: "Leases cannot be reached", text: "Nothing was done. Try again." },
   already_cancelled: { title: "That is cancelled already" },
   cancel_closed: {
     title: "It is too late to cancel here",

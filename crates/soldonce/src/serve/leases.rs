@@ -106,6 +106,10 @@ impl LeaseChoice {
     }
 
     /// What people see of it.
+    #[expect(
+        clippy::fn_params_excessive_bools,
+        reason = "whether an address was given"
+    )]
     pub(crate) const fn shown(&self, is_given: bool) -> &'static str {
         match self {
             Self::Memory(_) => "in memory",

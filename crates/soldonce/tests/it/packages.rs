@@ -235,13 +235,13 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("set postgresql.password"), "{said}");
     let settings = python(&["-c", SETTINGS_OF_CHART, &files[0]]);
-    let help = ends_well(Command::new(PROGRAM).args(["serve", "--help"]));
+    let options = ends_well(Command::new(PROGRAM).args(["serve", "--help"]));
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--print-settings"]);
     for line in settings.lines() {
         let (name, value) = line.split_once('=').unwrap();
         command.env(name, value);
-        let is_known = name == "POSTGRES_PASSWORD" || help.contains(&format!("[env: {name}"));
+        let is_known = name == "POSTGRES_PASSWORD" || options.contains(&format!("[env: {name}"));
         assert!(is_known, "{name} is no setting");
     }
     let shown = ends_well(&mut command);

@@ -23,6 +23,7 @@ pub(super) struct Services {
     peer: PathBuf,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one for a whole run")]
 enum Servers {
     One(Service<Redis>),
     Cluster(RedisCluster),

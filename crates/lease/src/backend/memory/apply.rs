@@ -239,7 +239,7 @@ pub(super) fn renew(state: &mut State, now: BootTime, ask: &Renew) -> RenewReply
         OfName::Ours(_) => RenewReply::Renewed {
             granted: live_on(state, now, &ask.names, ask.ttl),
         },
-        worst => worst.renewed(),
+        worst @ (OfName::Capped | OfName::Gone | OfName::Taken(_)) => worst.renewed(),
     }
 }
 

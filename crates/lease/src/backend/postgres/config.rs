@@ -133,7 +133,7 @@ impl fmt::Debug for PgConfig {
             .field("database", &self.driver.get_dbname())
             .field("connections", &self.connections)
             .field("notify", &self.notify)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

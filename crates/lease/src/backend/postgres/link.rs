@@ -129,7 +129,8 @@ impl Link {
             return Ok(live.client.clone());
         }
         *live = None;
-        let connected = self.within(self.config.connect()).await;
+        // A handshake of TLS is large, and rare.
+        let connected = self.within(Box::pin(self.config.connect())).await;
         let (client, connection) = connected
             .ok_or_else(|| BackendError::NotSent(late("the connection", self.limit)))?
             .map_err(|error| failure::of_connect(&error))?;

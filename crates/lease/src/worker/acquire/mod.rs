@@ -57,6 +57,7 @@ impl Tried {
 
 /// The tries of one acquire. All have the same owner, so that a lost reply is healed by asking
 /// again (B3).
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Attempt {
     ctx: Arc<Ctx>,
     backend: Arc<dyn Backend>,
@@ -221,7 +222,10 @@ impl Attempt {
             return self.command.names.clone();
         };
         if self.unanswered > 0 {
-            self.leave_behind(self.command.names.only(|name| *name != picked), true);
+            self.leave_behind(
+                self.command.names.only(|name| *name != picked),
+                InDoubt(true),
+            );
         }
         self.command.names.only(|name| *name == picked)
     }
@@ -264,10 +268,10 @@ impl Attempt {
         if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }
-        self.leave_behind(self.command.names.clone(), in_doubt);
+        self.leave_behind(self.command.names.clone(), InDoubt(in_doubt));
     }
 
-    fn leave_behind(&self, names: Names, in_doubt: bool) {
+    fn leave_behind(&self, names: Names, InDoubt(in_doubt): InDoubt) {
         let release = Release {
             names,
             owner: self.command.owner,
@@ -280,6 +284,9 @@ impl Attempt {
         self.ctx.post(ReleaseJob::orphan(release, give_up, again));
     }
 }
+
+/// Whether a command without an answer may have been granted.
+struct InDoubt(bool);
 
 fn silence(limit: Duration) -> BackendError {
     BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()))

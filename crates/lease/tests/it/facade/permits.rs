@@ -11,6 +11,21 @@ use super::{World, is_pending, secs, soon, until};
 
 const PERMITS: usize = 3;
 
+async fn hold_many(leases: &Leases, held: &AtomicUsize, most: &AtomicUsize) {
+    for _ in 0..20 {
+        hold_one(leases, held, most).await;
+    }
+}
+
+/// Holds a permit for a moment, and notes how many are held then.
+async fn hold_one(leases: &Leases, held: &AtomicUsize, most: &AtomicUsize) {
+    let lease = leases.permit("api", PERMITS).acquire().await.unwrap();
+    most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    tokio::task::yield_now().await;
+    held.fetch_sub(1, Ordering::SeqCst);
+    lease.release().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_hold_a_permit_than_there_are() {
     let leases = Leases::memory().connect().await.unwrap();
@@ -18,15 +33,7 @@ async fn never_more_hold_a_permit_than_there_are() {
     let mut workers = JoinSet::new();
     for _ in 0..16 {
         let (leases, held, most) = (leases.clone(), Arc::clone(&held), Arc::clone(&most));
-        workers.spawn(async move {
-            for _ in 0..20 {
-                let lease = leases.permit("api", PERMITS).acquire().await.unwrap();
-                most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::task::yield_now().await;
-                held.fetch_sub(1, Ordering::SeqCst);
-                lease.release().await.unwrap();
-            }
-        });
+        workers.spawn(async move { hold_many(&leases, &held, &most).await });
     }
     soon(workers.join_all()).await;
     assert_eq!(most.load(Ordering::SeqCst), PERMITS);

@@ -145,6 +145,7 @@ impl AcquireCall {
     }
 
     /// The outcome is unknown.
+    #[expect(clippy::unused_self, reason = "it ends what is recorded")]
     pub(crate) fn unknown(self) {}
 }
 
@@ -171,6 +172,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// The client knows since now that it holds no longer.
+    #[expect(clippy::unused_self, reason = "it ends what is recorded")]
     pub(crate) fn lost(self) {}
 
     /// The client, which may be paused or dead, does not count on it from this time on.
@@ -261,6 +263,7 @@ impl WriteCall {
     }
 
     /// The outcome is unknown.
+    #[expect(clippy::unused_self, reason = "it ends what is recorded")]
     pub(crate) fn unknown(self) {}
 
     fn ends(mut self, verdict: Verdict) {

@@ -111,7 +111,7 @@ impl Node {
         let token = Token {
             epoch: bound.epoch,
             counter,
-            owner: owner,
+            owner,
         };
         self.data.holder = Some(token);
         self.live |= bit(owner);

@@ -99,8 +99,8 @@ async fn acquire(mut req: ApiRequest) -> Handled {
     let terms = ask::terms(&req, &body)?;
     let Asked { key, owner, .. } = asked;
     let live = &req.app.live_leases;
-    let life = terms.wait.saturating_add(terms.ttl);
-    let before = live.reserve(key, owner, life).map_err(too_many)?;
+    let until_over = terms.wait.saturating_add(terms.ttl);
+    let before = live.reserve(key, owner, until_over).map_err(too_many)?;
     let granting = req.app.leases.acquire(&asked.leased, owner, terms);
     let granted = tokio::select! {
         biased;

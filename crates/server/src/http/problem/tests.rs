@@ -271,11 +271,14 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
         ("payment_refused", 409, "do_not_retry"),
         ("nothing_paid", 409, "do_not_retry"),
         ("last_admin_key", 409, "do_not_retry"),
+        ("lease_held", 409, "do_not_retry"),
+        ("lease_lost", 409, "do_not_retry"),
         ("body_too_large", 413, "do_not_retry"),
         ("unsupported_media_type", 415, "do_not_retry"),
         ("rate_limited", 429, "retry_after"),
         ("internal_error", 500, "do_not_retry"),
         ("payment_unavailable", 503, "retry_after"),
+        ("leases_unavailable", 503, "retry_after"),
     ];
     assert_eq!(own.len(), expected.len());
     for (kind, (code, status, advice)) in own.into_iter().zip(expected) {

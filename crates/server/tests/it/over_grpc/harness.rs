@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use serde_json::Value;
-use soldonce_server::ServerSettings;
+use soldonce_server::{AdminRoutes, ServerSettings};
 
 pub(crate) use crate::harness::*;
 
@@ -17,6 +17,10 @@ impl TestApp {
 
     pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
         Self::over_grpc(crate::harness::TestApp::open_with(change).await)
+    }
+
+    pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
+        Self::over_grpc(crate::harness::TestApp::start(settings, routes).await)
     }
 
     pub(crate) async fn with_event(self, event: &Value) -> Self {

@@ -239,6 +239,22 @@ impl Settings {
         )
     }
 
+    /// What is asked beside the ledger.
+    fn describe_beside(&self) -> String {
+        let shield_url = if self.shield_url.value {
+            "(hidden)"
+        } else {
+            "that of redis_url"
+        };
+        let leases = self.leases.value.shown(self.lease_url);
+        [
+            line("shield", word(&self.shield.value.word), self.shield.source),
+            line("shield_url", shield_url, self.shield_url.source),
+            line("lease_url", leases, self.leases.source),
+        ]
+        .concat()
+    }
+
     /// Every setting, its value and where it came from, a line each. Secrets are not shown.
     pub(crate) fn describe(&self) -> String {
         let key = self
@@ -259,11 +275,6 @@ impl Settings {
         } else {
             "none"
         };
-        let shield_url = if self.shield_url.value {
-            "(hidden)"
-        } else {
-            "that of redis_url"
-        };
         [
             line("config", &self.config.value, self.config.source),
             line("listen", &self.listen.value, self.listen.source),
@@ -272,13 +283,7 @@ impl Settings {
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
             self.shown_only.describe_database(),
-            line("shield", word(&self.shield.value.word), self.shield.source),
-            line("shield_url", shield_url, self.shield_url.source),
-            line(
-                "lease_url",
-                self.leases.value.shown(self.lease_url),
-                self.leases.source,
-            ),
+            self.describe_beside(),
             self.shown_only.describe_payments(),
             line(
                 "webhook_destinations",

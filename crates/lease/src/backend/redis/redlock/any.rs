@@ -24,12 +24,11 @@ impl Redlock {
                     refusal.conflicts.extend(refused.conflicts);
                     refusal.retry_after = refusal.retry_after.max(refused.retry_after);
                 }
-                mut reply => {
-                    if let AcquireReply::Granted { picked, .. } = &mut reply {
-                        *picked = Some(name.clone());
-                    }
-                    return reply;
-                }
+                reply @ (AcquireReply::Granted { .. }
+                | AcquireReply::QueueFull
+                | AcquireReply::CapReached
+                | AcquireReply::Epoch(_)
+                | AcquireReply::Failed(_)) => return with_picked(reply, name),
             }
         }
         refusal
@@ -37,4 +36,12 @@ impl Redlock {
             .sort_unstable_by(|a, b| a.name.cmp(&b.name));
         AcquireReply::Refused(refusal)
     }
+}
+
+/// The same, where it is a grant of this name.
+fn with_picked(mut reply: AcquireReply, name: &Name) -> AcquireReply {
+    if let AcquireReply::Granted { picked, .. } = &mut reply {
+        *picked = Some(name.clone());
+    }
+    reply
 }
