@@ -239,8 +239,8 @@ impl Settings {
         )
     }
 
-    /// What is asked beside the ledger.
-    fn describe_beside(&self) -> String {
+    /// Where the shield and the leases are.
+    fn describe_shield_and_leases(&self) -> String {
         let shield_url = if self.shield_url.value {
             "(hidden)"
         } else {
@@ -283,7 +283,7 @@ impl Settings {
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
             self.shown_only.describe_database(),
-            self.describe_beside(),
+            self.describe_shield_and_leases(),
             self.shown_only.describe_payments(),
             line(
                 "webhook_destinations",
