@@ -38,7 +38,8 @@ impl Scrape {
         self.of(name)
             .filter(of_labels)
             .map(|sample| sample.value)
-            .sum()
+            // The sum of nothing would be minus zero.
+            .fold(0.0, |sum, value| sum + value)
     }
 
     /// The largest of them: of what every server says about the same ledger.
