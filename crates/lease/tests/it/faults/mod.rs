@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use soldonce_lease::{Clock, SystemClock};
 
+pub(crate) use sources::script;
+
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }

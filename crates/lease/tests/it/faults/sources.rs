@@ -16,7 +16,7 @@ pub(super) fn scripts() -> Vec<String> {
     files.collect()
 }
 
-pub(super) fn script(file: &str) -> String {
+pub(crate) fn script(file: &str) -> String {
     std::fs::read_to_string(folder_of_scripts().join(file)).unwrap()
 }
 

@@ -13,6 +13,7 @@ use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::{ask, connect, granted, keys, nodes, redlock, release, renew};
+use crate::faults::script;
 
 /// A minority of nodes dead, then stopped: nothing changes for the caller.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,11 +146,7 @@ async fn a_lease_that_was_released_is_not_healed() {
     until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
     let lost = servers[2].cli(&["KEYS", "sl:*:l:*"]).unwrap();
     servers[2].cli(&["DEL", lost.trim()]).unwrap();
-    let inspect = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/src/backend/redis/scripts/inspect.lua"
-    );
-    let inspect = redis::Script::new(&std::fs::read_to_string(inspect).unwrap());
+    let inspect = redis::Script::new(&script("inspect.lua"));
     for proxy in &proxies[..2] {
         let slow = Fault::Delay(Duration::from_millis(300));
         proxy.next_with(inspect.get_hash(), slow);
@@ -163,6 +160,41 @@ async fn a_lease_that_was_released_is_not_healed() {
     let settled = SystemClock.boot().plus(Duration::from_millis(600));
     until("the healing has ended", PATIENCE, || {
         SystemClock.boot() > settled
+    })
+    .unwrap();
+    until("nothing is left", Duration::from_secs(10), || {
+        keys(&servers) == 0
+    })
+    .unwrap();
+}
+
+/// Two nodes grant, and the third does not know the script of votes yet: the vote reaches it after the release.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vote_that_comes_after_its_release_is_given_back() {
+    let servers = Redis::independent(3).unwrap();
+    let proxy = Proxy::to(servers[2].address()).unwrap();
+    let mut behind = nodes(&servers);
+    behind[2] = RedisConfig::from(proxy.url(&servers[2].url(), servers[2].address()));
+    let backend = connect(RedlockConfig::new(behind).sit_out(Duration::ZERO)).await;
+    // The first grant lets two nodes know all scripts; the third keeps that of releases.
+    let first = ask("first");
+    granted(&backend, &first).await;
+    until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
+    assert_eq!(release(&backend, &first).await, ReleaseReply::Released);
+    until("all nodes are free", PATIENCE, || keys(&servers) == 0).unwrap();
+    servers[2].cli(&["SCRIPT", "FLUSH"]).unwrap();
+    servers[2]
+        .cli(&["SCRIPT", "LOAD", &script("release.lua")])
+        .unwrap();
+    let vote = redis::Script::new(&script("rl_acquire.lua"));
+    let slow = Fault::Delay(Duration::from_millis(100));
+    proxy.next_with(vote.get_hash(), slow);
+    let held = ask("held");
+    granted(&backend, &held).await;
+    assert_eq!(release(&backend, &held).await, ReleaseReply::Released);
+    let knows = || servers[2].cli(&["SCRIPT", "EXISTS", vote.get_hash()]);
+    until("the vote has come", PATIENCE, || {
+        knows().unwrap().trim() == "1"
     })
     .unwrap();
     until("nothing is left", Duration::from_secs(10), || {

@@ -1,15 +1,14 @@
 //! A node that lost the key of a lease gets it back after each renewal, by a vote for the same owner
 //! and token. Else restarts, one after the other, would erode the majority.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::late::{self, Expected, LateVotes};
 use super::nodes::{Node, Nodes};
-use crate::Owner;
-use crate::backend::{Acquire, Backend, Durability, Names, Release, Renew, RenewReply};
+use crate::backend::{Acquire, Backend, Durability, Renew, RenewReply};
 
 /// A round of renewals that is decided, and whose late answers are still to come.
 pub(super) struct Round {
@@ -20,62 +19,17 @@ pub(super) struct Round {
     pub(super) answers: mpsc::Receiver<(usize, Vec<RenewReply>)>,
 }
 
-/// Grants that are being healed. A release may come in between: the vote that heals could then arrive
-/// after it, and would stay until its ttl ends.
-#[derive(Default)]
-pub(super) struct Healing(Mutex<HashMap<(Owner, Names), Ongoing>>);
-
-#[derive(Default)]
-struct Ongoing {
-    rounds: usize,
-    is_released: bool,
-}
-
-impl Healing {
-    fn ongoing(&self) -> MutexGuard<'_, HashMap<(Owner, Names), Ongoing>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self, renew: &Renew) {
-        let grant = (renew.owner, renew.names.clone());
-        self.ongoing().entry(grant).or_default().rounds += 1;
-    }
-
-    /// A release is about to be sent to the nodes.
-    pub(super) fn release(&self, release: &Release) {
-        let mut ongoing = self.ongoing();
-        if ongoing.is_empty() {
-            return;
-        }
-        if let Some(healing) = ongoing.get_mut(&(release.owner, release.names.clone())) {
-            healing.is_released = true;
-        }
-    }
-
-    /// Whether the grant was released meanwhile.
-    fn end(&self, renew: &Renew) -> bool {
-        let grant = (renew.owner, renew.names.clone());
-        let mut ongoing = self.ongoing();
-        let Some(healing) = ongoing.get_mut(&grant) else {
-            return false;
-        };
-        let is_released = healing.is_released;
-        healing.rounds = healing.rounds.saturating_sub(1);
-        if healing.rounds == 0 {
-            ongoing.remove(&grant);
-        }
-        is_released
-    }
-}
-
 /// Heals in the background, so that the renewal need not wait for the slowest node. Only grants
 /// that a majority has just confirmed are healed, and only on a minority of the nodes: even if this
 /// process is paused in between, healing alone can never make a majority.
-pub(super) fn behind(nodes: &Nodes, healing: &Arc<Healing>, round: Round) {
+pub(super) fn behind(nodes: &Nodes, late: &Arc<LateVotes>, round: Round) {
     if round.kept.contains(&true) {
-        // Before the holder hears of its renewal, and so before it can release.
-        round.healable().for_each(|(_, renew)| healing.begin(renew));
-        nodes.background(round.heal(nodes.all().to_vec(), Arc::clone(healing)));
+        let healable = round.healable().map(|(grant, renew)| {
+            let release = late::release_of(renew.owner, &renew.names, Some(renew.token));
+            (grant, late.expect(release))
+        });
+        let healable = healable.collect();
+        nodes.background(round.heal(nodes.all().to_vec(), Arc::clone(late), healable));
     }
 }
 
@@ -87,13 +41,18 @@ impl Round {
         kept.map(|(grant, (renew, _))| (grant, renew))
     }
 
-    async fn heal(mut self, nodes: Vec<Node>, healing: Arc<Healing>) {
+    async fn heal(
+        mut self,
+        nodes: Vec<Node>,
+        late: Arc<LateVotes>,
+        healable: Vec<(usize, Arc<Expected>)>,
+    ) {
         while let Some((at, answer)) = self.answers.recv().await {
             if let Some(slot) = self.heard.get_mut(at) {
                 *slot = Some(answer);
             }
         }
-        for (grant, renew) in self.healable() {
+        for (grant, expected) in healable {
             let said = |(_, heard): &(&Node, &Option<Vec<RenewReply>>)| {
                 heard
                     .as_ref()
@@ -104,32 +63,21 @@ impl Round {
             let has = both().find(|both| matches!(said(both), Some(RenewReply::Renewed { .. })));
             let lost = both().filter(|both| said(both) == Some(RenewReply::Gone));
             let lost: Vec<&Node> = lost.map(|(node, _)| node).collect();
-            if let (Some((has, _)), false) = (has, lost.is_empty()) {
-                give_back(renew, has, &lost).await;
+            if let (Some((has, _)), false, Some(renew)) =
+                (has, lost.is_empty(), self.batch.get(grant))
+            {
+                copy(renew, has, &lost).await;
             }
-            if healing.end(renew) {
-                take_back(renew, &lost).await;
+            // The vote that heals may have come after a release.
+            if let Some(release) = late.came(&expected) {
+                late::give_back(&lost, release).await;
             }
         }
     }
 }
 
-/// Releases on the nodes that were healed what its holder has released meanwhile.
-async fn take_back(renew: &Renew, healed: &[&Node]) {
-    let release = [Release {
-        names: renew.names.clone(),
-        owner: renew.owner,
-        token: Some(renew.token),
-        waiter: None,
-    }];
-    for node in healed {
-        // A node that is not reached keeps it until its ttl ends.
-        node.release_all(&release).await;
-    }
-}
-
 /// Copies a grant from a node that has it to those that lost it.
-async fn give_back(renew: &Renew, has: &Node, lost: &[&Node]) {
+async fn copy(renew: &Renew, has: &Node, lost: &[&Node]) {
     let Some(name) = renew.names.as_slice().first() else {
         return;
     };

@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod factory;
 mod heal;
+mod late;
 mod nodes;
 mod offers;
 mod quorum;
@@ -20,8 +21,6 @@ use std::time::Duration;
 
 pub use config::RedlockConfig;
 
-use tokio::sync::mpsc;
-
 use super::RedisBackend;
 use super::reply::{self, Vote};
 use super::role::ConnectionRole;
@@ -30,7 +29,7 @@ use crate::backend::{
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, BootTime, Clock, Entropy, FenceSource, FencingToken, Name, Namespace};
-use heal::Healing;
+use late::{Late, LateVotes};
 use nodes::{Node, Nodes};
 use offers::TokenOffers;
 use quorum::{Outcome, Votes, majority};
@@ -52,9 +51,6 @@ const VOTE_MAX: Duration = Duration::from_millis(200);
 /// When to ask again after the votes were split: between one and two of it.
 const SPLIT_RETRY: Duration = Duration::from_millis(25);
 
-/// Votes that are still to come, by node.
-type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
-
 /// What a Redlock uses of the machine.
 struct Machine {
     clock: Arc<dyn Clock>,
@@ -65,7 +61,7 @@ struct Machine {
 pub struct Redlock {
     nodes: Nodes,
     numbers: TokenOffers,
-    healing: Arc<Healing>,
+    late: Arc<LateVotes>,
     config: RedlockConfig,
     machine: Machine,
 }
@@ -96,7 +92,7 @@ impl Redlock {
         Self {
             nodes: Nodes::new(nodes),
             numbers: TokenOffers::new(tokens, namespace, Arc::clone(&machine.clock)),
-            healing: Arc::default(),
+            late: Arc::default(),
             config,
             machine,
         }
@@ -118,6 +114,7 @@ impl Redlock {
             match outcome {
                 Outcome::Won(reply) => {
                     self.note(command, &reply, sent);
+                    self.watch(command, token, late);
                     return reply;
                 }
                 Outcome::TooLow(highest) => {
@@ -134,6 +131,16 @@ impl Redlock {
         }
         let why = last.unwrap_or("others were granted while each token was on its way");
         AcquireReply::Failed(BackendError::Unknown(why.to_owned()))
+    }
+
+    /// Sees that a release takes the votes that are still to come, too.
+    fn watch(&self, command: &Acquire, token: u64, late: Late) {
+        let token = FencingToken::new(token);
+        let release = late::release_of(command.owner, &command.names, token);
+        let (votes, nodes) = (Arc::clone(&self.late), self.nodes.all().to_vec());
+        let expected = votes.expect(release);
+        self.nodes
+            .background(late::watch(nodes, late, votes, expected));
     }
 
     /// Keeps the token for a repeated acquire.
@@ -182,22 +189,18 @@ impl Redlock {
     }
 
     /// Gives back on every node what a lost vote left, also on nodes that refused or were silent. A
-    /// vote that is still on its way may be overtaken, so it is given back again when it has come. The
-    /// token is compared: a later round of the same owner keeps its votes.
+    /// vote that is still on its way may be overtaken, so it is given back again when it has come.
     async fn withdraw(&self, command: &Acquire, token: u64, late: Late) {
-        let release = Arc::new([Release {
-            names: command.names.clone(),
-            owner: command.owner,
-            token: FencingToken::new(token),
-            waiter: None,
-        }]);
+        let token = FencingToken::new(token);
+        let release = late::release_of(command.owner, &command.names, token);
+        let release = Arc::new([release]);
         let mut answers = self.nodes.ask(|node| {
             let release = Arc::clone(&release);
             Box::pin(async move { node.release_all(&*release).await })
         });
         let nodes = self.nodes.all().to_vec();
         self.nodes
-            .background(release_late(nodes, late, Arc::clone(&release)));
+            .background(late::give_back_each(nodes, late, Arc::clone(&release)));
         // Nodes that answer at all do so in the time of a vote; the others are released behind us.
         let until = self.machine.clock.boot().plus(VOTE_MAX);
         let all = async { while answers.recv().await.is_some() {} };
@@ -238,15 +241,6 @@ impl Redlock {
             return Err(failed.pop().unwrap_or_else(none));
         }
         Ok(None)
-    }
-}
-
-/// Gives each late vote back once it has come.
-async fn release_late(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
-    while let Some((at, _)) = late.recv().await {
-        let Some(node) = nodes.get(at) else { continue };
-        // Its answer does not matter: a node that is not reached keeps the vote until its ttl ends.
-        node.release_all(&*release).await;
     }
 }
 

@@ -42,7 +42,7 @@ impl Redlock {
         let kept = replies.iter().map(is_renewed).collect();
         heal::behind(
             &self.nodes,
-            &self.healing,
+            &self.late,
             Round {
                 batch: asked,
                 kept,
@@ -56,7 +56,7 @@ impl Redlock {
     pub(super) async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
         for release in batch {
             self.numbers.forget(release.owner, &release.names);
-            self.healing.release(release);
+            self.late.release(release);
         }
         let asked: Arc<[Release]> = batch.into();
         let mut answers = self.nodes.ask(|node| {

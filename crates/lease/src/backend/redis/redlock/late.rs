@@ -1,0 +1,121 @@
+//! Votes that come after their round was decided. A release may overtake such a vote, which would then stay at its
+//! node until its ttl ends, so the release is repeated when the vote has come.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::nodes::Node;
+use crate::backend::redis::reply::Vote;
+use crate::backend::{Names, Release};
+use crate::{BackendError, FencingToken, Owner};
+
+/// Votes that are still to come, by node.
+pub(super) type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
+
+/// Grants with votes that are still to come.
+#[derive(Default)]
+pub(super) struct LateVotes(Mutex<HashMap<Owner, Vec<Arc<Expected>>>>);
+
+/// Votes for one grant that are still to come.
+pub(super) struct Expected {
+    release: [Release; 1],
+    is_released: AtomicBool,
+}
+
+impl LateVotes {
+    fn expected(&self) -> MutexGuard<'_, HashMap<Owner, Vec<Arc<Expected>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to watch for a release. Called before the holder hears of its grant, and so before it can release.
+    pub(super) fn expect(&self, release: Release) -> Arc<Expected> {
+        let expected = Arc::new(Expected {
+            release: [release],
+            is_released: AtomicBool::new(false),
+        });
+        let mut all = self.expected();
+        let of_owner = all.entry(expected.owner()).or_default();
+        of_owner.push(Arc::clone(&expected));
+        expected
+    }
+
+    /// Notes a release that is about to be sent to the nodes.
+    pub(super) fn release(&self, release: &Release) {
+        let all = self.expected();
+        for expected in all.get(&release.owner).into_iter().flatten() {
+            if expected.shares_a_name(&release.names) {
+                expected.is_released.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Ends the watch. Gives the release to repeat, if there was one meanwhile.
+    pub(super) fn came<'a>(&self, expected: &'a Arc<Expected>) -> Option<&'a [Release; 1]> {
+        let mut all = self.expected();
+        if let Some(of_owner) = all.get_mut(&expected.owner()) {
+            of_owner.retain(|one| !Arc::ptr_eq(one, expected));
+            if of_owner.is_empty() {
+                all.remove(&expected.owner());
+            }
+        }
+        let is_released = expected.is_released.load(Ordering::Relaxed);
+        is_released.then_some(&expected.release)
+    }
+}
+
+impl Expected {
+    fn owner(&self) -> Owner {
+        let [release] = &self.release;
+        release.owner
+    }
+
+    fn shares_a_name(&self, names: &Names) -> bool {
+        let [release] = &self.release;
+        let mut ours = release.names.as_slice().iter();
+        ours.any(|name| names.as_slice().contains(name))
+    }
+}
+
+/// The release of a vote for `token`. The token is compared: what the same owner is granted later stays.
+pub(super) fn release_of(owner: Owner, names: &Names, token: Option<FencingToken>) -> Release {
+    Release {
+        names: names.clone(),
+        owner,
+        token,
+        waiter: None,
+    }
+}
+
+/// Waits for the votes of a grant, and gives them back where it was released before they came.
+pub(super) async fn watch(
+    nodes: Vec<Node>,
+    mut late: Late,
+    votes: Arc<LateVotes>,
+    expected: Arc<Expected>,
+) {
+    let mut came = Vec::new();
+    while let Some((at, _)) = late.recv().await {
+        came.extend(nodes.get(at));
+    }
+    if let Some(release) = votes.came(&expected) {
+        give_back(&came, release).await;
+    }
+}
+
+/// Gives each vote of a lost round back once it has come.
+pub(super) async fn give_back_each(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
+    while let Some((at, _)) = late.recv().await {
+        let node = nodes.get(at);
+        give_back(node.as_slice(), &release).await;
+    }
+}
+
+/// Releases on each of `nodes`. A node that is not reached keeps its vote until its ttl ends.
+pub(super) async fn give_back(nodes: &[&Node], release: &[Release; 1]) {
+    for node in nodes {
+        node.release_all(release).await;
+    }
+}
