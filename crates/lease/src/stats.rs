@@ -1,40 +1,117 @@
-//! Counters. Never by name: names are without bound.
+//! Counters. Never by name: names are without bound. Under the feature `metrics` each is a metric, too.
 
+#[cfg(feature = "metrics")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-/// A number.
+#[cfg(feature = "metrics")]
+use metrics::Label;
+
+/// How often something happened.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct Counter {
+    value: AtomicU64,
+    #[cfg(feature = "metrics")]
+    metric: OnceLock<metrics::Counter>,
+}
 
 impl Counter {
     pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    /// For the one that counts what is there now.
-    pub(crate) fn set(&self, count: usize) {
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        self.0.store(count, Ordering::Relaxed);
+        self.value.fetch_add(count, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metric) = self.metric.get() {
+            metric.increment(count);
+        }
     }
 
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.value.load(Ordering::Relaxed)
+    }
+
+    #[cfg(feature = "metrics")]
+    fn register(&self, name: &'static str, labels: Vec<Label>) {
+        self.metric.set(metrics::counter!(name, labels)).ok();
+    }
+}
+
+/// How many there are now.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    value: AtomicU64,
+    #[cfg(feature = "metrics")]
+    metric: OnceLock<metrics::Gauge>,
+}
+
+impl Level {
+    pub(crate) fn set(&self, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let before = self.value.swap(count, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metric) = self.metric.get() {
+            // Other leases of the process may have the same gauge.
+            let change = u32::try_from(count.abs_diff(before)).unwrap_or(u32::MAX);
+            if count < before {
+                metric.decrement(change);
+            } else {
+                metric.increment(change);
+            }
+        }
+        #[cfg(not(feature = "metrics"))]
+        let _: u64 = before;
+    }
+
+    fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    #[cfg(feature = "metrics")]
+    fn register(&self, name: &'static str, labels: Vec<Label>) {
+        self.metric.set(metrics::gauge!(name, labels)).ok();
+    }
+}
+
+/// Time, as a sum of microseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Time {
+    micros: AtomicU64,
+    #[cfg(feature = "metrics")]
+    metric: OnceLock<metrics::Histogram>,
+}
+
+impl Time {
+    pub(crate) fn add(&self, span: Duration) {
+        let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        if let Some(metric) = self.metric.get() {
+            metric.record(span);
+        }
+    }
+
+    fn get(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+
+    #[cfg(feature = "metrics")]
+    fn register(&self, name: &'static str, labels: Vec<Label>) {
+        self.metric.set(metrics::histogram!(name, labels)).ok();
     }
 }
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident -> $value:ty = $metric:literal $($label:ident $is:literal)?;)*) => {
         /// The counters themselves.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
-            $(pub(crate) $name: Counter,)*
+            $(pub(crate) $name: $kind,)*
         }
 
         /// What happened since the leases were connected. `lease.md` 2.4.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[$doc])* pub $name: $value,)*
         }
 
         impl Counters {
@@ -43,51 +120,61 @@ macro_rules! counters {
                     $($name: self.$name.get(),)*
                 }
             }
+
+            /// Makes them metrics of the process's recorder.
+            #[cfg(feature = "metrics")]
+            pub(crate) fn register(&self, backend: crate::backend::Kind) {
+                let backend = Label::new("backend", backend.as_str());
+                $(
+                    let labels = vec![backend.clone(), $(Label::new(stringify!($label), $is))?];
+                    self.$name.register($metric, labels);
+                )*
+            }
         }
     };
 }
 
 counters! {
     /// Leases held now.
-    live,
+    live: Level -> u64 = "soldonce_leases_live";
     /// Leases granted.
-    acquired,
+    acquired: Counter -> u64 = "soldonce_lease_requests_total" outcome "acquired";
     /// Requests that ended refused, or timed out refused.
-    refused,
+    refused: Counter -> u64 = "soldonce_lease_requests_total" outcome "refused";
     /// Requests that ended without the backend's answer, or with an error.
-    failed,
-    /// Milliseconds that all ended requests took together.
-    wait_ms,
+    failed: Counter -> u64 = "soldonce_lease_requests_total" outcome "failed";
+    /// How long all ended requests took together.
+    wait: Time -> Duration = "soldonce_lease_wait_seconds";
     /// Leases released by their holders.
-    released,
-    /// Milliseconds that all released leases were held together.
-    held_ms,
+    released: Counter -> u64 = "soldonce_lease_releases_total";
+    /// How long all released leases were held together.
+    held: Time -> Duration = "soldonce_lease_held_seconds";
     /// Renewals confirmed.
-    renewed,
+    renewed: Counter -> u64 = "soldonce_lease_renewals_total";
     /// Renewals without the backend's answer.
-    renew_failures,
+    renew_failures: Counter -> u64 = "soldonce_lease_renew_failures_total";
     /// Leases lost because the deadline passed.
-    lost_deadline,
+    lost_deadline: Counter -> u64 = "soldonce_leases_lost_total" reason "deadline";
     /// Leases lost because the backend did not know them.
-    lost_gone,
+    lost_gone: Counter -> u64 = "soldonce_leases_lost_total" reason "gone";
     /// Leases lost to another owner.
-    lost_taken,
+    lost_taken: Counter -> u64 = "soldonce_leases_lost_total" reason "taken";
     /// Leases lost at their cap.
-    lost_cap,
+    lost_cap: Counter -> u64 = "soldonce_leases_lost_total" reason "cap";
     /// Leases lost because the target had seen a higher token: stale writes.
-    lost_overtaken,
+    lost_overtaken: Counter -> u64 = "soldonce_leases_lost_total" reason "overtaken";
     /// Acquire commands that may have run.
-    unknown_acquire,
+    unknown_acquire: Counter -> u64 = "soldonce_lease_unknown_total" op "acquire";
     /// Renewals that may have run.
-    unknown_renew,
+    unknown_renew: Counter -> u64 = "soldonce_lease_unknown_total" op "renew";
     /// Releases that may have run.
-    unknown_release,
+    unknown_release: Counter -> u64 = "soldonce_lease_unknown_total" op "release";
     /// Grants whose callers had gone away, released.
-    orphans,
+    orphans: Counter -> u64 = "soldonce_lease_orphans_total";
     /// Releases that the backend never answered, left to the ttl.
-    left_to_ttl,
+    left_to_ttl: Counter -> u64 = "soldonce_lease_left_to_ttl_total";
     /// Connections to the backend that were replaced.
-    link_rebuilds,
+    link_rebuilds: Counter -> u64 = "soldonce_lease_link_rebuilds_total";
 }
 
 /// What a shutdown came to.

@@ -175,7 +175,7 @@ impl Builder {
             } else {
                 runtime_here()
             },
-            wiring: BackendContext {
+            context: BackendContext {
                 namespace,
                 clock: self.clock,
                 entropy: self.entropy,

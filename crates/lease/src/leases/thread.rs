@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::BackendError;
-use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Finding, Kind, Verdict};
+use crate::backend::{Backend, BackendContext, BackendFactory, Finding, Kind, Verdict};
 use crate::inbox::Inbox;
 use crate::notice::{Notice, NoticeKind, Notices};
-use crate::worker::{Ctx, InPlace, Parts, Worker};
+use crate::worker::{Ctx, InPlace, Worker};
 
 /// A connection is made of several calls.
 const CONNECT_CALLS: u32 = 10;
@@ -33,7 +33,7 @@ pub(super) struct Start {
     pub(super) connect: Box<dyn BackendFactory>,
     pub(super) doctor: Doctor,
     pub(super) ttl_min: Option<Duration>,
-    pub(super) wiring: BackendContext,
+    pub(super) context: BackendContext,
     /// The runtime that connects, if acquires and releases may run there.
     pub(super) runtime: Option<Handle>,
 }
@@ -54,30 +54,20 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     };
     let taken = Arc::clone(&inbox);
     let told = runtime.block_on(async {
-        let wiring = start.wiring.clone();
+        let context = start.context.clone();
         let opened = tokio::select! {
             biased;
             opened = open(start) => opened,
             () = ready.closed() => return None,
         };
-        let (backend, in_place) = match opened {
-            Ok(opened) => opened,
+        let backends = match opened {
+            Ok(backends) => backends,
             Err(error) => {
                 drop(ready.send(Err(error)));
                 return None;
             }
         };
-        let ctx = Arc::new(Ctx::new(Parts {
-            backend,
-            in_place,
-            clock: wiring.clock,
-            entropy: wiring.entropy,
-            call_timeout: wiring.call_timeout,
-            fenced: !matches!(wiring.fencing, Fencing::Off),
-            inbox,
-            counters: wiring.notices.counters().clone(),
-            notices: wiring.notices,
-        }));
+        let ctx = Arc::new(Ctx::new(backends, inbox, context));
         ready.send(Ok(ctx.clone())).ok()?;
         // A task, because tokio looks at its sockets, a system call, before each poll of the future
         // that it blocks on.
@@ -96,19 +86,19 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
 }
 
 async fn open(start: Start) -> Result<(Arc<dyn Backend>, Option<InPlace>), BackendError> {
-    let wiring = start.wiring;
+    let context = start.context;
     let in_place = match start.runtime {
         Some(runtime) => start
             .connect
-            .in_place(&wiring)?
+            .in_place(&context)?
             .map(|backend| InPlace::new(runtime, backend)),
         None => None,
     };
-    let limit = wiring.call_timeout.saturating_mul(CONNECT_CALLS);
-    let (clock, notices) = (wiring.clock.clone(), wiring.notices.clone());
+    let limit = context.call_timeout.saturating_mul(CONNECT_CALLS);
+    let (clock, notices) = (context.clock.clone(), context.notices.clone());
     let backend = tokio::select! {
         biased;
-        backend = start.connect.connect(wiring) => backend?,
+        backend = start.connect.connect(context) => backend?,
         () = clock.sleep_until(clock.boot().plus(limit)) => {
             let why = format!("no connection within {} ms", limit.as_millis());
             return Err(BackendError::NotSent(why));

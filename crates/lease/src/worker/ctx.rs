@@ -10,7 +10,7 @@ use super::job::{ReleaseJob, Why};
 use super::local_queues::LocalQueues;
 use super::release::Next;
 use super::table::Table;
-use crate::backend::{Backend, Facts, Release, ReleaseReply};
+use crate::backend::{Backend, BackendContext, Facts, Fencing, Release, ReleaseReply};
 use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
@@ -36,32 +36,26 @@ pub(crate) struct Ctx {
     left_behind: Mutex<Vec<(Option<BootTime>, ReleaseJob)>>,
 }
 
-/// What [`Ctx`] is made of.
-pub(crate) struct Parts {
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) call_timeout: Duration,
-    pub(crate) fenced: bool,
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) notices: Notices,
-    pub(crate) in_place: Option<InPlace>,
-}
-
 impl Ctx {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(
+        (backend, in_place): (Arc<dyn Backend>, Option<InPlace>),
+        inbox: Arc<Inbox>,
+        context: BackendContext,
+    ) -> Self {
+        let (facts, counters) = (backend.facts(), context.notices.counters().clone());
+        #[cfg(feature = "metrics")]
+        counters.register(facts.kind);
         Self {
-            facts: parts.backend.facts(),
-            backend: parts.backend,
-            clock: parts.clock,
-            entropy: parts.entropy,
-            call_timeout: parts.call_timeout,
-            fenced: parts.fenced,
-            inbox: parts.inbox,
-            counters: parts.counters,
-            notices: parts.notices,
-            in_place: parts.in_place,
+            backend,
+            facts,
+            clock: context.clock,
+            entropy: context.entropy,
+            call_timeout: context.call_timeout,
+            fenced: !matches!(context.fencing, Fencing::Off),
+            inbox,
+            counters,
+            notices: context.notices,
+            in_place,
             queues: LocalQueues::default(),
             floors: Mutex::default(),
             table: Mutex::default(),

@@ -179,10 +179,15 @@ impl Ctx {
         self: &Arc<Self>,
         grant: &Grant,
     ) -> Result<ReleaseOutcome, Unsettled> {
-        let (settle, answer) = oneshot::channel();
+        let (settle, mut answer) = oneshot::channel();
         let job = self.end_of(grant).settling(Some(settle));
-        self.clone().send_here(job).await;
-        answer.await.unwrap_or(Err(Unsettled))
+        let outcome = tokio::select! {
+            biased;
+            () = self.clone().send_here(job) => answer.await,
+            // The lease thread took it over.
+            outcome = &mut answer => outcome,
+        };
+        outcome.unwrap_or(Err(Unsettled))
     }
 
     /// Sends a release of what is not held any more. On the runtime that connected it is on its way when this

@@ -27,6 +27,19 @@ struct Watched {
     next: BootTime,
 }
 
+impl Watched {
+    /// Its next instant, as it is now.
+    fn planned(&self) -> BootTime {
+        let deadline = self.grant.deadline();
+        let mut next = deadline;
+        if !self.suspect {
+            let span = timing::suspect_below(self.grant.ttl());
+            next = next.min(deadline.minus(span));
+        }
+        self.renew_at.map_or(next, |at| next.min(at))
+    }
+}
+
 /// What a look at the clock found.
 #[derive(Default)]
 pub(super) struct Due {
@@ -67,17 +80,21 @@ impl Live {
     /// Answers the grant's next instant.
     pub(super) fn insert(&mut self, grant: Arc<Grant>) -> BootTime {
         let owner = grant.terms.owner;
-        let (renew_at, deadline) = (renewal_of(&grant), grant.deadline());
-        let watched = Watched {
-            next: deadline,
+        let mut watched = Watched {
+            next: grant.deadline(),
+            renew_at: renewal_of(&grant),
             grant,
-            renew_at,
             suspect: false,
         };
-        self.grants.insert(owner, watched);
-        self.plan(owner);
-        let planned = self.grants.get(&owner);
-        planned.map_or(deadline, |watched| watched.next)
+        let next = watched.planned();
+        watched.next = next;
+        self.instants.insert((next, owner.expose()));
+        if let Some(before) = self.grants.insert(owner, watched) {
+            // The same grant, asked for again.
+            self.instants.remove(&(before.next, owner.expose()));
+            self.instants.insert((next, owner.expose()));
+        }
+        next
     }
 
     pub(super) fn remove(&mut self, owner: Owner) -> Option<Arc<Grant>> {
@@ -107,17 +124,8 @@ impl Live {
         let Some(watched) = self.grants.get_mut(&owner) else {
             return;
         };
-        let before = watched.next;
-        let deadline = watched.grant.deadline();
-        let mut next = deadline;
-        if !watched.suspect {
-            let span = timing::suspect_below(watched.grant.ttl());
-            next = next.min(deadline.minus(span));
-        }
-        if let Some(at) = watched.renew_at {
-            next = next.min(at);
-        }
-        watched.next = next;
+        let next = watched.planned();
+        let before = std::mem::replace(&mut watched.next, next);
         self.instants.remove(&(before, owner.expose()));
         self.instants.insert((next, owner.expose()));
     }

@@ -29,7 +29,7 @@ use crate::grant::{Confirmed, Grant};
 use crate::owner::Owners;
 use crate::{BootTime, RenewError, SleepFuture};
 
-pub(crate) use ctx::{Ctx, Parts};
+pub(crate) use ctx::Ctx;
 pub(crate) use in_place::InPlace;
 
 use acquire::{PendingAcquire, Won};

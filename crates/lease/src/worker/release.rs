@@ -6,7 +6,7 @@ use super::job::{ReleaseJob, Why};
 use crate::backend::{Backend, Release, ReleaseReply};
 use crate::limits::BATCH_MAX;
 use crate::notice::NoticeKind;
-use crate::timing::{self, millis};
+use crate::timing;
 use crate::{BackendError, BootTime, ReleaseOutcome, Unsettled};
 
 /// What becomes of a job after one try.
@@ -52,7 +52,7 @@ impl ReleaseJob {
             Why::Guard { token, born } => {
                 let held = ctx.now().since(born);
                 ctx.counters.released.add(1);
-                ctx.counters.held_ms.add(millis(held));
+                ctx.counters.held.add(held);
                 ctx.tell(NoticeKind::Released, |notice| crate::Notice {
                     name: home(),
                     token: Some(token),
@@ -93,22 +93,18 @@ impl ReleaseJob {
 pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, ReleaseReply)> {
     let batch: Vec<Release> = jobs.iter().map(|job| job.release.clone()).collect();
     debug_assert!(batch.len() <= BATCH_MAX);
-    let mut replies = replies(ctx, &*ctx.backend, &batch).await.into_iter();
+    let replies = ctx.within(ctx.call_timeout, ctx.backend.release(&batch));
+    let mut replies = replies.await.unwrap_or_default().into_iter();
     let paired = jobs
         .into_iter()
         .map(|job| (job, replies.next().unwrap_or_else(|| silence(ctx))));
     paired.collect()
 }
 
-/// Sends one release over `backend`.
+/// Sends one release over `backend`, for as long as it takes: the lease thread takes over what is overdue.
 pub(super) async fn reply(ctx: &Ctx, backend: &dyn Backend, one: &[Release; 1]) -> ReleaseReply {
-    let replies = replies(ctx, backend, one).await;
+    let replies = backend.release(one).await;
     replies.into_iter().next().unwrap_or_else(|| silence(ctx))
-}
-
-async fn replies(ctx: &Ctx, backend: &dyn Backend, batch: &[Release]) -> Vec<ReleaseReply> {
-    let replies = ctx.within(ctx.call_timeout, backend.release(batch)).await;
-    replies.unwrap_or_default()
 }
 
 fn silence(ctx: &Ctx) -> ReleaseReply {

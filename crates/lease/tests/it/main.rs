@@ -37,6 +37,8 @@ mod folder;
 ))]
 mod history;
 mod holding;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod model;
 mod names;
 #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]

@@ -9,7 +9,6 @@ use crate::error::NotGranted;
 use crate::grant::{Grant, Terms};
 use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
-use crate::timing::millis;
 use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
 use crate::{AcquireError, Notice};
@@ -90,7 +89,7 @@ impl Attempt {
     ) -> Result<Arc<Grant>, NotGranted> {
         let ctx = &self.ctx;
         let waited = ctx.now().since(self.begun);
-        ctx.counters.wait_ms.add(millis(waited));
+        ctx.counters.wait.add(waited);
         let grant = match result {
             Ok(won) => Arc::new(self.grant(&won)),
             Err(error) => {
