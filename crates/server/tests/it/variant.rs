@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use serde_json::Value;
-use soldonce_server::{AdminRoutes, ServerSettings};
+use soldonce_server::ServerSettings;
 
 pub(crate) use crate::harness::*;
 
@@ -19,10 +19,6 @@ impl TestApp {
 
     pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
         Self(crate::harness::TestApp::open_with_as(VARIANT, change).await)
-    }
-
-    pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
-        Self(crate::harness::TestApp::start_as(VARIANT, settings, routes).await)
     }
 
     pub(crate) async fn with_event(self, event: &Value) -> Self {
