@@ -299,7 +299,13 @@ impl Drop for TestApp {
         if std::thread::panicking() {
             return; // show the first failure, not the second
         }
-        let violations = self.recorder.violations();
+        let violations: Vec<String> = match &self.kept {
+            Kept::Folder(_) => {
+                let found = self.recorder.violations();
+                found.iter().map(ToString::to_string).collect()
+            }
+            Kept::Database(database) => database.violations(),
+        };
         assert!(
             violations.is_empty(),
             "the history is wrong: {violations:#?}"

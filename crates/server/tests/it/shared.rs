@@ -7,7 +7,7 @@ use soldonce_core::EventNo;
 use soldonce_engine::Engine;
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::{
-    Durability, PostgresLedger, PostgresOptions, TimeSource, migrate,
+    Durability, PostgresLedger, PostgresOptions, TimeSource, migrate, verify,
 };
 use soldonce_engine::live::Live;
 use soldonce_testkit::postgres::{Postgres, query};
@@ -50,6 +50,22 @@ impl Database {
             let mut shown = feed.watch_commits();
             shown.wait_for(|seq| seq.0 >= commits).await.unwrap();
         }
+    }
+
+    /// What `verify` finds wrong in it.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let options = PostgresOptions::new(self.server.url());
+        // From a thread of its own: this one has a runtime.
+        let report = std::thread::scope(|scope| {
+            let judge = scope.spawn(|| {
+                let mut runtime = tokio::runtime::Builder::new_current_thread();
+                let runtime = runtime.enable_all().build().unwrap();
+                runtime.block_on(verify(&options, &mut |_| {})).unwrap()
+            });
+            judge.join().unwrap()
+        });
+        let found = report.findings.iter();
+        found.map(|finding| format!("{finding:?}")).collect()
     }
 }
 
