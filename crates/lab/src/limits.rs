@@ -97,6 +97,10 @@ pub(crate) const ANSWER_FIELDS_MAX: usize = 64;
 pub(crate) const ANSWER_HEAD_BYTES_MAX: usize = 16 * 1_024;
 /// First size of the buffer for answers, in bytes; doubled when an answer is larger.
 pub(crate) const ANSWER_BUFFER_BYTES: usize = 16 * 1_024;
+/// Largest frame of an answer to a call: what HTTP/2 allows unless it is asked for more.
+pub(crate) const CALL_FRAME_BYTES_MAX: usize = 16 * 1_024;
+/// Bytes of messages after which the server is told that they were read; HTTP/2 lets it send 65,535.
+pub(crate) const CALL_WINDOW_BYTES: u32 = 16 * 1_024;
 /// Longest latency that is distinguished, in microseconds; a longer one counts as this.
 pub(crate) const LATENCY_US_MAX: u64 = 600_000_000;
 /// Decimal digits to which latencies are kept.

@@ -1,19 +1,24 @@
 //! The ceiling: a request of a hold's size is read into a struct and answered with JSON of a hold's
-//! size, on the same accept loop, with nothing behind it.
+//! size, on the same accept loop, with nothing behind it. Over gRPC the same by tonic, with generated messages.
 
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
+use axum::extract::Request;
 use axum::routing::post;
 use axum::{Json, Router};
+use prost::Message;
 use serde::{Deserialize, Serialize};
 use soldonce_server::{AcceptLimits, listen, serve};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tonic::server::Grpc;
+use tonic_prost::ProstCodec;
+use tower::service_fn;
 
 use crate::exit::Exit;
 use crate::kit::{serves_line, stop_signal};
-use crate::load::{Makers, Requests, always};
+use crate::load::{HOLD, HoldRequest, Holds, Makers, Requests, Transport, Wish, always};
 use crate::output::print;
 
 const PATH: &str = "/v1/events/hamlet-1/holds";
@@ -71,15 +76,112 @@ async fn echo(Json(request): Json<EchoRequest>) -> Json<EchoAnswer> {
     })
 }
 
+/// Shaped as a hold (`proto/`).
+#[derive(Clone, PartialEq, Message)]
+struct GrpcAnswer {
+    #[prost(string, tag = "1")]
+    id: String,
+    #[prost(string, optional, tag = "2")]
+    secret: Option<String>,
+    #[prost(string, tag = "3")]
+    event: String,
+    #[prost(string, tag = "4")]
+    holder: String,
+    #[prost(string, tag = "5")]
+    state: String,
+    #[prost(uint64, tag = "6")]
+    fence: u64,
+    #[prost(message, repeated, tag = "7")]
+    units: Vec<GrpcLine>,
+    #[prost(int64, tag = "8")]
+    total: i64,
+    #[prost(string, tag = "9")]
+    currency: String,
+    #[prost(message, optional, tag = "10")]
+    created_at: Option<GrpcTime>,
+    #[prost(message, optional, tag = "11")]
+    expires_at: Option<GrpcTime>,
+    #[prost(message, optional, tag = "12")]
+    max_expires_at: Option<GrpcTime>,
+    #[prost(message, optional, tag = "17")]
+    server_time: Option<GrpcTime>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct GrpcLine {
+    #[prost(string, optional, tag = "1")]
+    seat: Option<String>,
+    #[prost(int64, tag = "4")]
+    price: i64,
+    #[prost(uint64, tag = "5")]
+    version: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+struct GrpcTime {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+async fn grpc_echo(
+    call: tonic::Request<HoldRequest>,
+) -> Result<tonic::Response<GrpcAnswer>, tonic::Status> {
+    let HoldRequest {
+        event,
+        holder,
+        units,
+    } = call.into_inner();
+    let time = Some(GrpcTime {
+        seconds: 1_796_126_400,
+        nanos: 7_000_000,
+    });
+    let line = |seat| GrpcLine {
+        seat,
+        price: 4_500,
+        version: 1,
+    };
+    Ok(tonic::Response::new(GrpcAnswer {
+        id: "hld_01890a5d-ac96-774b-bcce-b302099a8057".to_owned(),
+        secret: Some("hs_0f1e2d3c4b5a69788796a5b4c3d2e1f0".to_owned()),
+        event,
+        holder: holder.unwrap_or_default(),
+        state: "active".to_owned(),
+        fence: 7,
+        units: units.into_iter().map(|unit| line(unit.seat)).collect(),
+        total: 4_500,
+        currency: "EUR".to_owned(),
+        created_at: time,
+        expires_at: time,
+        max_expires_at: time,
+        server_time: time,
+    }))
+}
+
+async fn call(request: Request) -> axum::http::Response<tonic::body::Body> {
+    let mut grpc = Grpc::new(ProstCodec::<GrpcAnswer, HoldRequest>::default());
+    grpc.unary(service_fn(grpc_echo), request).await
+}
+
 /// The same request on every connection.
-pub(super) fn makers(address: SocketAddr) -> Makers {
+pub(super) fn makers(transport: Transport, address: SocketAddr) -> Makers {
     let mut request = Vec::new();
-    let requests = Requests::new(address, "none");
-    requests.post(
-        &mut request,
-        format_args!("{PATH}"),
-        format_args!("{REQUEST}"),
-    );
+    match transport {
+        Transport::Http => Requests::new(address, "none").post(
+            &mut request,
+            format_args!("{PATH}"),
+            format_args!("{REQUEST}"),
+        ),
+        Transport::Grpc => {
+            let wish = Wish {
+                event: format_args!("hamlet-1"),
+                holder: Some(format_args!("user-42")),
+                seat: format_args!("A-1"),
+            };
+            Holds::new(transport, address, "none").write(&mut request, wish);
+        }
+    }
     Box::new(move |_connection| always(request.clone()))
 }
 
@@ -89,7 +191,9 @@ pub(crate) fn run_server() -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let router = Router::new().route("/v1/events/{event}/holds", post(echo));
+        let router = Router::new()
+            .route("/v1/events/{event}/holds", post(echo))
+            .route(HOLD, post(call));
         let listener = listen("127.0.0.1:0").await;
         let listener = listener.context("no port on 127.0.0.1")?;
         let address = listener.local_addr()?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use soldonce_server::Client;
 
 use super::product::{Setting, make_event};
-use crate::load::{Makers, Requests, hold_id};
+use crate::load::{Holds, Makers, Requests, Transport, Wish, hold_id};
 
 /// Seats of a row, and rows, of the events from which fresh seats are taken.
 const SEATS_PER_ROW: u64 = 200;
@@ -32,30 +32,30 @@ pub(super) async fn holds_spread(setting: &Setting) -> anyhow::Result<Makers> {
 
 /// Makers that hold these seats.
 pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {
-    let (seats, requests) = (
-        Arc::new(seats),
-        Requests::new(setting.address, &setting.key),
-    );
+    let holds = Holds::new(setting.transport, setting.address, &setting.key);
+    let seats = Arc::new(seats);
     Box::new(move |_connection| {
-        let (seats, requests) = (Arc::clone(&seats), requests.clone());
-        Box::new(move |_, buffer| seats.hold_next(&requests, buffer))
+        let (seats, holds) = (Arc::clone(&seats), holds.clone());
+        Box::new(move |_, buffer| seats.hold_next(&holds, buffer))
     })
 }
 
-/// Sends a hold, then its confirm, and so on.
+/// Sends a hold, then its confirm, and so on: over HTTP, where the id of the hold is seen.
 pub(super) async fn pairs(setting: &Setting) -> anyhow::Result<Makers> {
     let seats = Arc::new(FreshSeats::make(setting, Filling::InRows).await?);
     let requests = Requests::new(setting.address, &setting.key);
+    let holds = Holds::new(Transport::Http, setting.address, &setting.key);
     Ok(Box::new(move |_connection| {
-        let (seats, requests, mut holds) = (Arc::clone(&seats), requests.clone(), false);
+        let (seats, requests, holds) = (Arc::clone(&seats), requests.clone(), holds.clone());
+        let mut held = false;
         Box::new(move |turn, buffer| {
-            if let Some(hold) = hold_id(turn.last.filter(|_| holds)) {
-                holds = false;
+            if let Some(hold) = hold_id(turn.last.filter(|_| held)) {
+                held = false;
                 confirm(&requests, buffer, hold);
                 return true;
             }
-            holds = true;
-            seats.hold_next(&requests, buffer)
+            held = true;
+            seats.hold_next(&holds, buffer)
         })
     }))
 }
@@ -141,7 +141,7 @@ impl FreshSeats {
     }
 
     /// Writes a hold of the next seat for a holder of its own; false when all are given.
-    fn hold_next(&self, requests: &Requests, buffer: &mut Vec<u8>) -> bool {
+    fn hold_next(&self, holds: &Holds, buffer: &mut Vec<u8>) -> bool {
         let Some(fresh) = self.take() else {
             return false;
         };
@@ -152,11 +152,12 @@ impl FreshSeats {
             number,
             ..
         } = fresh;
-        requests.post(
-            buffer,
-            format_args!("/v1/events/{prefix}-{event}/holds"),
-            format_args!(r#"{{"holder":"user-{number}","units":[{{"seat":"{label}-{seat}"}}]}}"#),
-        );
+        let wish = Wish {
+            event: format_args!("{prefix}-{event}"),
+            holder: Some(format_args!("user-{number}")),
+            seat: format_args!("{label}-{seat}"),
+        };
+        holds.write(buffer, wish);
         true
     }
 

@@ -16,7 +16,7 @@ use super::{BenchArgs, Pace};
 use crate::exit::Exit;
 use crate::kit::{Bound, RunFolder, Verdict, load_average, median, print_report, resident_bytes};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
-use crate::load::{LoadPlan, Makers, Until};
+use crate::load::{LoadPlan, Makers, Transport, Until};
 
 /// Its name among the scenarios; it runs alone.
 pub(super) const NAME: &str = "halls";
@@ -129,6 +129,7 @@ async fn hold(
 ) -> anyhow::Result<(u64, u64)> {
     let plan = LoadPlan {
         address: product.setting.address,
+        transport: Transport::Http,
         connections: args.connections,
         pace: Pace::Closed,
         until: Until::Requests(holds),

@@ -37,7 +37,7 @@ use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
     VIEWED_SERVERS_MAX, VIEWERS_MAX,
 };
-use crate::load::{Pace, Until};
+use crate::load::{Pace, Transport, Until};
 
 /// The scenario whose open loop is compared with the ceiling's.
 const OPEN: &str = "holds";
@@ -50,6 +50,10 @@ pub(crate) struct BenchArgs {
     /// of a million seats with small ones and takes minutes
     #[arg(long, value_delimiter = ',')]
     scenarios: Vec<String>,
+    /// What requests are sent as: over gRPC the ceiling is a bare tonic echo, and `echo`, `refusals` and `holds`
+    /// are measured
+    #[arg(long, value_enum, default_value_t, conflicts_with = "viewers")]
+    transport: Transport,
     /// Connections, each with one request in flight
     #[arg(long, default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(LOAD_CONNECTIONS_MAX)))]
@@ -120,12 +124,14 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if args.scenarios == [halls::NAME] {
         return halls::run(args);
     }
-    let scenarios = chosen(&args.scenarios).map_err(usage)?;
+    let scenarios = chosen(&args.scenarios, args.transport).map_err(usage)?;
     let pace = args.rate.map_or(Pace::Closed, Pace::Open);
     let report = measure_all(args, &scenarios, pace)?;
     let open = match pace {
-        Pace::Closed => measure_open(args, &scenarios, &report)?,
-        Pace::Open(_) => None,
+        Pace::Closed if args.transport == Transport::Http => {
+            measure_open(args, &scenarios, &report)?
+        }
+        Pace::Closed | Pace::Open(_) => None,
     };
     let outcome = Outcome::new(&report, open.as_ref());
     let reports = [Some(&report), open.as_ref()].into_iter().flatten();
@@ -133,16 +139,17 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     print_report(args.json.into(), &outcome, || outcome.text(), unexpected)
 }
 
-fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
+fn chosen(names: &[String], transport: Transport) -> anyhow::Result<Vec<&'static Scenario>> {
+    let known = ALL.iter().filter(|scenario| scenario.is_over(transport));
     if names.is_empty() {
-        return Ok(ALL.iter().collect());
+        return Ok(known.collect());
     }
     let found = names
         .iter()
-        .map(|name| ALL.iter().find(|scenario| scenario.name == name))
+        .map(|name| known.clone().find(|scenario| scenario.name == name))
         .collect::<Option<Vec<_>>>();
     found.with_context(|| {
-        let known: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
+        let known: Vec<_> = known.map(|scenario| scenario.name).collect();
         let (asked, known) = (names.join(","), known.join(", "));
         format!(
             "--scenarios {asked}: known are {known}; {} alone",

@@ -13,11 +13,14 @@ use tokio::process::Command;
 
 use crate::kit::{Served, admin_key, product, product_at};
 use crate::limits::LOAD_CONNECTIONS_MAX;
+use crate::load::Transport;
 
 /// The real server of a scenario, and the load to come.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) address: SocketAddr,
+    /// What the load is sent as.
+    pub(super) transport: Transport,
     pub(super) admin: Client,
     /// A key that sells.
     pub(super) key: String,
@@ -70,6 +73,7 @@ impl Product {
         let admin = Client::new(&format!("http://{}", served.address), key)?;
         let setting = Setting {
             address: served.address,
+            transport: Transport::default(),
             key: sell_key(&admin).await?,
             admin,
             requests_max: 0,

@@ -11,7 +11,7 @@ use crate::kit::{
     Bound, LatencyUs, LoadError, LoadReport, Verdict, add_counts, list, load_average, median,
     median_ratio, table, thousandths,
 };
-use crate::load::Pace;
+use crate::load::{Pace, Transport};
 
 /// One run of one scenario.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ pub(super) struct BenchReport {
 
 #[derive(Clone, Debug, Serialize)]
 struct BenchSetting {
+    transport: Transport,
     connections: u32,
     seconds: u64,
     /// In place of seconds.
@@ -82,6 +83,7 @@ impl BenchReport {
             Pace::Open(rate) => Some(rate),
         };
         let setting = BenchSetting {
+            transport: args.transport,
             connections: args.connections,
             seconds: args.seconds,
             requests: args.requests(),
@@ -127,14 +129,15 @@ impl BenchReport {
     /// Whether every answer had a status that its scenario expects, and none was missing.
     pub(super) fn is_as_expected(&self) -> bool {
         let mut all = self.scenarios.iter();
-        all.all(|(scenario, runs)| as_expected(scenario, runs))
+        let transport = self.setting.transport;
+        all.all(|(scenario, runs)| as_expected(scenario, transport, runs))
     }
 
     fn summary(&self) -> Summary {
         let each = self.scenarios.iter();
         let each = each.map(|(scenario, runs)| ScenarioSummary {
             ratio_permille: self.ratio_of(scenario.name, |load| load.rate_per_s),
-            ..summarise(scenario, runs)
+            ..summarise(scenario, self.setting.transport, runs)
         });
         Summary {
             setting: self.setting.clone(),
@@ -143,7 +146,7 @@ impl BenchReport {
     }
 }
 
-fn summarise(scenario: &Scenario, runs: &[Measured]) -> ScenarioSummary {
+fn summarise(scenario: &Scenario, transport: Transport, runs: &[Measured]) -> ScenarioSummary {
     let rates: Vec<u64> = runs.iter().map(|run| run.load.rate_per_s).collect();
     let rate_per_s = median(rates.clone()).unwrap_or_default();
     let mut typical = runs.iter().filter(|run| run.load.rate_per_s == rate_per_s);
@@ -161,15 +164,17 @@ fn summarise(scenario: &Scenario, runs: &[Measured]) -> ScenarioSummary {
         errors: add_counts(runs.iter().map(|run| &run.load.errors)),
         missed: runs.iter().map(|run| run.load.missed).sum(),
         violations: runs.iter().map(|run| run.violations).sum(),
-        as_expected: as_expected(scenario, runs),
+        as_expected: as_expected(scenario, transport, runs),
     }
 }
 
-fn as_expected(scenario: &Scenario, runs: &[Measured]) -> bool {
+fn as_expected(scenario: &Scenario, transport: Transport, runs: &[Measured]) -> bool {
+    let expects = scenario.expects.iter();
+    let expects: Vec<u16> = expects.map(|status| transport.status(*status)).collect();
     runs.iter().all(|run| {
         let load = &run.load;
         load.errors.is_empty()
-            && load.statuses.keys().all(|s| scenario.expects.contains(s))
+            && load.statuses.keys().all(|s| expects.contains(s))
             && run.violations.unwrap_or_default() == 0
     })
 }
@@ -193,7 +198,8 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn new(closed: &BenchReport, open: Option<&BenchReport>) -> Self {
         let of_rate = |scenario: &&Scenario| {
-            let (goal, name) = (scenario.goal?, scenario.name);
+            let transport = closed.setting.transport;
+            let (goal, name) = (scenario.goal(transport)?, scenario.name);
             let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
             let what = format!("{name} / echo, requests a second, closed loop");
             let steps = (goal.first, goal.full);

@@ -49,7 +49,7 @@ async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::R
         Target::Echo => {
             let mut command = Command::new(std::env::current_exe()?);
             let server = Served::start(command.arg("bench-server")).await?;
-            let makers = echo::makers(server.address);
+            let makers = echo::makers(args.transport, server.address);
             let measured = put_load((server.address, server.id), &makers, args, pace).await?;
             server.stop().await?;
             Ok(measured)
@@ -102,6 +102,7 @@ async fn put_load_on(
         mut setting,
     } = product;
     setting.requests_max = requests_max(args, pace);
+    setting.transport = args.transport;
     let makers = set_up(&setting).await?;
     let measured = put_load((served.address, served.id), &makers, args, pace).await?;
     served.stop().await?;
@@ -148,6 +149,7 @@ async fn put_load(
 ) -> anyhow::Result<Measured> {
     let plan = |pace, until| LoadPlan {
         address,
+        transport: args.transport,
         connections: args.connections,
         pace,
         until,

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use super::product::Setting;
 use super::{fresh, hot, look};
-use crate::load::Makers;
+use crate::load::{Makers, Transport};
 
 /// Something to measure.
 #[derive(Debug)]
@@ -140,6 +140,34 @@ pub(super) static ALL: [Scenario; 10] = [
         goal: None,
     },
 ];
+
+/// What is measured over gRPC too, and its goal there.
+const OVER_GRPC: [(&str, Option<Goal>); 3] = [
+    (CEILING, None),
+    ("refusals", Some(goal("P20", 750))),
+    ("holds", Some(goal("P21", 400))),
+];
+
+const fn goal(id: &'static str, full: u64) -> Goal {
+    let first = full;
+    Goal { id, first, full }
+}
+
+impl Scenario {
+    /// Whether it is measured over this transport.
+    pub(super) fn is_over(&self, transport: Transport) -> bool {
+        transport == Transport::Http || OVER_GRPC.iter().any(|(name, _)| *name == self.name)
+    }
+
+    /// Its goal over this transport.
+    pub(super) fn goal(&self, transport: Transport) -> Option<Goal> {
+        let mut over_grpc = OVER_GRPC.iter();
+        match transport {
+            Transport::Http => self.goal,
+            Transport::Grpc => over_grpc.find(|(name, _)| *name == self.name)?.1,
+        }
+    }
+}
 
 /// The one that the others are compared with.
 pub(super) const CEILING: &str = "echo";

@@ -25,7 +25,7 @@ use crate::kit::{
     private_postgres, resident_bytes, thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
-use crate::load::{LoadPlan, Pace, Until};
+use crate::load::{LoadPlan, Pace, Transport, Until};
 
 pub(super) const EVENT: &str = "hall";
 /// Rows and seats of a row.
@@ -195,6 +195,7 @@ pub(super) async fn sell(
 ) -> anyhow::Result<Measured> {
     let plan = LoadPlan {
         address: setting.address,
+        transport: Transport::Http,
         connections: VIEWERS_BUYERS,
         pace,
         until: Until::Elapsed(span),

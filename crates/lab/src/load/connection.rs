@@ -6,21 +6,59 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::answer::{Head, read_head};
+use super::calling::Calling;
 use super::request::Answer;
+use super::transport::Transport;
 use crate::kit::LoadError;
 use crate::limits::{ANSWER_BUFFER_BYTES, ANSWER_BYTES_MAX, ANSWER_HEAD_BYTES_MAX};
 
 /// A connection to the server under load.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) enum Connection {
+    Http(Plain),
+    Grpc(Calling),
+}
+
+impl Connection {
+    pub(crate) async fn open(transport: Transport, address: SocketAddr) -> std::io::Result<Self> {
+        match transport {
+            Transport::Http => Plain::open(address).await.map(Self::Http),
+            Transport::Grpc => Calling::open(address).await.map(Self::Grpc),
+        }
+    }
+
+    /// The last answer, until the next exchange; over gRPC there is none to see.
+    pub(crate) fn last(&self) -> Option<Answer<'_>> {
+        match self {
+            Self::Http(plain) => plain.last(),
+            Self::Grpc(_) => None,
+        }
+    }
+
+    /// Sends `request` and reads its whole answer; returns its status. A connection that was closed is opened
+    /// anew first.
+    ///
+    /// # Cancel safety
+    /// None: a dropped exchange leaves half an answer behind. Drop the connection with it.
+    pub(crate) async fn exchange(&mut self, request: &mut [u8]) -> Result<u16, LoadError> {
+        match self {
+            Self::Http(plain) => plain.exchange(request).await,
+            Self::Grpc(calling) => calling.exchange(request).await,
+        }
+    }
+}
+
+/// HTTP/1.1.
+#[derive(Debug)]
+pub(crate) struct Plain {
     address: SocketAddr,
     stream: Option<TcpStream>,
     buffer: Vec<u8>,
     last: Option<Head>,
 }
 
-impl Connection {
-    pub(crate) async fn open(address: SocketAddr) -> std::io::Result<Self> {
+impl Plain {
+    async fn open(address: SocketAddr) -> std::io::Result<Self> {
         let stream = connect(address).await?;
         let buffer = vec![0; ANSWER_BUFFER_BYTES];
         Ok(Self {
@@ -31,8 +69,7 @@ impl Connection {
         })
     }
 
-    /// The last answer, until the next exchange.
-    pub(crate) fn last(&self) -> Option<Answer<'_>> {
+    fn last(&self) -> Option<Answer<'_>> {
         let head = self.last?;
         let body = self
             .buffer
@@ -43,12 +80,7 @@ impl Connection {
         })
     }
 
-    /// Sends `request` and reads its whole answer; gives the status. A connection that was closed is
-    /// opened anew first.
-    ///
-    /// # Cancel safety
-    /// None: a dropped exchange leaves half an answer behind. Drop the connection with it.
-    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u16, LoadError> {
+    async fn exchange(&mut self, request: &[u8]) -> Result<u16, LoadError> {
         self.last = None;
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -69,7 +101,7 @@ impl Connection {
     }
 }
 
-async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+pub(super) async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)

@@ -1,4 +1,4 @@
-//! The load generator: N keep-alive HTTP/1.1 connections, each with one request in flight, in a
+//! The load generator: N keep-alive connections of HTTP/1.1 or of gRPC, each with one request in flight, in a
 //! closed loop (the next request follows the answer) or an open one (requests come when they are
 //! planned, and a late one counts from when it was planned). Every request sent is accounted for.
 //!
@@ -6,9 +6,12 @@
 
 mod alarm;
 mod answer;
+mod calling;
+mod calls;
 mod connection;
 mod plan;
 mod request;
+mod transport;
 mod worker;
 
 use std::sync::Arc;
@@ -19,8 +22,11 @@ use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::calls::{HOLD, HoldRequest};
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
 pub(crate) use self::request::{Maker, Makers, Requests, Turn, always, hold_id};
+
+pub(crate) use self::transport::{Holds, Transport, Wish};
 
 use self::connection::Connection;
 use self::plan::Arrivals;
@@ -36,7 +42,7 @@ pub(crate) async fn run(plan: LoadPlan, makers: &Makers) -> anyhow::Result<LoadR
     let clock = SystemClock;
     let mut connections = Vec::new();
     for _ in 0..plan.connections {
-        let connection = Connection::open(plan.address).await;
+        let connection = Connection::open(plan.transport, plan.address).await;
         connections
             .push(connection.with_context(|| format!("cannot connect to {}", plan.address))?);
     }

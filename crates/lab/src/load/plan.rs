@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use soldonce_clock::BootTime;
 
+use super::transport::Transport;
 use crate::limits::LOAD_SECONDS_MAX;
 
 /// One load run.
@@ -14,6 +15,7 @@ use crate::limits::LOAD_SECONDS_MAX;
 pub(crate) struct LoadPlan {
     /// The server.
     pub(crate) address: SocketAddr,
+    pub(crate) transport: Transport,
     /// Connections, each with at most one request in flight.
     pub(crate) connections: u32,
     /// When requests are sent.
@@ -121,6 +123,7 @@ mod tests {
     fn arrivals(pace: Pace, until: Until) -> Arrivals {
         let plan = LoadPlan {
             address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            transport: Transport::Http,
             connections: 1,
             pace,
             until,

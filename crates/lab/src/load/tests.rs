@@ -53,6 +53,7 @@ async fn load(answers: &'static [&'static str], requests: u64, makers: Makers) -
     run(
         LoadPlan {
             address,
+            transport: Transport::Http,
             connections: 1,
             pace: Pace::Closed,
             until,
@@ -114,12 +115,13 @@ async fn a_request_unanswered_when_overtime_ends_is_counted() {
     let until = Until::Requests(1);
     let plan = LoadPlan {
         address,
+        transport: Transport::Http,
         connections: 1,
         pace: Pace::Closed,
         until,
     };
     let arrivals = Arc::new(Arrivals::new(plan, SystemClock.boot()));
-    let connection = Connection::open(address).await.unwrap();
+    let connection = Connection::open(Transport::Http, address).await.unwrap();
     let worker = Worker::new(connection, fixed()(0), arrivals).unwrap();
     let (overtime, mut tasks) = (CancellationToken::new(), JoinSet::new());
     tasks.spawn(worker.run(overtime.clone()));
@@ -141,6 +143,7 @@ async fn an_open_loop_keeps_its_distances_and_counts_lateness() {
     let until = Until::Requests(50);
     let plan = LoadPlan {
         address,
+        transport: Transport::Http,
         connections: 1,
         pace: Pace::Open(1_000),
         until,

@@ -71,7 +71,7 @@ impl Worker {
             }
             self.tally.count_sent();
             request += 1;
-            let answered = self.connection.exchange(&buffer).await;
+            let answered = self.connection.exchange(&mut buffer).await;
             now = clock.boot();
             match answered {
                 Ok(status) => self.tally.count_answer(status, now.since(planned)),

@@ -12,14 +12,14 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use soldonce_server::Client;
 
 use self::callers::makers;
 use self::fixture::Fixture;
-use self::report::StormReport;
-use super::load::{self, LoadPlan, Pace, Until};
+use self::report::{StormReport, StormReports};
+use super::load::{self, LoadPlan, Pace, Transport, Until};
 use crate::exit::{Exit, usage};
 use crate::kit::print_report;
 use crate::limits::{LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_RUNS_MAX, STORM_SEATS_MAX};
@@ -30,6 +30,7 @@ use crate::limits::{LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_RUNS_MAX, STOR
 #[command(after_help = "Examples:
   soldonce lab storm --url http://127.0.0.1:8080 --admin-key sk_..
   soldonce lab storm --url http://127.0.0.1:8080 --users 500 --seconds 30 --seats 1 --json
+  soldonce lab storm --url http://127.0.0.1:8080 --admin-key sk_.. --transport http,grpc
   soldonce lab storm --peer deploy/peer                    both compared, on private servers
 
 With an admin key the storm makes an event of its own, which it cancels at the end, and each request
@@ -52,6 +53,16 @@ pub(crate) struct StormArgs {
     /// A key with the scope admin, to make an event
     #[arg(long, env = "SOLDONCE_ADMIN_KEY", hide_env_values = true)]
     admin_key: Option<String>,
+    /// What the holds are sent as; of several the storms come one after the other, each at an event of its own. gRPC
+    /// needs an admin key
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "http",
+        conflicts_with = "peer"
+    )]
+    transport: Vec<Transport>,
     #[command(flatten)]
     size: Size,
     /// In place of a running server: the folder of a Node server of the same routes, `deploy/peer`
@@ -95,26 +106,44 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("cannot start the storm")?;
-    let (report, given_back) = runtime.block_on(storm(args))?;
-    let violations = report.violations.len();
-    match print_report(args.json.into(), &report, || report.text(), violations)? {
-        Exit::Done => given_back.map(|()| Exit::Done),
+    if args.transport.contains(&Transport::Grpc) && args.admin_key.is_none() {
+        return Err(usage(anyhow!("--transport grpc: give --admin-key")));
+    }
+    let mut reports = Vec::new();
+    let mut all_given_back = Ok(());
+    for transport in &args.transport {
+        let (report, given_back) = runtime.block_on(storm(args, *transport))?;
+        reports.push(report);
+        all_given_back = all_given_back.and(given_back);
+    }
+    let reports = StormReports::new(reports);
+    match print_report(
+        args.json.into(),
+        &reports,
+        || reports.text(),
+        reports.violations(),
+    )? {
+        Exit::Done => all_given_back.map(|()| Exit::Done),
         Exit::Refused => Ok(Exit::Refused),
     }
 }
 
 /// Sends the storm; the second result says whether its holds were released.
-async fn storm(args: &StormArgs) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
+async fn storm(
+    args: &StormArgs,
+    transport: Transport,
+) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let key = args.admin_key.as_deref();
     let client = Client::new(&args.url, key.unwrap_or_default());
-    send_storm(client.map_err(|wrong| usage(wrong.into()))?, key, args.size).await
+    let client = client.map_err(|wrong| usage(wrong.into()))?;
+    send_storm(client, key, (transport, args.size)).await
 }
 
 /// Sends a storm of this size to this server.
 async fn send_storm(
     client: Client,
     admin_key: Option<&str>,
-    size: Size,
+    (transport, size): (Transport, Size),
 ) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let address = client.address().await?;
     let fixture = match admin_key {
@@ -123,12 +152,15 @@ async fn send_storm(
     };
     let plan = LoadPlan {
         address,
+        transport,
         connections: size.users,
         pace: Pace::Closed,
         until: Until::Elapsed(Duration::from_secs(size.seconds)),
     };
-    let load = load::run(plan, &makers(address, &fixture)).await?;
-    let held = fixture.held_in_the_end(load.count(report::CREATED)).await?;
+    let load = load::run(plan, &makers(transport, address, &fixture)).await?;
+    let winners = load.count(transport.status(report::CREATED));
+    let held = fixture.held_in_the_end(winners).await?;
     let given_back = fixture.give_back().await;
-    Ok((StormReport::new(size, &fixture, load, held), given_back))
+    let report = StormReport::new((transport, size), &fixture, load, held);
+    Ok((report, given_back))
 }

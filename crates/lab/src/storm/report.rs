@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::Size;
 use super::fixture::{Fixture, Users};
-use crate::kit::{LoadReport, table};
+use crate::kit::{Bound, LoadReport, Verdict, median_ratio, table};
+use crate::load::Transport;
 
 /// The status of a new hold.
 pub(super) const CREATED: u16 = 201;
@@ -12,6 +13,7 @@ pub(super) const CREATED: u16 = 201;
 /// A finished storm.
 #[derive(Debug, Serialize)]
 pub(super) struct StormReport {
+    transport: Transport,
     users: u32,
     seconds: u64,
     seats: u32,
@@ -30,7 +32,7 @@ pub(super) struct StormReport {
 
 /// Finds violations: winners other than seats, and requests without an expected answer.
 fn violations(
-    size: Size,
+    (transport, size): (Transport, Size),
     fixture: &Fixture,
     load: &LoadReport,
     (winners, held, unaccounted): (u64, u64, u64),
@@ -50,7 +52,7 @@ fn violations(
     let odd = load
         .statuses
         .iter()
-        .filter(|(status, _)| !is_expected(**status));
+        .filter(|(status, _)| !is_expected(transport, **status));
     violations.extend(odd.map(|(status, count)| format!("{count} answers of status {status}")));
     let failed = load.errors.iter();
     violations.extend(failed.map(|(error, count)| format!("{count} without an answer: {error:?}")));
@@ -61,18 +63,31 @@ fn violations(
 }
 
 /// Won, won before, taken, or beyond the rate limit: the answers that a storm expects.
-const fn is_expected(status: u16) -> bool {
-    matches!(status, CREATED | 200 | 409 | 429)
+fn is_expected(transport: Transport, status: u16) -> bool {
+    [CREATED, 200, 409, 429]
+        .iter()
+        .any(|expected| transport.status(*expected) == status)
 }
 
 impl StormReport {
-    pub(super) fn new(size: Size, fixture: &Fixture, load: LoadReport, held: u64) -> Self {
-        let winners = load.count(CREATED);
+    pub(super) fn new(
+        (transport, size): (Transport, Size),
+        fixture: &Fixture,
+        load: LoadReport,
+        held: u64,
+    ) -> Self {
+        let winners = load.count(transport.status(CREATED));
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
-        let violations = violations(size, fixture, &load, (winners, held, unaccounted));
+        let violations = violations(
+            (transport, size),
+            fixture,
+            &load,
+            (winners, held, unaccounted),
+        );
         Self {
+            transport,
             users: size.users,
             seconds: size.seconds,
             seats: size.seats,
@@ -88,7 +103,8 @@ impl StormReport {
     /// For people.
     pub(super) fn text(&self) -> String {
         let statuses = self.load.statuses.iter();
-        let statuses = statuses.map(|(code, count)| (format!("{code} {}", meaning(*code)), *count));
+        let statuses = statuses
+            .map(|(code, count)| (format!("{code} {}", meaning(self.transport, *code)), *count));
         let errors = self.load.errors.iter();
         let errors = errors.map(|(error, count)| (format!("no answer: {error:?}"), *count));
         let all = [("all".to_owned(), self.load.sent)];
@@ -96,8 +112,12 @@ impl StormReport {
         let rows = rows.map(|(answer, count)| [answer, count.to_string()]);
         let table = table(["answer", "requests"], rows, &[0]);
         let latency = self.load.latency_us;
+        let over = match self.transport {
+            Transport::Http => "HTTP",
+            Transport::Grpc => "gRPC",
+        };
         let text = format!(
-            "{} users, {} s, {} seats of {}\n{table}\nwinners {}, held {}; {} answers/s; latency in \
+            "{} users over {over}, {} s, {} seats of {}\n{table}\nwinners {}, held {}; {} answers/s; latency in \
              us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
             self.users,
             self.seconds,
@@ -119,13 +139,73 @@ impl StormReport {
     }
 }
 
-fn meaning(status: u16) -> &'static str {
-    match status {
-        CREATED => "won",
-        200 => "own hold again",
-        409 => "taken by another",
-        429 => "beyond the rate limit",
-        503 => "overloaded",
-        _ => "",
+fn meaning(transport: Transport, status: u16) -> &'static str {
+    let meanings = [
+        (CREATED, "won"),
+        (200, "own hold again"),
+        (409, "taken by another"),
+        (429, "beyond the rate limit"),
+        (503, "overloaded"),
+    ];
+    let mut meanings = meanings.into_iter();
+    let found = meanings.find(|(http, _)| transport.status(*http) == status);
+    found.map_or("", |(_, meaning)| meaning)
+}
+
+/// One storm, or several and how they compare.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum StormReports {
+    One(Box<StormReport>),
+    Compared {
+        storms: Vec<StormReport>,
+        goals: Vec<Verdict>,
+    },
+}
+
+impl StormReports {
+    pub(super) fn new(storms: Vec<StormReport>) -> Self {
+        match <[StormReport; 1]>::try_from(storms) {
+            Ok([only]) => Self::One(Box::new(only)),
+            Err(storms) => Self::Compared {
+                goals: of_transports(&storms).into_iter().collect(),
+                storms,
+            },
+        }
     }
+
+    fn all(&self) -> &[StormReport] {
+        match self {
+            Self::One(only) => std::slice::from_ref(only),
+            Self::Compared { storms, .. } => storms,
+        }
+    }
+
+    /// Counts the violations of all storms.
+    pub(super) fn violations(&self) -> usize {
+        self.all().iter().map(|storm| storm.violations.len()).sum()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let storms = self.all().iter().map(StormReport::text);
+        let goals = match self {
+            Self::One(_) => &[][..],
+            Self::Compared { goals, .. } => goals,
+        };
+        let goals = goals.iter().map(Verdict::line);
+        storms.chain(goals).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// Compares the rate over gRPC with that over HTTP.
+fn of_transports(storms: &[StormReport]) -> Option<Verdict> {
+    let rates = |transport| {
+        let storms = storms.iter();
+        let storms = storms.filter(move |storm| storm.transport == transport);
+        storms.map(|storm| storm.load.rate_per_s)
+    };
+    let ratio = median_ratio(rates(Transport::Grpc), rates(Transport::Http))?;
+    let name = ("P22", "storm, answers a second: gRPC / HTTP");
+    Some(Verdict::single(name, ratio, Bound::AtLeast, 700))
 }

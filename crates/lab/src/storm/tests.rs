@@ -88,6 +88,7 @@ fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
     StormArgs {
         url: server.url.clone(),
         admin_key,
+        transport: vec![Transport::Http],
         size: Size {
             users: 20,
             seconds: 1,
@@ -103,7 +104,9 @@ fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_seat_is_won_once_and_everybody_is_answered() {
     let (server, key) = Server::real().await;
-    let (report, given_back) = storm(&args(&server, Some(key.clone()))).await.unwrap();
+    let (report, given_back) = storm(&args(&server, Some(key.clone())), Transport::Http)
+        .await
+        .unwrap();
     given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!((report.winners, report.unaccounted), (3, 0));
@@ -125,6 +128,29 @@ async fn each_seat_is_won_once_and_everybody_is_answered() {
     assert_eq!(seats.into_success().unwrap()["held"], json!([]));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_grpc_each_seat_is_won_once_too() {
+    let (server, key) = Server::real().await;
+    let args = args(&server, Some(key));
+    let (report, given_back) = storm(&args, Transport::Grpc).await.unwrap();
+    given_back.unwrap();
+    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!((report.winners, report.unaccounted), (3, 0));
+    assert!(report.load.count(9) > 100, "{:?}", report.load.statuses);
+    let over_http = storm(&args, Transport::Http).await.unwrap().0;
+    let both = StormReports::new(vec![over_http, report]);
+    let text = both.text();
+    assert!(
+        text.contains("0 won") && text.contains("9 taken by another"),
+        "{text}"
+    );
+    assert!(
+        text.contains("P22  storm, answers a second: gRPC / HTTP"),
+        "{text}"
+    );
+    assert_eq!(both.violations(), 0);
+}
+
 /// Puts the one event on the list of shoppers: a storm's own event is not on it.
 async fn list_it(admin: &Client) {
     let events = admin.send(Method::GET, "/v1/events", None).await.unwrap();
@@ -139,14 +165,16 @@ async fn list_it(admin: &Client) {
 async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
     let (server, key) = Server::real().await;
     let fixture = Client::new(&server.url, &key).unwrap();
-    let none = storm(&args(&server, None)).await.unwrap_err();
+    let none = storm(&args(&server, None), Transport::Http)
+        .await
+        .unwrap_err();
     assert!(
         none.to_string().contains("no event has 3 free seats"),
         "{none}"
     );
     let made = Fixture::make(fixture.clone(), &key, 5).await.unwrap();
     list_it(&fixture).await;
-    let (report, given_back) = storm(&args(&server, None)).await.unwrap();
+    let (report, given_back) = storm(&args(&server, None), Transport::Http).await.unwrap();
     given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!(report.winners, 3);
@@ -168,7 +196,7 @@ async fn a_server_that_sells_twice_is_caught() {
         .route("/v1/events/{event}/holds", post(made))
         .route("/v1/events/{event}/seats", get(seats));
     let server = Server::serving(router).await;
-    let (report, given_back) = storm(&args(&server, Some("sk_any".to_owned())))
+    let (report, given_back) = storm(&args(&server, Some("sk_any".to_owned())), Transport::Http)
         .await
         .unwrap();
     let why = format!("{:#}", given_back.unwrap_err());
@@ -189,7 +217,7 @@ async fn a_server_that_sells_nothing_or_fails_is_caught() {
             .route("/v1/events/{event}/holds", post(refused))
             .route("/v1/events/{event}/seats", get(seats));
         let server = Server::serving(router).await;
-        let stormed = storm(&args(&server, Some("sk_any".to_owned()))).await;
+        let stormed = storm(&args(&server, Some("sk_any".to_owned())), Transport::Http).await;
         let violations = stormed.unwrap().0.violations.join("; ");
         assert!(violations.contains("0 winners of 3 seats"), "{violations}");
         let is_odd = violations.contains("answers of status 502");

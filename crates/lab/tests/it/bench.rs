@@ -110,6 +110,33 @@ fn a_quick_run_measures_everything_on_the_real_server_and_leaves_sound_ledgers()
 }
 
 #[test]
+fn calls_are_measured_beside_a_bare_tonic_echo() {
+    let args = ["--transport", "grpc", "--quick", "--connections", "8"];
+    let report = report_of(&bench(&[&args[..], &["--runs", "1", "--json"]].concat()));
+    assert!(report["open"].is_null());
+    let scenarios = report["scenarios"].as_array().unwrap();
+    let answered: Vec<_> = scenarios
+        .iter()
+        .map(|scenario| (&scenario["name"], &scenario["statuses"]))
+        .collect();
+    let (ok, refused) = (json!({"0": 300}), json!({"9": 300}));
+    assert_eq!(
+        answered,
+        [
+            (&json!("echo"), &ok),
+            (&json!("refusals"), &refused),
+            (&json!("holds"), &ok)
+        ]
+    );
+    for scenario in scenarios {
+        assert_eq!(scenario["as_expected"], json!(true), "{scenario}");
+    }
+    let goals = report["goals"].as_array().unwrap();
+    let goals: Vec<_> = goals.iter().map(|goal| &goal["id"]).collect();
+    assert_eq!(goals, ["P20", "P21"]);
+}
+
+#[test]
 fn halls_are_compared_filled_and_started_again() {
     let report = report_of(&bench(&[
         "--scenarios",

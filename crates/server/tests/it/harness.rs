@@ -10,9 +10,10 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use soldonce_clock::{Entropy, ManualClock, SeededEntropy};
+use soldonce_clock::{Clock, Entropy, ManualClock, SeededEntropy};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
+use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::{Live, Recorder};
 use soldonce_engine::metrics::Metrics;
@@ -21,6 +22,7 @@ use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::shared::Database;
 use crate::{log, openapi, over_grpc};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
@@ -31,6 +33,24 @@ pub(crate) const NOON: i64 = 1_796_126_400_000;
 pub(crate) enum Transport {
     Http,
     Grpc,
+}
+
+/// Where what was sold is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Folder,
+    Postgres,
+}
+
+/// What a test runs over, and on.
+pub(crate) type Variant = (Transport, Store);
+
+const USUAL: Variant = (Transport::Http, Store::Folder);
+
+/// What goes with its test.
+enum Kept {
+    Folder(#[expect(dead_code, reason = "kept for its drop")] Folder),
+    Database(Database),
 }
 
 /// A server for one test.
@@ -48,7 +68,7 @@ pub(crate) struct TestApp {
     pub(crate) transport: Transport,
     recorder: Arc<Recorder>,
     secrets: Mutex<Vec<String>>,
-    _folder: Folder,
+    kept: Kept,
 }
 
 /// A folder that goes with its test.
@@ -75,22 +95,41 @@ impl Drop for Folder {
 impl TestApp {
     /// Open to shoppers, who confirm without a payment.
     pub(crate) async fn open() -> Self {
-        let app = Self::open_with(|_| {}).await;
+        Self::open_as(USUAL).await
+    }
+
+    pub(crate) async fn open_as(variant: Variant) -> Self {
+        let app = Self::open_with_as(variant, |_| {}).await;
         drop(app.engine.clone().with_free_sales());
         app
     }
 
     /// The same with other settings, and without free sales.
     pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
+        Self::open_with_as(USUAL, change).await
+    }
+
+    pub(crate) async fn open_with_as(
+        variant: Variant,
+        change: impl FnOnce(&mut ServerSettings),
+    ) -> Self {
         let mut settings = ServerSettings {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
         change(&mut settings);
-        Self::start(settings, AdminRoutes::Public).await
+        Self::start_as(variant, settings, AdminRoutes::Public).await
     }
 
     pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
+        Self::start_as(USUAL, settings, routes).await
+    }
+
+    pub(crate) async fn start_as(
+        (transport, store): Variant,
+        settings: ServerSettings,
+        routes: AdminRoutes,
+    ) -> Self {
         static SEED: AtomicU64 = AtomicU64::new(1);
         log::capture();
         let clock = ManualClock::at(NOON);
@@ -99,17 +138,12 @@ impl TestApp {
         let metrics = Arc::new(Metrics::default());
         let recorder = Arc::new(Recorder::default());
         let live = Arc::new(Live::recorded(Arc::clone(&metrics), Arc::clone(&recorder)));
-        let (observer, time) = (Arc::clone(&live), Arc::new(clock.clone()));
-        let folder = Folder::fresh();
-        let options = SqliteOptions::new(folder.0.clone());
-        let ledger = SqliteLedger::open(&options, time, &*entropy, observer).unwrap();
+        let (ledger, kept) = open_ledger(store, &clock, &*entropy, Arc::clone(&live)).await;
         let world = World {
             clock: Arc::new(clock.clone()),
             entropy,
         };
-        let engine = Engine::new(Arc::new(ledger), live, metrics, world)
-            .await
-            .unwrap();
+        let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
         let key = async |scope: Scope| {
             let name = Text::parse(scope.as_str()).unwrap();
             engine.create_key(name, vec![scope]).await.unwrap().1
@@ -129,10 +163,25 @@ impl TestApp {
             sell,
             read,
             lease,
-            transport: Transport::Http,
+            transport,
             recorder,
-            _folder: folder,
+            kept,
         }
+    }
+
+    /// Waits until what is shown of events has every commit: a database numbers them later.
+    pub(crate) async fn settle(&self) {
+        if let Kept::Database(database) = &self.kept {
+            database.settle(&self.engine).await;
+        }
+    }
+
+    /// What a command answers here: `seq` where commits are numbered by then.
+    pub(crate) fn answer(&self, mut expected: Value) -> Value {
+        if matches!(self.kept, Kept::Database(_)) {
+            expected.as_object_mut().unwrap().remove("seq");
+        }
+        expected
     }
 
     /// With an event `hall` of rows of ten seats.
@@ -228,12 +277,35 @@ impl TestApp {
     }
 }
 
+async fn open_ledger(
+    store: Store,
+    clock: &ManualClock,
+    entropy: &dyn Entropy,
+    live: Arc<Live>,
+) -> (Arc<dyn Ledger>, Kept) {
+    if store == Store::Postgres {
+        let (ledger, database) = Database::open(clock, entropy, live).await;
+        return (ledger, Kept::Database(database));
+    }
+    let folder = Folder::fresh();
+    let options = SqliteOptions::new(folder.0.clone());
+    let time: Arc<dyn Clock> = Arc::new(clock.clone());
+    let ledger = SqliteLedger::open(&options, time, entropy, live).unwrap();
+    (Arc::new(ledger), Kept::Folder(folder))
+}
+
 impl Drop for TestApp {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return; // show the first failure, not the second
         }
-        let violations = self.recorder.violations();
+        let violations: Vec<String> = match &self.kept {
+            Kept::Folder(_) => {
+                let found = self.recorder.violations();
+                found.iter().map(ToString::to_string).collect()
+            }
+            Kept::Database(database) => database.violations(),
+        };
         assert!(
             violations.is_empty(),
             "the history is wrong: {violations:#?}"
@@ -302,6 +374,10 @@ impl Ask<'_> {
     }
 
     pub(crate) async fn send(self) -> Answer {
+        let shows_events = self.request.uri().path().starts_with("/v1/events");
+        if self.request.method() == Method::GET && shows_events {
+            self.app.settle().await;
+        }
         match self.app.transport {
             Transport::Http => self.send_as_it_is().await,
             Transport::Grpc => match over_grpc::call::send(self).await {

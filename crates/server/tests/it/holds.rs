@@ -23,7 +23,7 @@ async fn a_hold_is_answered_with_its_secret_once() {
         "expires_at": "2026-12-01T12:10:00.000Z", "max_expires_at": "2026-12-01T12:30:00.000Z",
         "server_time": "2026-12-01T12:00:00.000Z", "booking": null, "seq": 1,
     });
-    assert_eq!(held.body, expected);
+    assert_eq!(held.body, app.answer(expected));
     let read = app
         .get(&held.path())
         .by(&app.sell)
@@ -38,6 +38,7 @@ async fn a_hold_is_answered_with_its_secret_once() {
 async fn a_conflict_names_every_unit_and_what_could_be_had() {
     let app = TestApp::open().await.with_hall(3).await;
     app.held("a", &["A-1"]).await;
+    app.settle().await;
     let body = json!({"holder": "b", "units": units(&["A-1", "A-2"])});
     let answer = app.hold(&app.sell, &body).await;
     let problem = answer.refused(409, "unit_unavailable");

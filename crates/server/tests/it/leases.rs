@@ -10,7 +10,7 @@ use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::rate::Quota;
 use soldonce_lease::{Clock, Leases};
-use soldonce_server::{AdminRoutes, LeasePlace, LeaseSettings, RateLimits, ServerSettings};
+use soldonce_server::{LeasePlace, LeaseSettings, RateLimits, ServerSettings};
 
 use super::harness::{Answer, TestApp};
 
@@ -269,7 +269,7 @@ async fn a_key_has_so_many_leases_and_asks_so_often() {
         },
         ..ServerSettings::default()
     };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|of_server| *of_server = settings).await;
     let body = json!({"owner": "a", "ttl_ms": 10_000});
     let name = async |name: &str| ask(&app, &app.lease, &format!("{name}/acquire"), &body).await;
     let first = name("one").await.expect(StatusCode::OK).json();
@@ -314,7 +314,7 @@ async fn leases_that_cannot_be_reached_are_told_and_sales_go_on() {
         },
         ..ServerSettings::default()
     };
-    let app = TestApp::start(settings, AdminRoutes::Public).await;
+    let app = TestApp::open_with(|of_server| *of_server = settings).await;
     let app = app.with_hall(1).await;
     let away = acquire(&app, "a").await.refused(503, "leases_unavailable");
     assert!(!away.to_string().contains("nowhere"), "{away}");

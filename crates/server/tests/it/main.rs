@@ -18,6 +18,7 @@
 mod address_holds;
 mod harness;
 mod log;
+mod shared;
 
 mod accept;
 mod accept_crowds;
@@ -47,8 +48,10 @@ mod limits;
 mod limits_shared;
 mod lists;
 mod logs;
+mod on_postgres;
 mod openapi;
 mod over_grpc;
+mod over_grpc_on_postgres;
 mod pages;
 mod payments;
 mod polling;

@@ -20,7 +20,7 @@ use super::rounds::{generator_runtime, violations, violations_on};
 use crate::exit::Exit;
 use crate::kit::{CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes};
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
-use crate::load::{self, LoadPlan, Pace, Requests, Until};
+use crate::load::{self, LoadPlan, Pace, Requests, Transport, Until};
 
 const EVENT: &str = "endure";
 
@@ -109,6 +109,7 @@ async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<(LoadRepor
     let span = Duration::from_secs(args.seconds);
     let plan = LoadPlan {
         address: setting.address,
+        transport: Transport::Http,
         connections: ENDURE_CONNECTIONS,
         pace: Pace::Open(args.rate),
         until: Until::Elapsed(span),

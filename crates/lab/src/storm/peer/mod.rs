@@ -18,6 +18,7 @@ use super::{Size, StormArgs, send_storm};
 use crate::exit::Exit;
 use crate::kit::{RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
 use crate::limits::STORM_WARMUP_SECONDS_MAX;
+use crate::load::Transport;
 
 /// Every contender's storm, in the order of the turns.
 type Run = Vec<(Contender, Measured)>;
@@ -71,9 +72,10 @@ async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::
         seconds: size.seconds.min(STORM_WARMUP_SECONDS_MAX),
         ..size
     };
-    let (warm_up, released) = send_storm(client.clone(), Some(&key), shorter).await?;
+    let (warm_up, released) =
+        send_storm(client.clone(), Some(&key), (Transport::Http, shorter)).await?;
     released?;
-    let (storm, released) = send_storm(client, Some(&key), size).await?;
+    let (storm, released) = send_storm(client, Some(&key), (Transport::Http, size)).await?;
     released?;
     let setting = served.name.clone();
     served.stop().await?;

@@ -2,6 +2,12 @@
 //! no message can be (an unknown field, a route without a method) is sent as it is.
 
 pub(crate) mod call;
+
+use crate::harness::{Store, Transport, Variant};
+
+const VARIANT: Variant = (Transport::Grpc, Store::Folder);
+
+#[path = "../variant.rs"]
 mod harness;
 
 #[path = "../access.rs"]

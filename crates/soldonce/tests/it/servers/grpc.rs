@@ -14,8 +14,8 @@ use crate::store::folder;
 const PURCHASE: &str = "crates/soldonce/tests/client/grpc_purchase.py";
 const LEASE: &str = "crates/soldonce/tests/client/grpc_lease.py";
 
-/// Runs Python with the compiler's packages in this folder.
-fn python(folder: &Path, arguments: &[&str]) {
+/// Runs Python with the compiler's packages in this folder; returns what it printed.
+fn python(folder: &Path, arguments: &[&str]) -> String {
     let compiler = program("python-grpc-tools-protoc").unwrap();
     let packages = compiler.ancestors().nth(2).unwrap();
     let output = Command::new(program("python3").unwrap())
@@ -28,8 +28,9 @@ fn python(folder: &Path, arguments: &[&str]) {
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
+    let said = String::from_utf8_lossy(&said).into_owned();
     assert!(output.status.success(), "{arguments:?}: {said}");
+    said
 }
 
 /// Makes the client as docs/grpc.md says.
@@ -110,7 +111,7 @@ fn a_paused_worker_loses_its_lease_in_the_database_of_two_servers() {
 }
 
 #[test]
-fn the_first_call_of_the_docs_holds_buys_and_watches() {
+fn the_lines_of_the_docs_hold_buy_watch_and_read_a_reason() {
     let folder = folder("grpc-docs");
     let data = folder.join("data");
     let server = Server::run(serving(&data), &data).unwrap();
@@ -118,16 +119,19 @@ fn the_first_call_of_the_docs_holds_buys_and_watches() {
     make_client(&folder);
     let docs = workspace().unwrap().join("docs/grpc.md");
     let docs = std::fs::read_to_string(docs).unwrap();
-    let (_, lines) = docs.split_once("```python\n").unwrap();
-    let (lines, _) = lines.split_once("```").unwrap();
-    assert!(lines.trim_end().ends_with(": print(message)"), "{lines}");
+    let blocks = docs.split("```python\n").skip(1);
+    let lines: String = blocks
+        .map(|block| block.split_once("```").unwrap().0)
+        .collect();
+    assert!(lines.contains(": print(message)\n"), "{lines}");
     let lines = lines
         .replace("127.0.0.1:8080", &server.address.to_string())
         .replace("hamlet", "hamlet-1")
         .replace("print(message)", "break");
     let script = folder.join("first_call.py");
     std::fs::write(&script, format!("KEY = {ADMIN_KEY:?}\n{lines}")).unwrap();
-    python(&folder, &[script.to_str().unwrap()]);
+    let said = python(&folder, &[script.to_str().unwrap()]);
+    assert!(said.ends_with("hold_consumed\n"), "{said}");
     assert!(server.stop().success());
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -51,7 +51,7 @@ const TABLE: [(&str, &str); 10] = [
         "soldonce-lab",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server \
          soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram httparse \
-         indicatif redis rusqlite rustix",
+         indicatif prost redis rusqlite rustix tonic tonic-prost tower",
     ),
     (
         "soldonce-testkit",

@@ -1,26 +1,24 @@
-//! The harness of these tests: the other one, with an app that is called.
+//! The harness of a module that runs tests once more: the other one, with an app of the module's variant.
 
 use std::ops::{Deref, DerefMut};
 
 use serde_json::Value;
-use soldonce_server::{AdminRoutes, ServerSettings};
+use soldonce_server::ServerSettings;
 
 pub(crate) use crate::harness::*;
 
-/// The other one's app, over gRPC.
+use super::VARIANT;
+
+/// The other one's app, of this variant.
 pub(crate) struct TestApp(crate::harness::TestApp);
 
 impl TestApp {
     pub(crate) async fn open() -> Self {
-        Self::over_grpc(crate::harness::TestApp::open().await)
+        Self(crate::harness::TestApp::open_as(VARIANT).await)
     }
 
     pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
-        Self::over_grpc(crate::harness::TestApp::open_with(change).await)
-    }
-
-    pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
-        Self::over_grpc(crate::harness::TestApp::start(settings, routes).await)
+        Self(crate::harness::TestApp::open_with_as(VARIANT, change).await)
     }
 
     pub(crate) async fn with_event(self, event: &Value) -> Self {
@@ -29,11 +27,6 @@ impl TestApp {
 
     pub(crate) async fn with_hall(self, rows: u32) -> Self {
         Self(self.0.with_hall(rows).await)
-    }
-
-    fn over_grpc(mut app: crate::harness::TestApp) -> Self {
-        app.transport = Transport::Grpc;
-        Self(app)
     }
 }
 
