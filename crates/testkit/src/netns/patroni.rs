@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -178,7 +178,7 @@ fn start_etcd(folder: &Folder) -> Result<Process> {
 
 /// PostgreSQL refuses root, and Patroni leaves it to the process that adopts orphans: so the node is another user,
 /// and all of it ends with its first process.
-fn start_node(folder: &PathBuf, site: &Site) -> Result<Process> {
+fn start_node(folder: &Path, site: &Site) -> Result<Process> {
     let (patroni, etcd, initdb) = (program("patroni")?, program("etcd")?, program("initdb")?);
     let above = |path: &PathBuf| {
         path.ancestors()
