@@ -171,6 +171,16 @@ nonsense
     }
 
     #[test]
+    fn a_server_that_did_nothing_yet_shows_zeros_without_a_sign() {
+        let figures = Figures::between(None, &Scrape::default(), 1.0);
+        let shown = serde_json::to_string(&figures).unwrap();
+        assert!(
+            shown.contains("\"sold\":0.0") && !shown.contains('-'),
+            "{shown}"
+        );
+    }
+
+    #[test]
     fn counters_are_of_a_second_and_gauges_as_they_are() {
         let (before, after) = (Scrape::read(BEFORE), Scrape::read(AFTER));
         let figures = Figures::between(Some(&before), &after, 2.0);

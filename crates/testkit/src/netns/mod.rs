@@ -3,17 +3,19 @@
 //! the test itself runs again in the namespace of the bridge. That needs no rights on the machine.
 //! Where the kernel forbids it, servers stand behind proxies that hold all traffic.
 
+mod patroni;
 mod rerun;
 mod station;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::postgres::{Postgres, PostgresOptions};
 use crate::redis::{Redis, RedisOptions};
-use crate::server::Site;
+use crate::server::{Site, off_the_runtime};
 
+pub use patroni::{Node, Patroni};
 pub use rerun::within;
 pub use station::Station;
 
@@ -56,6 +58,18 @@ impl Network {
         let site = self.site()?;
         let server = options.at(site.clone()).start()?;
         Station::new(&site, server.address(), server)
+    }
+
+    /// Starts three PostgreSQL that Patroni keeps, with this `synchronous_mode`. The first is their primary.
+    pub fn patroni(&self, synchronous_mode: &str) -> Result<Patroni> {
+        ensure!(
+            self.kind == Kind::Namespaces,
+            "a node of Patroni is cut off with all that it asks: that needs network namespaces"
+        );
+        off_the_runtime(|| {
+            let sites = [self.site()?, self.site()?, self.site()?];
+            Patroni::start(sites, synchronous_mode)
+        })
     }
 
     fn site(&self) -> Result<Site> {

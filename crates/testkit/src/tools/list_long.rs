@@ -63,6 +63,33 @@ pub const LONG_TOOLS: &[Tool] = &[
         by_hand: "pip install --target DIR schemathesis==4.32.5; the program is DIR/bin/schemathesis",
     },
     Tool {
+        // With a module of Python that Patroni needs and that is in no wheel, so never the one of the machine.
+        name: "etcd",
+        variable: "SOLDONCE_ETCD",
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["etcd-server", "python3-etcd"],
+            program: "usr/bin/etcd",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y etcd-server python3-etcd",
+    },
+    Tool {
+        name: "patroni",
+        variable: "SOLDONCE_PATRONI",
+        // The pinned one: Debian's knows no quorum.
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("patroni-requirements.txt"),
+            program: "bin/patroni",
+        },
+        by_hand: "pip install --target DIR patroni[etcd3]==4.1.5 psycopg[binary]; the program is DIR/bin/patroni",
+    },
+    Tool {
         // With hadolint, and Helm in an archive of its package.
         name: "kubernetes-validate",
         variable: "SOLDONCE_KUBERNETES_VALIDATE",

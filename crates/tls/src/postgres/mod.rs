@@ -9,6 +9,7 @@
 //! | `verify-full` | yes | that, and its name; without `sslrootcert` by the system's authorities |
 
 mod connector;
+mod hosts;
 mod parameters;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 pub use self::connector::{PgHandshake, PgStream, PgTls};
+pub use self::hosts::{Connected, connect};
 use self::parameters::Parameters;
 use crate::verify::Nameless;
 use crate::{FileError, files, provider};

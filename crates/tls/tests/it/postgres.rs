@@ -3,9 +3,10 @@
 use std::error::Error;
 
 use soldonce_testkit::postgres::{Postgres, PostgresOptions};
-use soldonce_testkit::{Authority, Certificate, Validity};
-use soldonce_tls::postgres::read;
+use soldonce_testkit::{Authority, Certificate, PATIENCE, Validity};
+use soldonce_tls::postgres::{self, read};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::folder;
 
@@ -23,7 +24,7 @@ use Link::{Clear, Encrypted, Refused};
 /// Connects, and asks the server whether the connection is encrypted.
 async fn connect(url: &str) -> Result<Link, String> {
     let address = read(url).map_err(|error| error.to_string())?;
-    let connected = address.config.connect(address.tls).await;
+    let connected = postgres::connect(&address.config, &address.tls).await;
     let (client, connection) = connected.map_err(|error| {
         let cause = error.source().map(ToString::to_string);
         format!("{error}: {}", cause.unwrap_or_default())
@@ -164,4 +165,23 @@ async fn a_password_is_bound_to_the_certificate_that_was_shown() {
     );
     let unbound = connect(&bound(&format!("sslmode=disable&{required}"))).await;
     assert!(unbound.unwrap_err().contains("channel binding"));
+}
+
+/// Where nothing listens.
+fn closed() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_keeps_none_waiting() {
+    // The kernel takes connections for it, as for a process that is stopped.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Postgres::start().unwrap();
+    let hosts = [silent.local_addr().unwrap(), server.address()].map(|host| host.to_string());
+    let url = format!("postgres://postgres@{}/postgres", hosts.join(","));
+    assert_eq!(timeout(PATIENCE, link(&url)).await, Ok(Clear));
+    // Nor where no other takes it: a server that is asked again is perhaps promoted.
+    let standby = url.replace(&hosts[1], &closed().to_string());
+    assert_eq!(timeout(PATIENCE, link(&standby)).await, Ok(Refused));
 }

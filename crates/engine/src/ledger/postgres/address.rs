@@ -47,9 +47,9 @@ pub(super) fn config(
     if config.get_application_name().is_none() {
         config.application_name("soldonce");
     }
-    if serves == Serves::Primary {
+    if serves == Serves::Primary || config.get_hosts().len() > 1 {
         // Each connection asks as it is made, for an address may lead elsewhere by then. Of several
-        // hosts the next is tried. A primary that becomes a standby restarts, and ends them all.
+        // hosts the primary is meant. One that becomes a standby restarts, and ends them all.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
     if options.statements == Statements::Prepared {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use deadpool_postgres::Connect;
-use soldonce_tls::postgres::{PgStream, PgTls};
+use soldonce_tls::postgres::{self as tls, PgStream, PgTls};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
@@ -27,7 +27,7 @@ impl Connect for Connector {
     fn connect(&self, config: &Config) -> Pin<Box<dyn Future<Output = Connected> + Send + '_>> {
         let (config, tls) = (config.clone(), self.0.clone());
         Box::pin(async move {
-            let (client, connection) = config.connect(tls).await?;
+            let (client, connection) = tls::connect(&config, &tls).await?;
             Ok((client, tokio::spawn(read(connection))))
         })
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tokio_postgres::Client;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::tls::{self, Tls};
 use crate::BackendError;
@@ -31,7 +31,7 @@ pub struct PgConfig {
 
 impl PgConfig {
     /// The server at `url`: `postgres://user:password@host:5432/database`, or `host=.. user=..
-    /// dbname=..`. Several hosts are tried in order.
+    /// dbname=..`. Of several hosts the one that takes writes is used.
     ///
     /// # Errors
     /// [`BackendError::Config`] when the text is neither, asks for encryption that cannot be had, or names
@@ -47,6 +47,9 @@ impl PgConfig {
     fn of(mut driver: tokio_postgres::Config, tls: Tls) -> Self {
         if driver.get_application_name().is_none() {
             driver.application_name("soldonce-lease");
+        }
+        if driver.get_hosts().len() > 1 {
+            driver.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         Self {
             driver,
@@ -82,7 +85,7 @@ impl PgConfig {
 
     /// Opens a connection.
     pub(super) async fn connect(&self) -> Result<(Client, tls::Connection), tokio_postgres::Error> {
-        self.driver.connect(self.tls()).await
+        tls::connect(&self.driver, self.tls()).await
     }
 
     pub(super) fn tls(&self) -> Tls {

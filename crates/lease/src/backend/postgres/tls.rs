@@ -1,6 +1,6 @@
 //! TLS to the server; without the feature `tls` none, and an error for an address that asks for it.
 
-use tokio_postgres::{Config, Socket};
+use tokio_postgres::{Client, Config, Error, Socket};
 
 /// An open connection, which its owner drives.
 pub(super) type Connection = tokio_postgres::Connection<Socket, Stream>;
@@ -30,4 +30,15 @@ pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
         return Err("sslmode=require needs the feature `tls` of soldonce-lease".to_owned());
     }
     Ok((config, Tls))
+}
+
+/// Connects; with the feature `tls` to the first of several hosts that answers, without it in their order.
+#[cfg(feature = "tls")]
+pub(super) async fn connect(driver: &Config, tls: Tls) -> Result<(Client, Connection), Error> {
+    soldonce_tls::postgres::connect(driver, &tls).await
+}
+
+#[cfg(not(feature = "tls"))]
+pub(super) async fn connect(driver: &Config, tls: Tls) -> Result<(Client, Connection), Error> {
+    driver.connect(tls).await
 }

@@ -264,6 +264,16 @@ async fn a_promoted_standby_that_was_behind_is_healed_by_the_floor() {
     );
 }
 
+#[tokio::test]
+async fn of_several_servers_the_primary_has_the_leases() {
+    let pair = PostgresPair::start().unwrap();
+    migrate(&config(&pair.primary)).await.unwrap();
+    pair.await_sync().unwrap();
+    let hosts = [&pair.standby, &pair.primary].map(|server| server.address().to_string());
+    let both = PgConfig::url(&format!("postgres://postgres@{}/postgres", hosts.join(",")));
+    granted(&backend(both.unwrap()), &ask(one("seat"))).await;
+}
+
 fn ask_again(before: &Acquire) -> Acquire {
     Acquire {
         owner: super::owner(),

@@ -15,6 +15,7 @@ mod kills;
 mod lists;
 mod log;
 mod one_sale;
+mod patroni;
 mod pool;
 mod reads;
 mod settled;
@@ -45,9 +46,13 @@ fn database() -> Postgres {
 
 /// What the program says when it is run on the database, and ends well.
 fn soldonce(arguments: &[&str], database: &Postgres) -> String {
+    soldonce_at(arguments, &database.url())
+}
+
+fn soldonce_at(arguments: &[&str], url: &str) -> String {
     let output = Command::new(PROGRAM)
         .args(arguments)
-        .args(["--database-url", &database.url()])
+        .args(["--database-url", url])
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -73,9 +78,14 @@ fn serve(database: &Postgres, log: &Path) -> Server {
 }
 
 fn create(client: &mut Client) {
+    create_of(client, 20);
+}
+
+/// The event with ten rows of so many seats.
+fn create_of(client: &mut Client, seats: usize) {
     let body = json!({
         "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
+        "chart": {"format": "grid", "rows": 10, "seats_per_row": seats, "category": "Standard"},
         "prices": {"Standard": 4500},
     });
     let created = ask(
@@ -111,6 +121,10 @@ fn until(client: &mut Client, path: &str, is_right: impl Fn(&Value) -> bool) -> 
     });
     wanted.unwrap_or_else(|error| panic!("{error}: {last}"))
 }
+
+/// How many units are sold twice.
+const TWICE: &str = "SELECT count(*) FROM (SELECT 1 FROM lines WHERE state = 1 \
+                     GROUP BY event_no, unit_no HAVING count(*) > 1) AS twice";
 
 const SEATS: &str = "/v1/events/hamlet-1/seats";
 
@@ -198,9 +212,7 @@ fn a_server_that_is_killed_takes_no_booking_along() {
         until(&mut again.client("late"), SEATS, all),
     );
     assert_eq!(left["sold"], right["sold"]);
-    let twice = "SELECT count(*) FROM (SELECT 1 FROM lines WHERE state = 1 \
-                 GROUP BY event_no, unit_no HAVING count(*) > 1) AS twice";
-    assert_eq!(database.query(twice).unwrap().trim(), "0");
+    assert_eq!(database.query(TWICE).unwrap(), "0");
 }
 
 #[test]

@@ -18,7 +18,7 @@ const TABLE: [(&str, &str); 10] = [
     ("soldonce-clock", "getrandom rustix tokio"),
     (
         "soldonce-tls",
-        "percent-encoding rustls rustls-native-certs sha2 tokio-postgres tokio-rustls",
+        "futures-util percent-encoding rustls rustls-native-certs sha2 tokio-postgres tokio-rustls",
     ),
     (
         "soldonce-lease",
