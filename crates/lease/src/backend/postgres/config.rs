@@ -85,6 +85,10 @@ impl PgConfig {
         self.driver.connect(self.tls()).await
     }
 
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::clone_on_copy, reason = "without TLS it is a mark")
+    )]
     pub(super) fn tls(&self) -> Tls {
         self.tls.clone()
     }
