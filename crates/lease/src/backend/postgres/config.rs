@@ -88,6 +88,10 @@ impl PgConfig {
         tls::connect(&self.driver, self.tls()).await
     }
 
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::clone_on_copy, reason = "without TLS it is a mark")
+    )]
     pub(super) fn tls(&self) -> Tls {
         self.tls.clone()
     }
