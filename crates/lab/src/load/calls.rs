@@ -1,5 +1,5 @@
-//! Calls of `soldonce.v1.Sales/Hold` as bytes of HTTP/2: the frames of one call, whose stream is numbered when it is sent,
-//! and the `grpc-status` of an answer.
+//! Calls of `soldonce.v1.Sales/Hold` as bytes of HTTP/2: the frames of one call, whose stream is numbered when it is
+//! sent, and the `grpc-status` of an answer.
 
 use std::net::SocketAddr;
 
