@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Patroni {
     /// The nodes.
     pub nodes: Vec<Station<Node>>,
+    /// The role of those that follow: one that is no member of the quorum yet is not promoted.
+    follows: &'static str,
     _etcd: Process,
     _folder: Folder,
 }
@@ -61,8 +63,13 @@ impl Patroni {
             // The first one makes the cluster, the others copy it.
             until("a node leads", 3 * PATIENCE, || primary(&nodes).is_some())?;
         }
+        let follows = match synchronous_mode {
+            "quorum" => "quorum",
+            _ => "replica",
+        };
         let cluster = Self {
             nodes,
+            follows,
             _etcd: etcd,
             _folder: folder,
         };
@@ -88,8 +95,8 @@ impl Patroni {
     /// Waits until one node leads and the others follow it.
     pub fn await_whole(&self) -> Result<()> {
         until("two nodes follow one that leads", 3 * PATIENCE, || {
-            let follow = self.nodes.iter().filter(|node| node.server.is("replica"));
-            follow.count() == 2 && self.primary().is_some()
+            let follow = |node: &&Station<Node>| node.server.is(self.follows);
+            self.nodes.iter().filter(follow).count() == 2 && self.primary().is_some()
         })
     }
 
@@ -139,7 +146,7 @@ impl Node {
         self.site.ip().to_string()
     }
 
-    /// Whether Patroni says that this is its role: `primary` or `replica`.
+    /// Whether Patroni says that this is its role: `primary`, `replica`, `quorum`.
     fn is(&self, role: &str) -> bool {
         self.ask("GET", role, "", LOOK)
             .is_ok_and(|status| status == 200)

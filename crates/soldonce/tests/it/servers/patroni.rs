@@ -127,6 +127,8 @@ impl Sale {
 
     /// The acknowledged bookings that a server which remembers nothing does not find.
     fn missing(&self) -> Vec<String> {
+        let takes_writes = || query(&self.url, "SELECT 1").is_ok();
+        wait_until("the database takes writes", OUTAGE_MAX, takes_writes).unwrap();
         let judge = serve(&self.url, &self.logs.join("judge"));
         let sold = self.sold.lock().unwrap();
         let ids = sold.iter().map(|(id, _)| id);
