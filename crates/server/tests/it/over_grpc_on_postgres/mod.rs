@@ -15,8 +15,6 @@ mod bookings;
 mod events;
 #[path = "../holds.rs"]
 mod holds;
-#[path = "../limits.rs"]
-mod limits;
 #[path = "../lists.rs"]
 mod lists;
 #[path = "../payments.rs"]

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -104,16 +105,19 @@ impl Sale {
         let is_over = &AtomicBool::new(false);
         thread::scope(|scope| {
             for server in self.servers.iter().cycle().take(BUYERS) {
-                scope.spawn(move || {
-                    while !is_over.load(Ordering::Relaxed) {
-                        self.sell(server);
-                    }
-                });
+                scope.spawn(move || self.sell_until(server, is_over));
             }
-            let done = body();
+            // The scope waits for the buyers, also when the body fails.
+            let done = catch_unwind(AssertUnwindSafe(body));
             is_over.store(true, Ordering::Relaxed);
-            done
+            done.unwrap_or_else(|panic| resume_unwind(panic))
         })
+    }
+
+    fn sell_until(&self, server: &Server, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Relaxed) {
+            self.sell(server);
+        }
     }
 
     /// The longest time without a sale since then.
