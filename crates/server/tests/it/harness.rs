@@ -22,7 +22,7 @@ use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::shared::Database;
+use crate::database::Database;
 use crate::{log, openapi, over_grpc};
 
 /// When every test begins: 2026-12-01T12:00:00Z.

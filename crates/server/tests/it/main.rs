@@ -16,9 +16,9 @@
 #![expect(clippy::similar_names, reason = "what was held is a hold")]
 
 mod address_holds;
+mod database;
 mod harness;
 mod log;
-mod shared;
 
 mod accept;
 mod accept_crowds;
