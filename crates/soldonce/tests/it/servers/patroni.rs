@@ -183,12 +183,17 @@ fn a_quorum_has_every_booking_of_a_primary_that_is_lost() {
     within(lose_primaries).unwrap();
 }
 
+/// How many nodes have replayed every commit of the primary.
+const FOLLOW: &str =
+    "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()";
+
 /// Where commits wait for no other node, the last one goes with its primary, and the test above would see it.
 fn lose_a_booking(network: &Network) -> Result<()> {
     let mut cluster = network.patroni("off")?;
     let sale = Sale::open(&cluster, "servers-patroni-off");
     sale.sell(&sale.servers[0]);
-    cluster.await_whole()?;
+    let follow = || query(&sale.url, FOLLOW).is_ok_and(|count| count == "2");
+    wait_until("two nodes have everything", OUTAGE_MAX, follow)?;
     let primary = cluster.primary().unwrap();
     let others: Vec<usize> = (0..3).filter(|node| *node != primary).collect();
     for node in &others {
@@ -196,6 +201,8 @@ fn lose_a_booking(network: &Network) -> Result<()> {
     }
     sale.sell(&sale.servers[0]);
     kill(&mut cluster, primary)?;
+    // Its kernel would go on sending what the dead process had written.
+    cluster.nodes[primary].cut()?;
     for node in &others {
         cluster.nodes[*node].heal()?;
     }
