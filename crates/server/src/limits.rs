@@ -117,6 +117,8 @@ pub const LEASE_TTL_MS_MAX: u64 = 86_400_000;
 pub const LEASE_WAIT_MS_MAX: u64 = 30_000;
 /// The cap of a lease that was asked for without one, milliseconds; a longer ttl is one itself.
 pub const LEASE_CAP_MS_DEFAULT: u64 = 900_000;
+/// Longest cap of a lease (lease.md 2), milliseconds.
+pub const LEASE_CAP_MS_MAX: u64 = 30 * 86_400_000;
 /// Most live leases of one API key at one server.
 pub const LEASES_PER_KEY_MAX: u32 = 1_000;
 /// Period at which a watched lease is looked at, milliseconds.

@@ -56,6 +56,8 @@ const KNOWN: &[Known] = &[
     refused("POST /v1/events", "prices: category"),
     refused("PATCH /v1/events/{event}", "policy.hold_ttl_ms:"),
     refused("POST /v1/events", "policy.hold_ttl_ms:"),
+    refused("POST /v1/holds/{hold}/extend", "ttl_ms:"),
+    refused("POST /v1/leases/{name}/acquire", "cap_ms:"),
     refused(
         "*",
         "name either a `seat`, or an `area` and a `quantity` of at least 1",

@@ -13,7 +13,7 @@ use crate::http::json::{Str, Whole};
 use crate::http::kinds;
 use crate::http::problem::Problem;
 use crate::leases::{Leased, Terms};
-use crate::limits::{LEASE_CAP_MS_DEFAULT, LEASE_TTL_MS_MIN, LEASE_WAIT_MS_MAX};
+use crate::limits::{LEASE_CAP_MS_DEFAULT, LEASE_CAP_MS_MAX, LEASE_TTL_MS_MIN, LEASE_WAIT_MS_MAX};
 
 const OWNER_BYTES_MAX: usize = 64;
 
@@ -167,12 +167,12 @@ pub(super) fn ttl(req: &ApiRequest, given: Whole<u64>) -> Result<Duration, Probl
 pub(super) fn terms(req: &ApiRequest, body: &AcquireRequest<'_>) -> Result<Terms, Problem> {
     let ttl = ttl(req, body.ttl_ms)?;
     let wait = body.wait_ms.map_or(0, |wait| wait.0);
-    let cap_default = Duration::from_millis(LEASE_CAP_MS_DEFAULT).max(ttl);
-    let cap = body.cap_ms.map(|cap| Duration::from_millis(cap.0));
+    let cap_default = LEASE_CAP_MS_DEFAULT.max(body.ttl_ms.0);
+    let cap = body.cap_ms.map_or(cap_default, |cap| cap.0);
     let floor = body.floor.as_ref().map(|floor| token("floor", floor));
     Ok(Terms {
         ttl,
-        cap: cap.unwrap_or(cap_default),
+        cap: within("cap_ms", cap, body.ttl_ms.0, LEASE_CAP_MS_MAX)?,
         wait: within("wait_ms", wait, 0, LEASE_WAIT_MS_MAX)?,
         floor: floor.transpose()?,
     })

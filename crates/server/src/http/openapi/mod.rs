@@ -185,7 +185,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     let parameter = |name: &str, place: &str, about: &str, schema: &Value| {
         let mut schema = schema.clone();
         let rule = match place {
-            "path" => None,
+            "path" => rules::of_segment(name),
             _ => rules::of_query(operation.id, name),
         };
         if let Some(rule) = rule {
@@ -255,10 +255,17 @@ fn content(answer: &Answer) -> Option<Value> {
         }
         Content::Media(EVENTS) => {
             let reset = json!({"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}});
-            let data = json!({"anyOf": [reference("FeedFrame"), reference("Event"), reset]});
-            Some(events(&["message", "event", "reset"], &data))
+            Some(events(&[
+                ("message", reference("FeedFrame")),
+                ("event", reference("Event")),
+                ("reset", reset),
+            ]))
         }
-        Content::Events(types, schema) => Some(events(types, &reference(&(schema.name)()))),
+        Content::Events(types, schema) => {
+            let data = reference(&(schema.name)());
+            let types: Vec<_> = types.iter().map(|kind| (*kind, data.clone())).collect();
+            Some(events(&types))
+        }
         // Its shape is another standard's.
         Content::Media(media @ "application/json") => {
             Some(json!({ media: {"schema": {"type": "object"}} }))
@@ -268,18 +275,21 @@ fn content(answer: &Answer) -> Option<Value> {
     }
 }
 
-/// A stream of server-sent events of these types, with such data. Its schema has no type: generators of clients take
-/// the stream for a text, judges of answers validate each event by it.
-fn events(types: &[&str], data: &Value) -> Value {
-    let properties = json!({
-        "id": {"type": "string", "pattern": "^[0-9]+$"},
-        "event": {"type": "string", "enum": types},
-        "data": {
-            "type": "string", "contentMediaType": "application/json", "contentSchema": data,
-        },
+/// A stream of server-sent events of these types, with their data. OpenAPI before 3.2 has no word for the items of a
+/// stream, so its schema is that of each event.
+fn events(types: &[(&str, Value)]) -> Value {
+    let events = types.iter().map(|(kind, data)| {
+        json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9]+$"},
+                "event": {"type": "string", "enum": [kind]},
+                "data": {
+                    "type": "string", "contentMediaType": "application/json", "contentSchema": data,
+                },
+            },
+        })
     });
-    let event = json!({
-        "type": "object", "description": "One server-sent event", "properties": properties,
-    });
-    json!({ EVENTS: {"schema": {"contentMediaType": EVENTS, "contentSchema": event}} })
+    let events: Vec<_> = events.collect();
+    json!({ EVENTS: {"schema": {"description": "One server-sent event", "anyOf": events}} })
 }

@@ -2,13 +2,13 @@
 //! fields go together. A field has one meaning wherever its name occurs.
 
 use serde_json::{Map, Value, json};
-use soldonce_core::limits::{PRICE_MAX, TEXT_CHARS_MAX};
+use soldonce_core::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, PRICE_MAX, TEXT_CHARS_MAX};
 use soldonce_core::{BookingState, HoldState};
 use soldonce_engine::keys::{ADOPTED_NAME, Scope};
 use soldonce_engine::webhook::MessageKind;
 use soldonce_lease::limits::NAMES_MAX;
 
-use crate::limits::LEASE_WAIT_MS_MAX;
+use crate::limits::{LEASE_CAP_MS_MAX, LEASE_TTL_MS_MIN, LEASE_WAIT_MS_MAX};
 
 const LEASE_NAME: &str = "^[A-Za-z0-9._:-]{1,128}$";
 const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
@@ -50,7 +50,11 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
             json!({"minItems": 1, "maxItems": NAMES_MAX, "items": {"type": "string", "pattern": LEASE_NAME}})
         }
         "group" => json!({"pattern": LEASE_NAME}),
-        "token" | "floor" => json!({"pattern": "^[0-9]{16}$"}),
+        "token" | "floor" => {
+            json!({"minLength": 16, "maxLength": 16, "pattern": "^[0-9]*[1-9][0-9]*$"})
+        }
+        "ttl_ms" => json!({"minimum": HOLD_TTL_MS_MIN, "maximum": HOLD_LIFETIME_MS_MAX}),
+        "cap_ms" => json!({"minimum": LEASE_TTL_MS_MIN, "maximum": LEASE_CAP_MS_MAX}),
         "wait_ms" => json!({"minimum": 0, "maximum": LEASE_WAIT_MS_MAX}),
         "fence" => json!({"minimum": 0, "maximum": u64::MAX}),
         // The id of an event in one list, a number where it has no rule of its own.
@@ -58,6 +62,11 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
         _ => return None,
     })
+}
+
+/// The rule of a parameter in the path: only names of leases have one, and a wrong id of anything else is not found.
+pub(super) fn of_segment(name: &str) -> Option<Value> {
+    (name == "name").then(|| json!({"pattern": LEASE_NAME}))
 }
 
 /// The rule of a query parameter: of its name in this operation, else of its name.
