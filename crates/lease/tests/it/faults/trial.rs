@@ -146,9 +146,15 @@ impl Trial {
             };
             return doubler.next(op, Flaw::Double);
         }
+        // On a Redlock a vote that comes late is given back once more: of the lease before, and of this one.
+        let spare = match (self.row.on, self.row.call, self.harm) {
+            (Kind::Redlock, Call::Release, Harm::LostAgain)
+            | (Kind::Redlock, Call::ForceRelease, Harm::Lost) => 2,
+            _ => 0,
+        };
         let faults = match self.harm {
-            Harm::Lost => vec![Fault::DropReply],
-            Harm::LostAgain => vec![Fault::DropReply; 2],
+            Harm::Lost => vec![Fault::DropReply; 1 + spare],
+            Harm::LostAgain => vec![Fault::DropReply; 2 + spare],
             Harm::Late => vec![Fault::Delay(CALL + ms(500))],
             Harm::Doubled => vec![Fault::Twice],
             Harm::Stuck => vec![Fault::Cut],
