@@ -1,20 +1,21 @@
 //! The feed as a stream of messages: each server-sent event is one.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, iter, once};
-use prost_reflect::MessageDescriptor;
-use prost_reflect::prost::Message;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::message;
+use super::shape::Shape;
 
 /// Returns the messages of an answer. At shutdown they end with `UNAVAILABLE`: another server goes on.
 pub(super) fn messages(
-    descriptor: MessageDescriptor,
+    shape: Arc<Shape>,
     body: Body,
     shutdown: CancellationToken,
 ) -> BoxStream<'static, Result<Bytes, Status>> {
@@ -24,7 +25,7 @@ pub(super) fn messages(
         let text = String::from_utf8_lossy(&part).into_owned();
         let messages: Vec<_> = text
             .split("\n\n")
-            .filter_map(|event| message_of(&descriptor, event))
+            .filter_map(|event| message_of(&shape, event))
             .collect();
         iter(messages)
     });
@@ -36,15 +37,14 @@ pub(super) fn messages(
 }
 
 /// The message of an event; nothing where it is a comment.
-fn message_of(descriptor: &MessageDescriptor, event: &str) -> Option<Result<Bytes, Status>> {
+fn message_of(shape: &Shape, event: &str) -> Option<Result<Bytes, Status>> {
     let line = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
     let mut data: Value = serde_json::from_str(line("data: ")?).ok()?;
     let kind = line("event: ").unwrap_or_else(|| {
         write_runs(&mut data);
         "frame"
     });
-    let read = message::read(descriptor.clone(), json!({ kind: data }));
-    Some(read.map(|message| message.encode_to_vec().into()))
+    Some(message::read_json(shape, json!({ kind: data })))
 }
 
 /// Writes seats as runs: `"A-1"` has a first one alone.

@@ -6,68 +6,54 @@ use std::fmt::Write;
 
 use axum::http::{HeaderValue, Uri};
 use bytes::Bytes;
-use prost_reflect::prost::Message;
-use prost_reflect::{
-    DeserializeOptions, DynamicMessage, MessageDescriptor, ReflectMessage, SerializeOptions,
-};
+use prost_reflect::prost::encoding;
+use serde::Deserializer;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::Method;
+use super::read::{self, Fields};
+use super::shape::Shape;
+use super::write;
 use crate::http::problem::Problem;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-type Members = Map<String, Value>;
-
 /// Returns the address and the body of the request that a call stands for.
 pub(super) fn request(method: &Method, sent: &[u8]) -> Result<(Uri, Bytes), Problem> {
-    let message = DynamicMessage::decode(method.descriptor.input(), sent);
-    let message = message.map_err(|error| Problem::invalid("message", error))?;
-    let mut members = members_of(&message)?;
-    let address = address(method, &mut members);
-    let address = address.parse();
+    let shape = &method.input;
+    let fields = read::fields(shape, sent);
+    let mut fields = fields.map_err(|error| Problem::invalid("message", error))?;
+    let address = address(method, &mut fields).parse();
     let address = address.map_err(|_| Problem::invalid("message", "its ids are too long"))?;
     if !method.takes_body {
         return Ok((address, Bytes::new()));
     }
-    say_lines(&message, &mut members)?;
-    for part in members.values_mut().filter_map(Value::as_object_mut) {
-        clear(part);
-    }
-    Ok((address, body(members)?))
+    say_lines(shape, &mut fields)?;
+    Ok((address, body(shape, fields)?))
 }
 
-fn members_of(message: &DynamicMessage) -> Result<Members, Problem> {
-    let options = SerializeOptions::new()
-        .stringify_64_bit_integers(false)
-        .use_proto_field_name(true);
-    let written = message.serialize_with_options(serde_json::value::Serializer, &options);
-    match written {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Ok(Members::new()),
-        Err(error) => Err(Problem::invalid("message", error)),
-    }
+/// Takes a field out.
+fn take(shape: &Shape, fields: &mut Fields, name: &str) -> Option<Value> {
+    let json = fields.get_mut(shape.place_of(name)?)?.take()?;
+    serde_json::from_str(&json).ok()
 }
 
-/// The path with its ids, and the query; their members are taken out.
-fn address(method: &Method, members: &mut Members) -> String {
+/// The path with its ids, and the query; their fields are taken out.
+fn address(method: &Method, fields: &mut Fields) -> String {
     let mut address = String::new();
     for segment in method.route.path.split('/').skip(1) {
         address.push('/');
         let name = segment.strip_prefix('{');
         match name.and_then(|name| name.strip_suffix('}')) {
-            Some(name) => push(&mut address, &text_of(members.remove(name))),
+            Some(name) => push(&mut address, &text_of(take(&method.input, fields, name))),
             None => address.push_str(segment),
         }
     }
-    let input = method.descriptor.input();
     let mut mark = '?';
     for (name, ..) in method.route.query {
-        let field = input.get_field_by_json_name(name);
-        let field = field.as_ref().map_or(*name, |field| field.name());
-        if let Some(value) = members.remove(field) {
+        if let Some(value) = take(&method.input, fields, name) {
             address.push(mark);
             address.push_str(name);
             address.push('=');
@@ -106,41 +92,29 @@ fn push(address: &mut String, text: &str) {
 }
 
 /// An empty list of lines is none to the operation, not all of them: a message cannot say the difference.
-fn say_lines(message: &DynamicMessage, members: &mut Members) -> Result<(), Problem> {
-    if message
-        .descriptor()
-        .get_field_by_name("all_lines")
-        .is_none()
-    {
+fn say_lines(shape: &Shape, fields: &mut Fields) -> Result<(), Problem> {
+    if shape.field("all_lines").is_none() {
         return Ok(());
     }
-    let is_all = members.remove("all_lines").is_some();
-    match (is_all, members.contains_key("units")) {
-        (true, true) => {
+    let is_all = take(shape, fields, "all_lines").is_some();
+    let units = shape.place_of("units");
+    let units = units.and_then(|place| fields.get_mut(place));
+    match (is_all, units) {
+        (true, Some(Some(_))) => {
             let rule = "name `units`, or set `all_lines`, not both";
             Err(Problem::invalid("all_lines", rule))
         }
-        (true, false) => Ok(()),
-        (false, _) => {
-            members
-                .entry("units")
-                .or_insert_with(|| Value::Array(Vec::new()));
+        (false, Some(units)) => {
+            units.get_or_insert_with(|| "[]".to_owned());
             Ok(())
         }
+        (true, _) | (_, None) => Ok(()),
     }
 }
 
-fn clear(part: &mut Members) {
-    if let Some(Value::Array(names)) = part.remove("clear") {
-        let names = names.iter().filter_map(Value::as_str);
-        part.extend(names.map(|name| (name.to_owned(), Value::Null)));
-    }
-}
-
-fn body(mut members: Members) -> Result<Bytes, Problem> {
-    let chart = members.remove("chart_json");
-    // Writing to memory does not fail.
-    let rest = serde_json::to_string(&members).unwrap_or_default();
+fn body(shape: &Shape, mut fields: Fields) -> Result<Bytes, Problem> {
+    let chart = take(shape, &mut fields, "chart_json");
+    let rest = read::object(shape, fields);
     let Some(chart) = chart else {
         return Ok(rest.into());
     };
@@ -154,27 +128,25 @@ fn body(mut members: Members) -> Result<Bytes, Problem> {
 }
 
 /// Returns an answer's JSON as a message. Members that it does not have are left out.
-pub(super) fn written(descriptor: MessageDescriptor, json: &[u8]) -> Result<Bytes, Status> {
-    if let Some(chart) = descriptor.get_field_by_name("chart_json") {
-        let mut message = DynamicMessage::new(descriptor);
+pub(super) fn written(shape: &Shape, json: &[u8]) -> Result<Bytes, Status> {
+    if let Some(chart) = shape.field("chart_json") {
         let text = String::from_utf8_lossy(json).into_owned();
-        message.set_field(&chart, prost_reflect::Value::String(text));
-        return Ok(message.encode_to_vec().into());
+        let mut message = Vec::new();
+        encoding::string::encode(chart.number, &text, &mut message);
+        return Ok(message.into());
     }
-    let read = read(descriptor, &mut serde_json::Deserializer::from_slice(json));
-    read.map(|message| message.encode_to_vec().into())
+    read_json(shape, &mut serde_json::Deserializer::from_slice(json))
 }
 
 /// Returns JSON as a message.
-pub(super) fn read<'de, D>(descriptor: MessageDescriptor, from: D) -> Result<DynamicMessage, Status>
+pub(super) fn read_json<'de, D>(shape: &Shape, from: D) -> Result<Bytes, Status>
 where
-    D: serde::Deserializer<'de>,
+    D: Deserializer<'de>,
     D::Error: std::fmt::Display,
 {
-    let options = DeserializeOptions::new().deny_unknown_fields(false);
-    let read = DynamicMessage::deserialize_with_options(descriptor, from, &options);
-    read.map_err(|error| {
+    let message = write::message(shape, from).map_err(|error| {
         tracing::error!(%error, "an answer is not as its message");
         Status::internal("the answer cannot be written; the request may have had its effect")
-    })
+    });
+    message.map(Bytes::from)
 }

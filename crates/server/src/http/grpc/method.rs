@@ -17,6 +17,7 @@ use tonic::server::Grpc;
 use tower::service_fn;
 
 use super::codec::Raw;
+use super::shape::Shape;
 use super::{feed, message, pool, refused, status};
 use crate::http::api_request::read_body;
 use crate::http::app::App;
@@ -36,7 +37,9 @@ pub(in crate::http) struct Method {
     pub(super) route: Route,
     /// Whether the operation takes a body.
     pub(super) takes_body: bool,
-    pub(super) descriptor: MethodDescriptor,
+    pub(super) input: Shape,
+    output: Arc<Shape>,
+    descriptor: MethodDescriptor,
     serve: Serve,
 }
 
@@ -53,6 +56,8 @@ impl Method {
         Some(Self {
             route: operation.route,
             takes_body: operation.body.is_some(),
+            input: Shape::of(&descriptor.input())?,
+            output: Arc::new(Shape::of(&descriptor.output())?),
             descriptor,
             serve,
         })
@@ -115,7 +120,7 @@ impl Method {
         let (parts, body) = self.ask(app, call).await?.into_parts();
         let body = to_bytes(body, usize::MAX).await;
         let body = body.map_err(|error| Status::internal(error.to_string()))?;
-        let written = message::written(self.descriptor.output(), &body)?;
+        let written = message::written(&self.output, &body)?;
         let is_small = u64::try_from(written.len()).is_ok_and(|bytes| bytes < CODED_BYTES_MIN);
         let mut answer = tonic::Response::new(written);
         *answer.metadata_mut() = status::metadata(&parts.headers);
@@ -132,7 +137,7 @@ impl Method {
     ) -> Result<tonic::Response<BoxStream<'static, Result<Bytes, Status>>>, Status> {
         let shutdown = app.shutdown.clone();
         let (parts, body) = self.ask(app, call).await?.into_parts();
-        let messages = feed::messages(self.descriptor.output(), body, shutdown);
+        let messages = feed::messages(Arc::clone(&self.output), body, shutdown);
         let mut answer = tonic::Response::new(messages);
         *answer.metadata_mut() = status::metadata(&parts.headers);
         Ok(answer)

@@ -8,7 +8,10 @@ mod feed;
 mod health;
 mod message;
 mod method;
+mod read;
+mod shape;
 mod status;
+mod write;
 
 use std::sync::{Arc, OnceLock};
 
@@ -63,6 +66,9 @@ pub(super) fn add_services(
     router.merge(services.with_state(()))
 }
 
+/// The one method of these services that is no stream: what probes ask.
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+
 /// Counts a call that needs no key as a read of its address, and bounds its stream: what it may ask in all, and how
 /// many an address may have.
 async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
@@ -73,7 +79,8 @@ async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         .await;
     let permit = match counted.iter().flatten().find_map(rates::refusal) {
         Some(too_often) => Err(too_often),
-        None => app.enter_stream(&parts),
+        None if parts.uri.path() == CHECK => Ok(None),
+        None => app.enter_stream(&parts).map(Some),
     };
     let permit = match permit {
         Ok(permit) => permit,

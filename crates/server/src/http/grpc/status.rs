@@ -1,17 +1,19 @@
 //! Refusals as statuses: the one mapping from problems to the canonical codes of gRPC (docs/grpc.md has the table).
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use axum::body::to_bytes;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use prost_reflect::DynamicMessage;
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::{Any, Duration};
+use serde_json::{Map, Value};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
 
+use super::shape::Shape;
 use super::{message, pool};
 use crate::http::answer::IDEMPOTENCY_REPLAYED;
 use crate::http::kinds;
@@ -20,6 +22,8 @@ use crate::http::request_id::REQUEST_ID;
 
 const DOMAIN: &str = "soldonce";
 const PROBLEM: &str = "soldonce.v1.Problem";
+type Members = Map<String, Value>;
+
 /// Of a problem, what the status says by itself.
 const SAID: [&str; 4] = ["code", "title", "status", "detail"];
 
@@ -27,42 +31,54 @@ const SAID: [&str; 4] = ["code", "title", "status", "detail"];
 pub(super) async fn of(response: Response) -> Status {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let problem = pool().get_message_by_name(PROBLEM).map(|descriptor| {
-        message::read(descriptor, &mut serde_json::Deserializer::from_slice(&body))
-    });
-    match problem {
-        Some(Ok(problem)) => of_problem(parts.status, &parts.headers, &problem),
-        Some(Err(status)) => status,
-        None => Status::internal("the answer cannot be written"),
+    match serde_json::from_slice(&body) {
+        Ok(problem) => of_problem(parts.status, &parts.headers, &problem),
+        Err(_) => Status::internal("the answer cannot be written"),
     }
 }
 
-fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &DynamicMessage) -> Status {
-    let text = |name| text(problem, name).unwrap_or_default();
+fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &Members) -> Status {
+    let Some(shape) = shape() else {
+        return Status::internal("the answer cannot be written");
+    };
+    let message = match message::read_json(shape, problem) {
+        Ok(message) => message,
+        Err(status) => return status,
+    };
+    let text = |name| {
+        problem
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (reason, said) = (text("code"), text("detail"));
-    let code = code(http, &reason);
+    let code = code(http, reason);
     let info = ErrorInfo {
-        metadata: metadata_of(problem),
-        reason,
+        metadata: metadata_of(shape, problem),
+        reason: reason.to_owned(),
         domain: DOMAIN.to_owned(),
     };
     let retry = wait(headers, problem).map(|retry_delay| RetryInfo {
         retry_delay: Some(retry_delay),
     });
-    let retry = retry.map(|retry| any("google.rpc.RetryInfo", &retry));
-    let problem = any(PROBLEM, problem);
     let details = [
-        Some(any("google.rpc.ErrorInfo", &info)),
-        retry,
-        Some(problem),
+        Some(any("google.rpc.ErrorInfo", info.encode_to_vec())),
+        retry.map(|retry| any("google.rpc.RetryInfo", retry.encode_to_vec())),
+        Some(any(PROBLEM, message.into())),
     ];
     let details = Details {
         code: code.into(),
-        message: said.clone(),
+        message: said.to_owned(),
         details: details.into_iter().flatten().collect(),
     };
     let details = details.encode_to_vec().into();
     Status::with_details_and_metadata(code, said, details, metadata(headers))
+}
+
+fn shape() -> Option<&'static Shape> {
+    static SHAPE: OnceLock<Option<Shape>> = OnceLock::new();
+    let shape = SHAPE.get_or_init(|| Shape::of(&pool().get_message_by_name(PROBLEM)?));
+    shape.as_ref()
 }
 
 /// The code of a kind of problem: mostly that of its HTTP status.
@@ -87,34 +103,30 @@ fn code(http: StatusCode, reason: &str) -> Code {
     }
 }
 
-fn any(name: &str, message: &impl Message) -> Any {
+fn any(name: &str, value: Vec<u8>) -> Any {
     Any {
         type_url: format!("type.googleapis.com/{name}"),
-        value: message.encode_to_vec(),
+        value,
     }
 }
 
-fn text(problem: &DynamicMessage, name: &str) -> Option<String> {
-    let value = problem.get_field_by_name(name)?;
-    value.as_str().map(str::to_owned)
-}
-
 /// The members that are one value each, as text.
-fn metadata_of(problem: &DynamicMessage) -> HashMap<String, String> {
-    let said = problem.fields().filter_map(|(field, value)| {
-        let number = || value.as_u64().or(value.as_u32().map(u64::from));
-        let text = value.as_str().map(str::to_owned);
-        let text = text.or_else(|| number().map(|number| number.to_string()))?;
-        (!SAID.contains(&field.name())).then(|| (field.name().to_owned(), text))
+fn metadata_of(shape: &Shape, problem: &Members) -> HashMap<String, String> {
+    let said = problem.iter().filter_map(|(name, value)| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+        };
+        let is_said = SAID.contains(&&**name) || shape.field(name).is_none();
+        (!is_said).then(|| (name.clone(), text))
     });
     said.collect()
 }
 
 /// How long to wait before the next call.
-fn wait(headers: &HeaderMap, problem: &DynamicMessage) -> Option<Duration> {
-    let field = problem.get_field_by_name("retry_after_ms");
-    let millis = field.filter(|_| problem.has_field_by_name("retry_after_ms"));
-    if let Some(millis) = millis.and_then(|value| value.as_u64()) {
+fn wait(headers: &HeaderMap, problem: &Members) -> Option<Duration> {
+    if let Some(millis) = problem.get("retry_after_ms").and_then(Value::as_u64) {
         return Some(Duration {
             seconds: i64::try_from(millis / 1_000).ok()?,
             nanos: i32::try_from(millis % 1_000)

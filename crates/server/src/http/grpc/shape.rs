@@ -1,0 +1,122 @@
+//! What messages have, as tables that are made once: descriptors are slow to ask, and each call reads its messages.
+
+use std::collections::HashMap;
+
+use prost_reflect::{FieldDescriptor, Kind as Described, MessageDescriptor};
+
+/// What a message has. No message of `proto/` is within itself.
+pub(super) struct Shape {
+    pub(super) fields: Vec<Field>,
+    by_number: HashMap<u32, usize>,
+    by_name: HashMap<String, usize>,
+}
+
+/// A field of a message.
+pub(super) struct Field {
+    /// As in `proto/`.
+    pub(super) name: String,
+    pub(super) number: u32,
+    pub(super) kind: Kind,
+    sent: Sent,
+}
+
+/// Which values of a field are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    EachOfList,
+    IfSet,
+    IfNotDefault,
+}
+
+/// What a field's value, or each value of its list, is.
+pub(super) enum Kind {
+    Text,
+    Bool,
+    Unsigned,
+    Signed,
+    /// A `google.protobuf.Timestamp`; in JSON a text of RFC 3339.
+    Time,
+    /// A number for each name.
+    Numbers,
+    Message(Shape),
+}
+
+impl Shape {
+    /// Returns the table of a message, or nothing where a field is of a kind that no operation has.
+    pub(super) fn of(message: &MessageDescriptor) -> Option<Self> {
+        let descriptors: Vec<FieldDescriptor> = message.fields().collect();
+        let fields: Option<Vec<Field>> = descriptors.iter().map(Field::of).collect();
+        let numbers = descriptors.iter().map(FieldDescriptor::number).zip(0..);
+        let names = descriptors.iter().zip(0..).flat_map(|(field, at)| {
+            [field.name(), field.json_name()].map(|name| (name.to_owned(), at))
+        });
+        Some(Self {
+            fields: fields?,
+            by_number: numbers.collect(),
+            by_name: names.collect(),
+        })
+    }
+
+    /// Returns the place of the field of a number.
+    pub(super) fn place(&self, number: u32) -> Option<usize> {
+        self.by_number.get(&number).copied()
+    }
+
+    /// Returns the place of the field that is this member of JSON.
+    pub(super) fn place_of(&self, member: &str) -> Option<usize> {
+        self.by_name.get(member).copied()
+    }
+
+    /// Returns the field that is this member of JSON.
+    pub(super) fn field(&self, member: &str) -> Option<&Field> {
+        self.fields.get(self.place_of(member)?)
+    }
+}
+
+impl Field {
+    fn of(field: &FieldDescriptor) -> Option<Self> {
+        Some(Self {
+            name: field.name().to_owned(),
+            number: field.number(),
+            kind: Kind::of(field)?,
+            sent: match (field.is_list(), field.supports_presence()) {
+                (true, _) => Sent::EachOfList,
+                (false, true) => Sent::IfSet,
+                (false, false) => Sent::IfNotDefault,
+            },
+        })
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        self.sent == Sent::EachOfList
+    }
+
+    /// Whether its default is sent, too.
+    pub(super) fn sends_default(&self) -> bool {
+        self.sent != Sent::IfNotDefault
+    }
+}
+
+impl Kind {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "kinds that `proto/` does not have"
+    )]
+    fn of(field: &FieldDescriptor) -> Option<Self> {
+        match field.kind() {
+            Described::String => Some(Self::Text),
+            Described::Bool => Some(Self::Bool),
+            Described::Uint32 | Described::Uint64 => Some(Self::Unsigned),
+            Described::Int64 => Some(Self::Signed),
+            Described::Message(entry) if field.is_map() => {
+                let value = entry.map_entry_value_field().kind();
+                (value == Described::Int64).then_some(Self::Numbers)
+            }
+            Described::Message(message) if message.full_name() == "google.protobuf.Timestamp" => {
+                Some(Self::Time)
+            }
+            Described::Message(message) => Shape::of(&message).map(Self::Message),
+            _ => None,
+        }
+    }
+}
