@@ -69,7 +69,7 @@ impl Server {
         let settings = ServerSettings {
             shoppers: Access::Open,
             rates: RateLimits {
-                commands: Quota::new(10, 60).ok(),
+                commands: Quota::new(10, 3_600).ok(),
                 ..RateLimits::default()
             },
             ..ServerSettings::default()

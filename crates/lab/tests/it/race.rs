@@ -98,8 +98,10 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
     cells.into_iter().for_each(judge);
     let naive = &report["strategies"][0];
     assert!(sum(&naive["double_sales"]) > 0, "{naive}");
-    let first = &naive["cells"][5]["first"][0];
-    assert!(first.as_str().unwrap().contains("VIOLATION"), "{first}");
+    // In which cell it does so is up to the machine.
+    let mut first = naive["cells"].as_array().unwrap().iter();
+    let first = first.find_map(|cell| cell["first"][0].as_str()).unwrap();
+    assert!(first.contains("VIOLATION"), "{first}");
 }
 
 #[test]

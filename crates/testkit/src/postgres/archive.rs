@@ -45,9 +45,7 @@ impl Archive {
 
     /// Takes the base backup of a server that is at work.
     pub fn back_up(&self, server: &Postgres) -> Result<()> {
-        let psql = program("psql")?;
-        // They come together.
-        let program = psql.with_file_name("pg_basebackup");
+        let program = program("pg_basebackup")?;
         let mut command = self.account.command(program.as_os_str(), None);
         command.args([
             "--checkpoint=fast",

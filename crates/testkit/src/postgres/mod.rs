@@ -311,9 +311,7 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
 /// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and
 /// statements, not as pages.
 pub fn carry_over(from: &str, to: &str) -> Result<()> {
-    let psql = program("psql")?;
-    // They come together.
-    let dump = Command::new(psql.with_file_name("pg_dump"))
+    let dump = Command::new(program("pg_dump")?)
         .args(["--no-owner", "--dbname", from])
         .output()?;
     let complaint = String::from_utf8_lossy(&dump.stderr);
@@ -321,7 +319,7 @@ pub fn carry_over(from: &str, to: &str) -> Result<()> {
     let folder = Folder::new("dump")?;
     let file = folder.join("dump.sql");
     fs::write(&file, dump.stdout)?;
-    let mut restore = Command::new(psql);
+    let mut restore = Command::new(program("psql")?);
     restore.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
     let restored = restore
         .args(["--dbname", to, "--file"])

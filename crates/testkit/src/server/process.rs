@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::wait::{PATIENCE, until_some};
+use super::wait::{PATIENCE, until, until_some};
 use super::{Folder, Port, Site};
 
 /// A running process and those it started.
@@ -77,16 +77,19 @@ impl Process {
     /// Stops the process and all that it started (SIGSTOP), and returns when none of them runs.
     ///
     /// A signal works some time after it was sent, and who is not stopped yet may start another:
-    /// one that was born between the look and the signal would go on alone.
+    /// one that was born between the look and the signal would go on alone. A look takes its time, too: it misses who is
+    /// born meanwhile of one that it finds stopped. The next look finds that one.
     pub(crate) fn pause_family(&mut self) -> Result<()> {
         if self.ended()?.is_some() {
             return Ok(());
         }
+        let mut still = 0;
         until_some("a process and its children stop", PATIENCE, || {
             let mut moving = family(self.id())?;
             moving.retain(Member::moves);
             signal_each(&moving, Signal::STOP)?;
-            Ok(moving.is_empty().then_some(()))
+            still = if moving.is_empty() { still + 1 } else { 0 };
+            Ok((still == 2).then_some(()))
         })
     }
 
@@ -108,12 +111,18 @@ impl Process {
         Ok(self.child.wait()?)
     }
 
-    /// Kills the process as a power cut would, with all that it started, and waits for its end.
+    /// Kills the process as a power cut would, with all that it started, and waits until all of them have ended: what
+    /// they shared is free then.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.pause_family()?;
+        let members = family(self.id())?;
         self.signal_family(Signal::KILL)?;
         self.wait()?;
-        Ok(())
+        until("the children of a killed process end", PATIENCE, || {
+            members
+                .iter()
+                .all(|member| Member::now(member.id).is_none_or(|now| now.is_dead()))
+        })
     }
 }
 
@@ -175,9 +184,19 @@ impl Member {
         })
     }
 
+    /// The process of this id, if there is one now.
+    fn now(id: u32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        Self::read(id, &stat)
+    }
+
+    fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+
     /// Whether it may still do something: it is neither stopped nor dead.
     fn moves(&self) -> bool {
-        !matches!(self.state, 'T' | 't' | 'Z' | 'X')
+        !matches!(self.state, 'T' | 't') && !self.is_dead()
     }
 }
 
@@ -188,8 +207,7 @@ fn family(root: u32) -> Result<Vec<Member>> {
         let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else {
             continue;
         };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        all.extend(Member::read(id, &stat));
+        all.extend(Member::now(id));
     }
     let mut family: Vec<Member> = all.iter().filter(|one| one.id == root).copied().collect();
     let mut next = 0;
@@ -204,7 +222,6 @@ fn family(root: u32) -> Result<Vec<Member>> {
 mod tests {
     use super::*;
     use crate::server::Account;
-    use crate::server::wait::until;
 
     /// A shell that waits for a child of its own.
     fn shell() -> Process {
@@ -223,12 +240,8 @@ mod tests {
         })
         .unwrap();
         shell.kill().unwrap();
-        let child = members[1].id;
-        until("the child is dead", PATIENCE, || {
-            let now = family(child).unwrap();
-            now.iter().all(|one| one.state == 'Z')
-        })
-        .unwrap();
+        let child = Member::now(members[1].id);
+        assert!(child.is_none_or(|child| child.is_dead()), "{child:?}");
     }
 
     #[test]

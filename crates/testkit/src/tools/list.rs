@@ -6,7 +6,7 @@ use std::process::Command;
 use super::machine::run;
 use super::{Source, Tool, node};
 
-/// PostgreSQL of the distribution's own version: the server, and the client that asks it.
+/// PostgreSQL of the distribution's own version: the server, and the clients that ask it.
 const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
 const POSTGRES_BY_HAND: &str = "apt-get install -y postgresql";
 
@@ -101,11 +101,37 @@ pub const TOOLS: &[Tool] = &[
         variable: "SOLDONCE_PSQL",
         commands: &["psql"],
         places: &["/usr/lib/postgresql/*/bin/psql"],
-        // Debian's `psql` on PATH is a script, which may find no client to run.
+        // Debian's clients on PATH are scripts, which may find no program to run.
         suits: answers,
         source: Source::Debian {
             packages: POSTGRES_PACKAGES,
             program: "usr/lib/postgresql/*/bin/psql",
+            environment: &[],
+        },
+        by_hand: POSTGRES_BY_HAND,
+    },
+    Tool {
+        name: "pg_dump",
+        variable: "SOLDONCE_PG_DUMP",
+        commands: &["pg_dump"],
+        places: &["/usr/lib/postgresql/*/bin/pg_dump"],
+        suits: answers,
+        source: Source::Debian {
+            packages: POSTGRES_PACKAGES,
+            program: "usr/lib/postgresql/*/bin/pg_dump",
+            environment: &[],
+        },
+        by_hand: POSTGRES_BY_HAND,
+    },
+    Tool {
+        name: "pg_basebackup",
+        variable: "SOLDONCE_PG_BASEBACKUP",
+        commands: &["pg_basebackup"],
+        places: &["/usr/lib/postgresql/*/bin/pg_basebackup"],
+        suits: answers,
+        source: Source::Debian {
+            packages: POSTGRES_PACKAGES,
+            program: "usr/lib/postgresql/*/bin/pg_basebackup",
             environment: &[],
         },
         by_hand: POSTGRES_BY_HAND,
