@@ -10,7 +10,7 @@ use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::reply::Rfc3339;
 
 use crate::exit::{Exit, usage};
-use crate::output::{print, print_json};
+use crate::output;
 use crate::serve::{DatabaseArgs, LedgerPlace};
 use crate::verify::{describe, watched};
 
@@ -70,37 +70,23 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
         )));
     };
     let (copied, report) = copy(&options.folder, &args.to)?;
-    if args.json {
-        print_json(&told(copied, &report))?;
-    } else {
-        let to = args.to.display();
-        print(&format!(
-            "copied to {to}: {}{}",
-            ends(copied),
-            describe(&report)
-        ))?;
-    }
-    Ok(exit(&report))
+    let to = args.to.display();
+    output::report(args.json, &told(copied, &report), || {
+        format!("copied to {to}: {}{}", ends(copied), describe(&report))
+    })?;
+    Ok(Exit::done_if(report.is_clean()))
 }
 
 /// Runs `soldonce restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
     let (copied, report) = copy(&args.from, &data)?;
-    if args.json {
-        print_json(&told(copied, &report))?;
-        return Ok(exit(&report));
-    }
-    let lost = match copied.lost_commits {
-        Some(lost) => {
-            format!("{lost} later commits were made and are lost, as `high-water` says.\n")
-        }
-        None => "How many later commits are lost is not known: there was no file `high-water`.\n"
-            .to_owned(),
-    };
-    let restored = format!("restored into {}: {}{lost}", data.display(), ends(copied));
-    print(&[&restored, AFTER_RESTORE, &describe(&report)].concat())?;
-    Ok(exit(&report))
+    output::report(args.json, &told(copied, &report), || {
+        let (data, ends, lost) = (data.display(), ends(copied), lost(copied));
+        let verified = describe(&report);
+        format!("restored into {data}: {ends}{lost}{AFTER_RESTORE}{verified}")
+    })?;
+    Ok(Exit::done_if(report.is_clean()))
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<(Copied, VerifyReport)> {
@@ -110,11 +96,13 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<(Copied, VerifyReport)> {
     Ok((copied, report.context("the copy cannot be verified")?))
 }
 
-fn exit(report: &VerifyReport) -> Exit {
-    if report.is_clean() {
-        Exit::Done
-    } else {
-        Exit::Refused
+fn lost(copied: Copied) -> String {
+    match copied.lost_commits {
+        Some(lost) => {
+            format!("{lost} later commits were made and are lost, as `high-water` says.\n")
+        }
+        None => "How many later commits are lost is not known: there was no file `high-water`.\n"
+            .to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use soldonce_engine::chart::{ChartSummary, read, read_pretix_plan, summary};
 
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::report;
 
 /// Arguments of `soldonce chart`.
 #[derive(Debug, Args)]
@@ -60,11 +60,7 @@ pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Refused);
         }
     };
-    if *json {
-        print_json(&plan)?;
-    } else {
-        print(&describe(&plan))?;
-    }
+    report(*json, &plan, || describe(&plan))?;
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ use soldonce_engine::metrics::Metrics;
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::report;
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce clock`.
@@ -74,11 +74,7 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
             ))??
         }
     };
-    if args.json {
-        print_json(&corrected)?;
-    } else {
-        print(&describe(&place, &corrected))?;
-    }
+    report(args.json, &corrected, || describe(&place, &corrected))?;
     Ok(Exit::Done)
 }
 

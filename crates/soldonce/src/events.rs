@@ -10,7 +10,7 @@ use soldonce_server::{Client, ClientError};
 
 use crate::block_on;
 use crate::exit::{Exit, usage};
-use crate::output::{print, print_json};
+use crate::output::report;
 use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce events`.
@@ -54,11 +54,9 @@ pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
         }
         done => done?,
     };
-    if args.target.json {
-        print_json(&dropped)?;
-    } else {
-        print(&format!("{event} is dropped\n"))?;
-    }
+    report(args.target.json, &dropped, || {
+        format!("{event} is dropped\n")
+    })?;
     Ok(Exit::Done)
 }
 

@@ -20,6 +20,14 @@ pub(crate) enum Exit {
     Code(u8),
 }
 
+impl Exit {
+    /// Returns [`Exit::Done`] if so, else [`Exit::Refused`].
+    #[expect(clippy::fn_params_excessive_bools, reason = "what was found out")]
+    pub(crate) const fn done_if(is_done: bool) -> Self {
+        if is_done { Self::Done } else { Self::Refused }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {

@@ -8,7 +8,7 @@ use soldonce_engine::ledger::Migrated;
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::report;
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce migrate`.
@@ -49,14 +49,9 @@ pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
         block_on(place.migrate())??
     };
     let is_open = args.dry_run && !migrated.steps.is_empty();
-    if args.json {
-        print_json(&migrated)?;
-    } else if is_open {
-        print(&describe_open(&place, &migrated))?;
-    } else {
-        print(&describe(&place, &migrated))?;
-    }
-    Ok(if is_open { Exit::Refused } else { Exit::Done })
+    let described = if is_open { describe_open } else { describe };
+    report(args.json, &migrated, || described(&place, &migrated))?;
+    Ok(Exit::done_if(!is_open))
 }
 
 fn describe_open(place: &LedgerPlace, open: &Migrated) -> String {

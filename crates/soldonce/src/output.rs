@@ -21,3 +21,20 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
+
+/// Writes a report: as indented JSON with `--json`, else as text.
+///
+/// # Errors
+/// As [`print()`].
+#[expect(clippy::fn_params_excessive_bools, reason = "the flag `--json`")]
+pub(crate) fn report(
+    json: bool,
+    value: &impl serde::Serialize,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    if json {
+        print_json(value)
+    } else {
+        print(&text())
+    }
+}

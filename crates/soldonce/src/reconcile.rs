@@ -19,7 +19,7 @@ use soldonce_engine::{Engine, Mismatch, mismatches};
 use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::lease::span;
-use crate::output::{print, print_json};
+use crate::output::report;
 use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
 
 /// Arguments of `soldonce reconcile`.
@@ -93,23 +93,15 @@ impl Line {
 /// Runs `soldonce reconcile`.
 pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
     let lines = block_on(reconcile(args))??;
-    if args.json {
-        print_json(&lines)?;
-    } else {
-        print(&describe(&lines))?;
-    }
+    report(args.json, &lines, || describe(&lines))?;
     let is_left = |line: &Line| line.outcome.as_deref() != Some(SETTLED);
-    Ok(if lines.iter().any(is_left) {
-        Exit::Refused
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::done_if(!lines.iter().any(is_left)))
 }
 
 const SETTLED: &str = "settled";
 
 async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
-    let provider = stripe(
+    let (provider, _) = stripe(
         &args.stripe_key,
         args.stripe_account.as_ref(),
         args.stripe_url.as_ref(),

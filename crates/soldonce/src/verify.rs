@@ -11,7 +11,7 @@ use soldonce_engine::ledger::{postgres, sqlite};
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output;
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce verify`.
@@ -48,16 +48,8 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         LedgerPlace::Database(options) => Ok(block_on(postgres::verify(options, show))??),
     })?;
     let report = report.context("nothing was verified")?;
-    if args.json {
-        print_json(&report)?;
-    } else {
-        print(&describe(&report))?;
-    }
-    Ok(if report.is_clean() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    output::report(args.json, &report, || describe(&report))?;
+    Ok(Exit::done_if(report.is_clean()))
 }
 
 /// Verifies under a progress bar.

@@ -11,7 +11,7 @@ use soldonce_engine::reply::TransitionBody;
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::report;
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce why`.
@@ -60,13 +60,10 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Refused);
     };
     let steps = TransitionBody::of(&commits);
-    if args.json {
-        print_json(&steps)?;
-    } else if steps.is_empty() {
-        print(&format!("{unit} of {event} is free and always was\n"))?;
-    } else {
-        print(&format!("{}\n", table(&steps)))?;
-    }
+    report(args.json, &steps, || match steps.as_slice() {
+        [] => format!("{unit} of {event} is free and always was\n"),
+        steps => format!("{}\n", table(steps)),
+    })?;
     Ok(Exit::Done)
 }
 
@@ -83,9 +80,7 @@ fn dropped(place: &LedgerPlace, event: &str) -> anyhow::Result<Option<Tombstone>
 
 fn tell_dropped(args: &WhyArgs, tombstone: &Tombstone) -> anyhow::Result<Exit> {
     let (event, body) = (&args.event, tombstone.body());
-    if args.json {
-        print_json(&body)?;
-    } else {
+    report(args.json, &body, || {
         let TombstoneBody {
             dropped_at,
             actor,
@@ -94,12 +89,12 @@ fn tell_dropped(args: &WhyArgs, tombstone: &Tombstone) -> anyhow::Result<Exit> {
             bookings,
             transitions,
             ..
-        } = body;
-        print(&format!(
+        } = &body;
+        format!(
             "{event} was dropped at {dropped_at} by {actor} (request {request_id}), after commit {seq}; \
              {bookings} bookings and {transitions} transitions of it are deleted\n"
-        ))?;
-    }
+        )
+    })?;
     Ok(Exit::Done)
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_core::Timestamp;
 use soldonce_engine::ledger::sqlite::{OpenError, verify};
 
 use super::{Finding, clock};
@@ -32,24 +33,28 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     findings.extend(space(data));
     findings.push(sync_time(data));
     findings.extend(ledger(data));
-    findings.extend(ledger_clock(data));
     findings
 }
 
-/// The file of the ledger, if there is one. The first `soldonce serve` makes it.
-fn ledger(data: &Path) -> Option<Finding> {
-    let what = "ledger";
-    let error = match verify::look(data) {
-        Ok(_) => {
+/// Looks at the file of the ledger and its clock, if there is one. The first `soldonce serve` makes it.
+fn ledger(data: &Path) -> Vec<Finding> {
+    match verify::look(data) {
+        Ok(last) => {
             let found = "can be read; `soldonce verify` checks what is in it, as after a log line that memory \
                          and file differ";
-            return Some(Finding::good(what, found.to_owned()));
+            let readable = Finding::good("ledger", found.to_owned());
+            std::iter::once(readable)
+                .chain(last.map(ledger_clock))
+                .collect()
         }
-        Err(OpenError::Missing { .. }) => return None,
-        Err(error) => error,
-    };
-    let found = error.to_string();
-    Some(match error {
+        Err(OpenError::Missing { .. }) => Vec::new(),
+        Err(error) => vec![unreadable(&error)],
+    }
+}
+
+fn unreadable(error: &OpenError) -> Finding {
+    let (what, found) = ("ledger", error.to_string());
+    match error {
         OpenError::Schema {
             found: schema,
             known,
@@ -70,14 +75,13 @@ fn ledger(data: &Path) -> Option<Finding> {
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
             Finding::wrong(what, found, mend)
         }
-    })
+    }
 }
 
-/// How far the last commit is ahead of this machine's clock, where there is one.
-fn ledger_clock(data: &Path) -> Option<Finding> {
-    let last = verify::look(data).ok()??;
+/// Judges how far the last commit is ahead of this machine's clock.
+fn ledger_clock(last: Timestamp) -> Finding {
     let ahead = last.ms().saturating_sub(SystemClock.wall_ms());
-    Some(clock::judge(ahead.max(0), "this machine's"))
+    clock::judge(ahead.max(0), "this machine's")
 }
 
 fn permissions(data: &Path, shown: &str) -> Finding {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::clear_text::{ClearLink, MEND};
 use crate::exit::Exit;
 use crate::lease::backend::BackendArgs;
-use crate::output::{print, print_json};
+use crate::output::report;
 
 /// Arguments of `soldonce doctor`.
 #[derive(Debug, Args)]
@@ -129,21 +129,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     findings.extend(links.map(|ClearLink { setting, host }| {
         Finding::remark("link", format!("{setting} leads to {host}"), MEND)
     }));
-    let worst = findings
-        .iter()
-        .map(|finding| finding.grade)
-        .max()
-        .unwrap_or(Grade::Good);
-    if args.json {
-        print_json(&findings)?;
-    } else {
-        print(&describe(&findings))?;
-    }
-    Ok(if worst == Grade::Wrong {
-        Exit::Refused
-    } else {
-        Exit::Done
-    })
+    report(args.json, &findings, || describe(&findings))?;
+    let is_wrong = |finding: &Finding| finding.grade == Grade::Wrong;
+    Ok(Exit::done_if(!findings.iter().any(is_wrong)))
 }
 
 fn describe(findings: &[Finding]) -> String {

@@ -3,10 +3,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::pin::Pin;
 use std::process::{Command, ExitStatus};
 
 use anyhow::Context;
@@ -44,7 +42,7 @@ pub(crate) trait Supervised {
     ///
     /// # Cancel safety
     /// A dropped wait loses none.
-    fn change(&mut self) -> Pin<Box<dyn Future<Output = Change> + '_>>;
+    async fn change(&mut self) -> Change;
 
     /// Sends a signal to the whole group. One that has ended gets none.
     fn signal(&mut self, signal: Signal);
@@ -109,22 +107,6 @@ impl Child {
         Ok(child)
     }
 
-    async fn next_change(&mut self) -> Change {
-        loop {
-            let ended = tokio::select! {
-                biased;
-                status = self.process.wait() => Some(status),
-                Some(()) = self.changes.recv() => None,
-            };
-            if let Some(status) = ended {
-                return Change::Ended(status.map_or(CANNOT_RUN, |status| self.end(status)));
-            }
-            if self.has_stopped() {
-                return Change::Stopped;
-            }
-        }
-    }
-
     /// The signal that has stopped CMD since the last look.
     fn stop_signal(&self) -> Option<Signal> {
         let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
@@ -160,8 +142,20 @@ impl Child {
 }
 
 impl Supervised for Child {
-    fn change(&mut self) -> Pin<Box<dyn Future<Output = Change> + '_>> {
-        Box::pin(self.next_change())
+    async fn change(&mut self) -> Change {
+        loop {
+            let ended = tokio::select! {
+                biased;
+                status = self.process.wait() => Some(status),
+                Some(()) = self.changes.recv() => None,
+            };
+            if let Some(status) = ended {
+                return Change::Ended(status.map_or(CANNOT_RUN, |status| self.end(status)));
+            }
+            if self.has_stopped() {
+                return Change::Stopped;
+            }
+        }
     }
 
     fn signal(&mut self, signal: Signal) {

@@ -13,7 +13,7 @@ use soldonce_lease::{
 
 use super::backend::{self, BackendArgs};
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::report;
 
 /// Arguments of `soldonce lease inspect`.
 #[derive(Debug, Args)]
@@ -104,16 +104,11 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
             .map_err(|error| anyhow!(args.backend.explain(&error)))?,
         None => None,
     };
-    if args.json {
-        print_json(&lease.holding(info.as_ref()))?;
-    } else {
-        print(&describe(&lease.shown(), info.as_ref()))?;
-    }
-    Ok(if info.is_some() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    let info = info.as_ref();
+    report(args.json, &lease.holding(info), || {
+        describe(&lease.shown(), info)
+    })?;
+    Ok(Exit::done_if(info.is_some()))
 }
 
 /// Runs `soldonce lease break`.
@@ -145,22 +140,15 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
             ("already_gone", *token, told)
         }
     };
-    if args.json {
-        print_json(&Broken {
-            name: lease.name.as_str(),
-            group: lease.group.as_ref().map(Name::as_str),
-            outcome: word,
-            token: by.to_string(),
-            why: &args.why,
-        })?;
-    } else {
-        print(&format!("{told}\n"))?;
-    }
-    Ok(if outcome == ReleaseOutcome::Released {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    let broken = Broken {
+        name: lease.name.as_str(),
+        group: lease.group.as_ref().map(Name::as_str),
+        outcome: word,
+        token: by.to_string(),
+        why: &args.why,
+    };
+    report(args.json, &broken, || format!("{told}\n"))?;
+    Ok(Exit::done_if(outcome == ReleaseOutcome::Released))
 }
 
 /// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has

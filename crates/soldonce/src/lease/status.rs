@@ -47,12 +47,6 @@ impl Status {
     }
 }
 
-/// The deadline in wall clock milliseconds, for people and for CMD. It only tells: nothing is
-/// decided by it.
-pub(crate) fn deadline_ms(clock: &dyn Clock, remaining: Duration) -> i64 {
-    after_ms(clock, remaining)
-}
-
 /// The variables that CMD finds. The owner is never among them.
 pub(crate) fn variables(
     clock: &dyn Clock,
@@ -71,14 +65,16 @@ pub(crate) fn variables(
         ("SOLDONCE_LEASE_TOKEN", token.unwrap_or_default()),
         (
             "SOLDONCE_LEASE_DEADLINE_MS",
-            deadline_ms(clock, remaining).to_string(),
+            after_ms(clock, remaining).to_string(),
         ),
         ("SOLDONCE_LEASE_CAP_AT_MS", after_ms(clock, cap).to_string()),
         ("SOLDONCE_LEASE_STATUS_FD", fd.to_string()),
     ]
 }
 
-fn after_ms(clock: &dyn Clock, span: Duration) -> i64 {
+/// Returns the end of a span that begins now, in wall clock milliseconds, for people and for CMD. It only tells:
+/// nothing is decided by it.
+pub(crate) fn after_ms(clock: &dyn Clock, span: Duration) -> i64 {
     let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     clock.wall_ms().saturating_add(millis)
 }

@@ -9,7 +9,7 @@ use soldonce_lease::{LeaseRef, LeaseState, LostReason};
 
 use super::child::{Change, Supervised};
 use super::signals::SignalSource;
-use super::status::{Status, deadline_ms};
+use super::status::{Status, after_ms};
 
 /// Time for CMD after SIGTERM when the backend says that the lease has ended.
 const GRACE_AFTER_LOSS: Duration = Duration::from_secs(1);
@@ -129,7 +129,7 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
     /// Tells CMD a deadline that has moved, and answers when to look again.
     fn tell_deadline(&mut self, told_ms: &mut i64) -> BootTime {
         let remaining = self.lease.remaining();
-        let deadline = deadline_ms(self.clock, remaining);
+        let deadline = after_ms(self.clock, remaining);
         // Two readings of one deadline may differ by a rounding.
         if deadline > told_ms.saturating_add(1) {
             self.status.held(deadline);
@@ -147,7 +147,7 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
     fn tell(&mut self, state: LeaseState) {
         match state {
             LeaseState::Held { remaining } => {
-                self.status.held(deadline_ms(self.clock, remaining));
+                self.status.held(after_ms(self.clock, remaining));
             }
             LeaseState::Suspect { .. } => self.status.suspect(),
             LeaseState::Lost(reason) => self.status.lost(reason),

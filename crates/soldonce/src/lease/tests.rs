@@ -2,7 +2,6 @@
 //! exact, and no process is started.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +34,8 @@ struct Actor {
 }
 
 impl Supervised for Actor {
-    fn change(&mut self) -> Pin<Box<dyn Future<Output = Change> + '_>> {
-        Box::pin(async { self.changes.1.recv().await.unwrap() })
+    async fn change(&mut self) -> Change {
+        self.changes.1.recv().await.unwrap()
     }
 
     fn signal(&mut self, signal: Signal) {

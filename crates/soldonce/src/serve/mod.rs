@@ -9,6 +9,7 @@ mod payments;
 mod settings;
 mod shield;
 mod start;
+mod stop;
 mod tls;
 mod webhooks;
 
@@ -27,7 +28,8 @@ pub(crate) use settings::{
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
-pub(crate) use start::{start, until_stopped};
+pub(crate) use start::start;
+pub(crate) use stop::until_stopped;
 use tls::TlsArgs;
 
 use self::webhooks::WebhookWord;
@@ -48,7 +50,8 @@ use crate::output::print;
 
 A flag wins over the environment, the environment over the file, the file over the default.
 Exit code 0 when it was ended, 2 for settings that cannot be, 3 when something is not available, 4 when it
-must be started again: its ledger failed to store, as on a full disk. Let a supervisor restart it.")]
+must be started again: its ledger failed to store, as on a full disk, or a part of it ended by itself. Let a
+supervisor restart it.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"

@@ -64,7 +64,8 @@ impl From<CaptureWord> for Capture {
     }
 }
 
-/// Stripe by its key, for a connected account if one is given, at another place than its own if that is.
+/// Sets Stripe up by its key, for a connected account if one is given, at another place than its own if that is.
+/// Returns the settings, too.
 ///
 /// # Errors
 /// When the key or the account is none, or the place is not to be reached safely.
@@ -73,7 +74,7 @@ pub(crate) fn stripe(
     account: Option<&String>,
     url: Option<&String>,
     capture: CaptureWord,
-) -> anyhow::Result<Stripe> {
+) -> anyhow::Result<(Stripe, StripeSettings)> {
     let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
     let account = account.map(|account| AccountId::parse(account));
     settings.account = account.transpose().context("stripe_account")?;
@@ -81,7 +82,8 @@ pub(crate) fn stripe(
         settings.base_url.clone_from(url);
     }
     settings.capture = capture.into();
-    Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")
+    let stripe = Stripe::new(settings.clone(), Arc::new(SystemClock)).context("stripe_key")?;
+    Ok((stripe, settings))
 }
 
 /// Who takes the money, set up and not asked yet.
@@ -107,7 +109,7 @@ impl PaymentPlace {
             );
             return Ok(Self { stripe: None });
         };
-        let stripe = stripe(
+        let (stripe, settings) = stripe(
             key,
             given.stripe_account.as_ref(),
             given.stripe_url.as_ref(),
@@ -122,11 +124,10 @@ impl PaymentPlace {
             ),
             _ => anyhow::bail!("stripe_webhook_secret: at most two, while one is replaced"),
         };
-        let account = given.stripe_account.as_deref().map(AccountId::parse);
         let notices = StripeNotices {
             secrets: secrets.context("stripe_webhook_secret")?,
-            account: account.transpose().context("stripe_account")?,
-            live: StripeKey::parse(key).context("stripe_key")?.is_live(),
+            live: settings.key.is_live(),
+            account: settings.account,
         };
         Ok(Self {
             stripe: Some((Arc::new(stripe), notices)),

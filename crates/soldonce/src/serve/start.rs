@@ -1,4 +1,4 @@
-//! Opens the ledger, starts the server on it, and ends both in order.
+//! Opens the ledger and starts the server on it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,16 +10,14 @@ use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::admin_key::{NewAdminKey, admin_key};
-use super::fault::until_a_restart_helps;
 use super::settings::{CookieWord, FreeSales, LimitSettings, Settings, Shoppers};
+use super::stop::Signals;
 use super::tls;
 use crate::clear_text::ClearLink;
-use crate::exit::Exit;
 
 /// Files and sockets besides the connections: ledger, database, Redis, webhooks, the runtime.
 const DESCRIPTORS_BESIDE: u64 = 256;
@@ -28,7 +26,7 @@ const DESCRIPTORS_BESIDE: u64 = 256;
 pub(crate) struct Started {
     pub(crate) engine: Engine,
     /// The folder of its ledger, if it has one.
-    folder: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// The admin key that was made at this start, if one was.
@@ -37,30 +35,7 @@ pub(crate) struct Started {
     pub(crate) shutdown: CancellationToken,
     /// The server and all other tasks that must end before the ledger closes.
     pub(crate) tasks: JoinSet<()>,
-    signals: Signals,
-}
-
-/// The signals that end a server in order. They are caught before it says where it serves.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn catch() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Waits for the first of them.
-    async fn stop(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
+    pub(super) signals: Signals,
 }
 
 /// Opens the ledger and starts serving. `payments` is for the demo alone.
@@ -170,29 +145,6 @@ fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
         Some(FreeSales::On) => engine.with_free_sales(),
         Some(FreeSales::Off) | None => engine,
     }
-}
-
-/// Waits for SIGINT, SIGTERM, or a fault of the ledger that a restart repairs; then ends everything in
-/// order: no new requests, those in flight answered, the ledger closed.
-pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
-    let folder = started.folder.take();
-    let exit = tokio::select! {
-        () = started.signals.stop() => Exit::Done,
-        // Nothing to serve without it: one of the tasks has ended by itself.
-        _ = started.tasks.join_next() => Exit::Done,
-        () = until_a_restart_helps(&started.engine, folder) => Exit::Restart,
-    };
-    if exit == Exit::Restart {
-        tracing::error!(
-            "restart me: the ledger failed to store, and the disk takes files again; memory is rebuilt from \
-             the file (exit code 4)"
-        );
-    }
-    tracing::info!("ending: no new requests, those in flight are answered");
-    started.shutdown.cancel();
-    while started.tasks.join_next().await.is_some() {}
-    started.engine.close().await;
-    Ok(exit)
 }
 
 fn access(shoppers: Shoppers) -> Access {

@@ -9,9 +9,22 @@ use super::scrape::Scrape;
 /// Answers to holds that are no refusal.
 const HELD: [&str; 3] = ["outcome=\"ok\"", "outcome=\"own\"", "outcome=\"replayed\""];
 
-/// Figures of a server: of all its time, or of each second between two looks.
+/// Figures of a server at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
+    /// None where there is no earlier look to compare with.
+    #[serde(flatten)]
+    pub(super) rates: Option<Rates>,
+    pub(super) holds_live: f64,
+    /// How far feed and maps are behind.
+    pub(super) feed_lag_seconds: f64,
+    pub(super) connections: f64,
+    pub(super) money: Money,
+}
+
+/// What was counted: in all the time of a server, or in each second between two looks.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Rates {
     /// Bookings that were made.
     pub(super) sold: f64,
     /// Holds that were answered.
@@ -26,11 +39,6 @@ pub(crate) struct Figures {
     pub(super) commit_ms: Spread,
     /// Commands that a commit carried: how much waits for the one before.
     pub(super) commands_a_commit: f64,
-    pub(super) holds_live: f64,
-    /// How far feed and maps are behind.
-    pub(super) feed_lag_seconds: f64,
-    pub(super) connections: f64,
-    pub(super) money: Money,
 }
 
 /// Half of all, and all but one of a hundred, took no longer. Zero where there was none.
@@ -52,16 +60,27 @@ pub(crate) struct Money {
 }
 
 impl Figures {
-    /// What was counted up to `after`: since the start without `before`, else in each of `seconds`.
-    pub(super) fn between(before: Option<&Scrape>, after: &Scrape, seconds: f64) -> Self {
-        let counted = |name: &str, labels: &[&str]| {
-            let before = before.map_or(0.0, |before| before.sum(name, labels));
-            since(before, after.sum(name, labels)) / seconds
-        };
-        let spread = |name: &str| {
-            let before = before.map(|before| before.buckets(name));
-            Spread::of(&before.unwrap_or_default(), after.buckets(name))
-        };
+    /// Reads the figures of this moment, and adds what was counted until then.
+    pub(super) fn of(now: &Scrape, rates: Option<Rates>) -> Self {
+        Self {
+            rates,
+            holds_live: now.max("soldonce_holds_live"),
+            feed_lag_seconds: now.max("soldonce_feed_lag_seconds"),
+            connections: now.sum("soldonce_connections", &[]),
+            money: Money {
+                pending: now.max("soldonce_outbox_pending"),
+                stuck: now.max("soldonce_outbox_stuck"),
+                unreconciled: now.max("soldonce_payments_unreconciled"),
+            },
+        }
+    }
+}
+
+impl Rates {
+    /// Divides what counters rose by among so many seconds.
+    pub(super) fn of(risen: &Scrape, seconds: f64) -> Self {
+        let counted = |name: &str, labels: &[&str]| risen.sum(name, labels) / seconds;
+        let spread = |name: &str| Spread::of(risen.buckets(name));
         let asked = counted("soldonce_hold_requests_total", &[]);
         let held = counted("soldonce_hold_requests_total", &HELD);
         let commits = counted("soldonce_ledger_batch_size_count", &[]);
@@ -79,38 +98,21 @@ impl Figures {
             hold_ms: spread("soldonce_hold_seconds"),
             commit_ms: spread("soldonce_ledger_commit_seconds"),
             commands_a_commit,
-            holds_live: after.max("soldonce_holds_live"),
-            feed_lag_seconds: after.max("soldonce_feed_lag_seconds"),
-            connections: after.sum("soldonce_connections", &[]),
-            money: Money {
-                pending: after.max("soldonce_outbox_pending"),
-                stuck: after.max("soldonce_outbox_stuck"),
-                unreconciled: after.max("soldonce_payments_unreconciled"),
-            },
         }
-    }
-}
-
-/// How much a counter rose. One that fell began anew: its server did.
-fn since(before: f64, after: f64) -> f64 {
-    if after < before {
-        after
-    } else {
-        after - before
     }
 }
 
 impl Spread {
-    fn of(before: &BTreeMap<u64, f64>, after: BTreeMap<u64, f64>) -> Self {
-        let risen = after.into_iter().map(|(bound, count)| {
-            let before = before.get(&bound).copied().unwrap_or_default();
-            (bound, since(before, count))
-        });
-        let risen: Vec<(u64, f64)> = risen.collect();
+    fn of(buckets: BTreeMap<u64, f64>) -> Self {
+        let buckets: Vec<(u64, f64)> = buckets.into_iter().collect();
         Self {
-            p50: quantile(&risen, 0.5),
-            p99: quantile(&risen, 0.99),
+            p50: quantile(&buckets, 0.5),
+            p99: quantile(&buckets, 0.99),
         }
+    }
+
+    pub(super) fn shown(self) -> String {
+        format!("{:.1} {:.1}", self.p50, self.p99)
     }
 }
 
@@ -172,7 +174,8 @@ nonsense
 
     #[test]
     fn a_server_that_did_nothing_yet_shows_zeros_without_a_sign() {
-        let figures = Figures::between(None, &Scrape::default(), 1.0);
+        let nothing = Scrape::default();
+        let figures = Figures::of(&nothing, Some(Rates::of(&nothing, 1.0)));
         let shown = serde_json::to_string(&figures).unwrap();
         assert!(
             shown.contains("\"sold\":0.0") && !shown.contains('-'),
@@ -182,29 +185,31 @@ nonsense
 
     #[test]
     fn counters_are_of_a_second_and_gauges_as_they_are() {
-        let (before, after) = (Scrape::read(BEFORE), Scrape::read(AFTER));
-        let figures = Figures::between(Some(&before), &after, 2.0);
-        assert!(close(figures.sold, 10.0) && close(figures.held, 20.0));
-        assert!(close(figures.refused, 10.0) && close(figures.commands_a_commit, 3.0));
-        assert!(close(figures.holds_live, 7.0) && close(figures.feed_lag_seconds, 0.25));
+        let now = Scrape::read(AFTER);
+        let rates = Rates::of(&now.since(&Scrape::read(BEFORE)), 2.0);
+        assert!(close(rates.sold, 10.0) && close(rates.held, 20.0));
+        assert!(close(rates.refused, 10.0) && close(rates.commands_a_commit, 3.0));
         // A hundred commits took between one and two milliseconds.
-        assert!(close(figures.commit_ms.p50, 1.5) && close(figures.commit_ms.p99, 1.99));
-        assert!(close(figures.hold_ms.p99, 0.0));
+        assert!(close(rates.commit_ms.p50, 1.5) && close(rates.commit_ms.p99, 1.99));
+        assert!(close(rates.hold_ms.p99, 0.0));
+        let figures = Figures::of(&now, None);
+        assert!(close(figures.holds_live, 7.0) && close(figures.feed_lag_seconds, 0.25));
     }
 
     #[test]
     fn a_server_that_began_anew_is_counted_from_its_start() {
         let (before, after) = (Scrape::read(AFTER), Scrape::read(BEFORE));
-        let figures = Figures::between(Some(&before), &after, 1.0);
-        assert!(close(figures.sold, 10.0), "{figures:?}");
+        let rates = Rates::of(&after.since(&before), 1.0);
+        assert!(close(rates.sold, 10.0), "{rates:?}");
     }
 
     #[test]
     fn servers_of_one_ledger_are_added_up_and_its_gauges_are_not() {
         let mut both = Scrape::read(AFTER);
         both.add(&Scrape::read(AFTER));
-        let figures = Figures::between(None, &both, 1.0);
-        assert!(close(figures.sold, 60.0) && close(figures.holds_live, 7.0));
-        assert!(close(figures.commit_ms.p50, 1.0 + (104.0 - 8.0) / 200.0));
+        let rates = Rates::of(&both, 1.0);
+        assert!(close(rates.sold, 60.0));
+        assert!(close(rates.commit_ms.p50, 1.0 + (104.0 - 8.0) / 200.0));
+        assert!(close(Figures::of(&both, None).holds_live, 7.0));
     }
 }

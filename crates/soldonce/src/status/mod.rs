@@ -6,6 +6,8 @@
 
 mod figures;
 mod scrape;
+#[cfg(test)]
+mod tests;
 mod top;
 
 use clap::Args;
@@ -15,11 +17,11 @@ use serde::Serialize;
 use soldonce_server::{Client, ClientError};
 use tokio::task::JoinSet;
 
-use self::figures::Figures;
+use self::figures::{Figures, Rates};
 use self::scrape::Scrape;
 use crate::block_on;
 use crate::exit::{Exit, usage};
-use crate::output::{print, print_json};
+use crate::output::report;
 
 pub(crate) use self::top::{TopArgs, run as top};
 
@@ -56,7 +58,8 @@ struct Look {
     scrape: Option<Scrape>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// How a server answers, each state worse than the one before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 enum State {
     Ready,
@@ -80,13 +83,8 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
     let clients = args.servers.clients()?;
     let looks = block_on(look(&clients))?;
     let reports = reports(&[], &looks, 1.0);
-    if args.json {
-        print_json(&reports)?;
-    } else {
-        print(&format!("{}\n", table(&reports)))?;
-    }
-    let all_ready = looks.iter().all(|look| look.state == State::Ready);
-    Ok(if all_ready { Exit::Done } else { Exit::Refused })
+    report(args.json, &reports, || format!("{}\n", table(&reports)))?;
+    Ok(Exit::done_if(worst(&looks) == State::Ready))
 }
 
 impl Servers {
@@ -137,43 +135,52 @@ async fn ask(client: &Client) -> Result<(State, Scrape), ClientError> {
     Ok((state, Scrape::read(&metrics)))
 }
 
-/// A report of each server, and one of all where there are several. Without looks before, of all their time.
+/// Reports each server, and all of them where there are several. Counts are of all their time without looks before,
+/// else of each second since them: then a server that was silent in one of the two looks has none, and none in the
+/// sum.
 fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
-    let mut reports: Vec<Report> = after
-        .iter()
-        .enumerate()
-        .map(|(at, look)| {
-            let before = before.get(at).and_then(|look| look.scrape.as_ref());
-            let figures = look.scrape.as_ref();
-            Report {
-                server: look.server.clone(),
-                state: look.state.clone(),
-                figures: figures.map(|after| Figures::between(before, after, seconds)),
-            }
-        })
-        .collect();
+    let risen = |(at, look): (usize, &Look)| {
+        let now = look.scrape.as_ref()?;
+        match before.get(at) {
+            Some(before) => Some(now.since(before.scrape.as_ref()?)),
+            None => Some(now.clone()),
+        }
+    };
+    let risen: Vec<Option<Scrape>> = after.iter().enumerate().map(risen).collect();
+    let figures = |now: &Scrape, risen: Option<&Scrape>| {
+        let rates = risen.map(|risen| Rates::of(risen, seconds));
+        Figures::of(now, rates)
+    };
+    let of_one = |(look, risen): (&Look, Option<&Scrape>)| Report {
+        server: look.server.clone(),
+        state: look.state.clone(),
+        figures: look.scrape.as_ref().map(|now| figures(now, risen)),
+    };
+    let each = after.iter().zip(risen.iter().map(Option::as_ref));
+    let mut reports: Vec<Report> = each.map(of_one).collect();
     if let [_, _, ..] = after {
-        let of_all = (!before.is_empty()).then(|| together(before));
+        let now = together(after.iter().filter_map(|look| look.scrape.as_ref()));
+        let risen = together(risen.iter().flatten());
         reports.push(Report {
             server: "all".to_owned(),
             state: worst(after),
-            figures: Some(Figures::between(of_all.as_ref(), &together(after), seconds)),
+            figures: now.map(|now| figures(&now, risen.as_ref())),
         });
     }
     reports
 }
 
-fn together(looks: &[Look]) -> Scrape {
-    let mut all = Scrape::default();
-    for scrape in looks.iter().filter_map(|look| look.scrape.as_ref()) {
-        all.add(scrape);
-    }
-    all
+/// Puts together what several servers said; none where none said anything.
+fn together<'a>(scrapes: impl Iterator<Item = &'a Scrape>) -> Option<Scrape> {
+    scrapes.cloned().reduce(|mut all, one| {
+        all.add(&one);
+        all
+    })
 }
 
 fn worst(looks: &[Look]) -> State {
-    let not_ready = looks.iter().find(|look| look.state != State::Ready);
-    not_ready.map_or(State::Ready, |look| look.state.clone())
+    let states = looks.iter().map(|look| &look.state);
+    states.max().cloned().unwrap_or(State::Ready)
 }
 
 fn table(reports: &[Report]) -> Table {
@@ -203,14 +210,18 @@ fn table(reports: &[Report]) -> Table {
 }
 
 fn cells(figures: &Figures) -> [String; 11] {
-    let (hold, commit, money) = (figures.hold_ms, figures.commit_ms, figures.money);
+    let money = figures.money;
+    let rate = |shown: fn(&Rates) -> String| {
+        let rates = figures.rates.as_ref();
+        rates.map(shown).unwrap_or_default()
+    };
     [
-        format!("{:.0}", figures.sold),
-        format!("{:.0}", figures.held),
-        format!("{:.0}", figures.refused),
-        format!("{:.1} {:.1}", hold.p50, hold.p99),
-        format!("{:.1} {:.1}", commit.p50, commit.p99),
-        format!("{:.1}", figures.commands_a_commit),
+        rate(|rates| format!("{:.0}", rates.sold)),
+        rate(|rates| format!("{:.0}", rates.held)),
+        rate(|rates| format!("{:.0}", rates.refused)),
+        rate(|rates| rates.hold_ms.shown()),
+        rate(|rates| rates.commit_ms.shown()),
+        rate(|rates| format!("{:.1}", rates.commands_a_commit)),
         format!("{:.0}", figures.holds_live),
         format!("{:.1}", figures.feed_lag_seconds),
         format!("{:.0}", figures.connections),
@@ -219,7 +230,7 @@ fn cells(figures: &Figures) -> [String; 11] {
             money.pending,
             money.stuck.max(money.unreconciled)
         ),
-        format!("{:.0}", figures.defects),
+        rate(|rates| format!("{:.0}", rates.defects)),
     ]
 }
 

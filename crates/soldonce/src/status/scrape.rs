@@ -13,6 +13,13 @@ struct Sample {
     value: f64,
 }
 
+impl Sample {
+    /// Names what it is one value of.
+    fn series(&self) -> (&str, &str) {
+        (&self.name, &self.labels)
+    }
+}
+
 impl Scrape {
     /// Reads the text format of Prometheus; a line of another form is passed over.
     pub(super) fn read(text: &str) -> Self {
@@ -23,6 +30,29 @@ impl Scrape {
     /// Adds what another server said.
     pub(super) fn add(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
+    }
+
+    /// Returns how much each counter rose since an earlier look at the same server. One that fell began anew: its
+    /// server did.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let before: BTreeMap<_, f64> = before
+            .0
+            .iter()
+            .map(|was| (was.series(), was.value))
+            .collect();
+        let risen = self.0.iter().map(|now| {
+            let before = before.get(&now.series()).copied().unwrap_or_default();
+            let value = if now.value < before {
+                now.value
+            } else {
+                now.value - before
+            };
+            Sample {
+                value,
+                ..now.clone()
+            }
+        });
+        Self(risen.collect())
     }
 
     fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Sample> {

@@ -29,8 +29,8 @@ const REST: &str = "\x1b[J";
   soldonce top
   soldonce top --url http://10.0.0.4:8081 --url http://10.0.0.5:8081 --every 5s
 
-Counts are of each second since the look before. Ctrl-C ends it. Without a terminal each look is printed below
-the one before.")]
+Counts are of each second since the look before, and blank for a server that was silent then. Ctrl-C ends it.
+Without a terminal each look is printed below the one before.")]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     servers: Servers,

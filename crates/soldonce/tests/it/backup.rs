@@ -16,6 +16,8 @@ use soldonce_testkit::{PATIENCE, until};
 use crate::crash::client::{Ask, Client, Heard};
 use crate::crash::server::{PROGRAM, Server, serving, verify};
 use crate::operate::{migrated, serve, soldonce};
+use crate::program::said;
+use crate::shop::{self, done, hall};
 use crate::store::folder;
 
 const SEATS: usize = 400;
@@ -25,14 +27,12 @@ const COPIES: usize = 3;
 
 /// The exit code of the program, and what it says.
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(PROGRAM)
+    let mut command = Command::new(PROGRAM);
+    command
         .args(arguments)
         .env_remove("SOLDONCE_DATA")
-        .env_remove("SOLDONCE_DATABASE_URL")
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+        .env_remove("SOLDONCE_DATABASE_URL");
+    said(&mut command)
 }
 
 /// What a copy says of itself.
@@ -43,19 +43,9 @@ fn backup(data: &Path, to: &Path) -> Value {
     serde_json::from_str(&said).unwrap()
 }
 
-fn post(client: &mut Client, path: &str, key: &str, body: Value) -> Heard {
-    let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(key);
-    client.ask(&ask).unwrap()
-}
-
 fn create(client: &mut Client) {
-    let body = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": SEATS / 20, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": 4_500},
-    });
-    let made = post(client, "/v1/events", "hamlet-1", body);
-    assert!(made.is_success(), "{}", made.shown());
+    let ask = Ask::post("/v1/events", hall("hamlet-1", SEATS / 20, 20));
+    done(client, &ask.keyed("hamlet-1"));
 }
 
 /// The seat of this number.
@@ -66,14 +56,13 @@ fn seat(n: usize) -> String {
 
 /// Holds a seat.
 fn hold(client: &mut Client, seat: &str, key: &str) -> Heard {
-    let body = json!({"holder": key, "units": [{"seat": seat}]});
-    post(client, "/v1/events/hamlet-1/holds", key, body)
+    let ask = shop::hold("hamlet-1", key, seat).keyed(key);
+    client.ask(&ask).unwrap()
 }
 
 /// Confirms a hold.
 fn confirm(client: &mut Client, hold: &Value, key: &str) -> Heard {
-    let path = format!("/v1/holds/{}/confirm", hold["id"].as_str().unwrap());
-    post(client, &path, key, json!({}))
+    client.ask(&shop::confirm(hold).keyed(key)).unwrap()
 }
 
 /// Sells seats until there are none left or it is enough; how many.

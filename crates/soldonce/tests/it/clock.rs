@@ -8,6 +8,8 @@ use soldonce_testkit::{PATIENCE, until};
 use crate::crash::client::Ask;
 use crate::crash::server::{PROGRAM, Server};
 use crate::operate::{migrated, run, sell_one, serve, soldonce};
+use crate::program::said;
+use crate::shop::{confirm, done, hold};
 use crate::store::folder;
 
 const A_DAY_AHEAD: &str =
@@ -20,11 +22,8 @@ fn an_operator_ends_a_lead_of_a_day() {
     let server = serve(&database, "clock");
     let mut client = server.client("ann");
     sell_one(&mut client);
-    let wish = json!({"holder": "bob", "units": [{"seat": "A-2"}]});
-    let path = "/v1/events/hamlet-1/holds".to_owned();
-    let held = client
-        .ask(&Ask::new("POST", path, Some(wish)).moving())
-        .unwrap();
+    let held = client.ask(&hold("hamlet-1", "bob", "A-2").moving());
+    let held = held.unwrap().json();
     let ready = client.ask(&Ask::get("/readyz".to_owned())).unwrap().json();
     assert_eq!(ready["clock"], "far_ahead", "{ready}");
     let (_, said) = run(&["doctor"], &database);
@@ -40,11 +39,11 @@ fn an_operator_ends_a_lead_of_a_day() {
     .unwrap();
 
     let said = soldonce(&["clock", "correct", "--json"], &database);
-    let done: Value = serde_json::from_str(&said).unwrap();
+    let corrected: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
-        (&done["events"], &done["holds"]),
+        (&corrected["events"], &corrected["holds"]),
         (&json!(1), &json!(1)),
-        "{done}"
+        "{corrected}"
     );
     let again = soldonce(&["clock", "correct"], &database);
     assert!(again.contains("not ahead: nothing to correct"), "{again}");
@@ -59,12 +58,8 @@ fn an_operator_ends_a_lead_of_a_day() {
     let mut client = server.client("bob");
     let ready = client.ask(&Ask::get("/readyz".to_owned())).unwrap().json();
     assert_eq!(ready, json!({"status": "ready"}));
-    let id = held.json()["id"].as_str().unwrap().to_owned();
-    let path = format!("/v1/holds/{id}/confirm");
-    let sold = client
-        .ask(&Ask::new("POST", path, Some(json!({}))).keyed(&id))
-        .unwrap();
-    assert!(sold.is_success(), "{}", sold.shown());
+    let sale = confirm(&held).keyed(held["id"].as_str().unwrap());
+    done(&mut client, &sale);
 }
 
 #[test]
@@ -72,14 +67,8 @@ fn a_folder_that_is_not_ahead_has_nothing_to_correct() {
     let at = folder("clock");
     let data = at.join("data");
     let run = |arguments: &[&str]| {
-        let output = Command::new(PROGRAM)
-            .args(arguments)
-            .arg("--data")
-            .arg(&data)
-            .output();
-        let output = output.unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).unwrap())
+        let mut command = Command::new(PROGRAM);
+        said(command.args(arguments).arg("--data").arg(&data))
     };
     let (code, said) = run(&["clock", "correct"]);
     assert_eq!(code, Some(3), "{said}");

@@ -15,6 +15,8 @@ use soldonce_testkit::{PATIENCE, Port, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server};
+use crate::program::ends_well;
+use crate::shop::{done, hall};
 use crate::store::folder;
 
 /// An example, built with the tests.
@@ -73,12 +75,7 @@ impl Served {
             .args(more);
         let server = Server::run(command, &folder.join("server")).unwrap();
         let mut client = server.client("shop");
-        let hamlet = json!({
-            "id": "hamlet", "name": "Hamlet", "currency": "EUR",
-            "chart": {"format": "grid", "rows": 2, "seats_per_row": 10, "category": "Standard"},
-            "prices": {"Standard": 4_500},
-        });
-        post(&mut client, "/v1/events", hamlet);
+        post(&mut client, "/v1/events", hall("hamlet", 2, 10));
         Self {
             server,
             client,
@@ -106,10 +103,7 @@ impl Served {
 }
 
 fn post(client: &mut Client, path: &str, body: Value) -> Value {
-    let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(path);
-    let heard = client.ask(&ask).unwrap();
-    assert!(heard.is_success(), "{path}: {}", heard.shown());
-    heard.json()
+    done(client, &Ask::post(path, body).keyed(path))
 }
 
 #[test]
@@ -128,13 +122,7 @@ fn embed_sells_two_seats_at_each_start() {
 }
 
 fn assert_whole(data: &Path) {
-    let mut verify = Command::new(PROGRAM);
-    let ended = verify
-        .args(["verify", "--data"])
-        .arg(data)
-        .output()
-        .unwrap();
-    assert!(ended.status.success(), "{ended:?}");
+    ends_well(Command::new(PROGRAM).args(["verify", "--data"]).arg(data));
 }
 
 #[test]
@@ -187,7 +175,7 @@ fn receive_webhook_takes_signed_messages_and_no_others() {
     let hold = served.sell("A-1");
     let message: Value = serde_json::from_str(&running.line()).unwrap();
     assert!(message.to_string().contains(&hold), "{message}");
-    let forged = Ask::new("POST", "/hooks".to_owned(), Some(message));
+    let forged = Ask::post("/hooks", message);
     let refused = Client::new(address, ADMIN_KEY, "forger").ask(&forged);
     assert_eq!(refused.unwrap().status, 401);
     served.end();
@@ -219,10 +207,7 @@ fn sell_with_stripe_sells_what_the_card_paid() {
             .contains(fake.publishable_key())
     );
     let wanted = json!({"seat": "A-1", "buyer": "ann"});
-    let buy = Ask::new("POST", "/purchases".to_owned(), Some(wanted));
-    let begun = buyer.ask(&buy).unwrap();
-    assert!(begun.is_success(), "{}", begun.shown());
-    let begun = begun.json();
+    let begun = done(&mut buyer, &Ask::post("/purchases", wanted));
     let intent = fake.intents()[0]["id"].as_str().unwrap().to_owned();
     assert!(fake.is_paid_with(&intent, begun["client_secret"].as_str().unwrap()));
     let path = format!("/purchases/{}", begun["booking"].as_str().unwrap());

@@ -7,19 +7,18 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving, without_admin_key};
+use crate::program::said;
 use crate::store::folder;
 
 /// The exit code of the program in this folder, and what it says.
 fn run(place: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(PROGRAM)
+    let mut command = Command::new(PROGRAM);
+    command
         .args(arguments)
         .current_dir(place)
         .env_remove("SOLDONCE_DATA")
-        .env_remove("SOLDONCE_DATABASE_URL")
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+        .env_remove("SOLDONCE_DATABASE_URL");
+    said(&mut command)
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::Command;
 use soldonce_testkit::{program, workspace};
 
 use crate::crash::server::{ADMIN_KEY, Server, serving, verify};
+use crate::program::ends_well;
 use crate::store::folder;
 
 const SCRIPT: &str = "crates/soldonce/tests/client/purchase.py";
@@ -18,16 +19,9 @@ fn python(folder: &Path, arguments: &[&str]) -> String {
     let script = program("openapi-python-client").unwrap();
     let packages = script.ancestors().nth(2).unwrap();
     let paths = [packages, folder];
-    let output = Command::new(program("python3").unwrap())
-        .args(arguments)
-        .current_dir(folder)
-        .env("PYTHONPATH", std::env::join_paths(paths).unwrap())
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    said
+    let mut command = Command::new(program("python3").unwrap());
+    command.args(arguments).current_dir(folder);
+    ends_well(command.env("PYTHONPATH", std::env::join_paths(paths).unwrap()))
 }
 
 #[test]

@@ -19,9 +19,10 @@ use soldonce_testkit::{PATIENCE, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
+use crate::program::said;
+use crate::shop::{PRICE, done, hall, hold};
 use crate::store::{Store, folder};
 
-const PRICE: i64 = 4_500;
 const BUYERS: usize = 4;
 const SEATS: usize = 48;
 const KILLS: usize = 6;
@@ -78,13 +79,8 @@ impl Shop {
     }
 
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new(PROGRAM)
-            .args(arguments)
-            .args(self.store.arguments())
-            .output()
-            .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).unwrap())
+        let mut command = Command::new(PROGRAM);
+        said(command.args(arguments).args(self.store.arguments()))
     }
 
     fn reconcile(&self, more: &[&str]) -> (Option<i32>, String) {
@@ -100,27 +96,19 @@ impl Shop {
 }
 
 fn create(client: &mut Client) {
-    let body = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": PRICE},
-    });
-    let ask = Ask::new("POST", "/v1/events".to_owned(), Some(body)).keyed("hamlet-1");
-    let heard = client.ask(&ask).unwrap();
-    assert!(heard.is_success(), "{}", heard.shown());
+    let ask = Ask::post("/v1/events", hall("hamlet-1", 10, 20));
+    done(client, &ask.keyed("hamlet-1"));
 }
 
 /// Holds a seat and begins payment, with keys that are the seat's: told again it is the same. The
 /// intent, or nothing while no server answers.
 fn check_out(client: &mut Client, n: usize) -> Option<String> {
     let seat = format!("{}-{}", char::from(b"ABCDEFGHJK"[n / 20]), n % 20 + 1);
-    let body = json!({"holder": format!("buyer-{n}"), "units": [{"seat": seat}]});
-    let path = "/v1/events/hamlet-1/holds".to_owned();
-    let ask = Ask::new("POST", path, Some(body)).keyed(&format!("hold-{n}"));
-    let held = client.ask(&ask)?;
+    let ask = hold("hamlet-1", &format!("buyer-{n}"), &seat);
+    let held = client.ask(&ask.keyed(&format!("hold-{n}")))?;
     let id = held.json()["id"].as_str()?.to_owned();
     let path = format!("/v1/holds/{id}/checkout");
-    let ask = Ask::new("POST", path, Some(json!({}))).keyed(&format!("pay-{n}"));
+    let ask = Ask::post(&path, json!({})).keyed(&format!("pay-{n}"));
     let begun = client.ask(&ask)?;
     Some(begun.json()["payment"]["intent"].as_str()?.to_owned())
 }

@@ -7,22 +7,23 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};
 
-use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server, without_admin_key};
+use crate::program::{said, serving_on};
+use crate::shop::{confirm, done, hall, hold};
 
 /// The exit code of the program on the database, and what it says.
 pub(crate) fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
-    let output = Command::new(PROGRAM)
-        .args(arguments)
-        .args(["--database-url", &database.url()])
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    let mut command = Command::new(PROGRAM);
+    said(
+        command
+            .args(arguments)
+            .args(["--database-url", &database.url()]),
+    )
 }
 
 /// What it says when it must end well.
@@ -39,17 +40,9 @@ pub(crate) fn migrated() -> Postgres {
     database
 }
 
-/// A server on it. The database of a test never waits for its disk, which a server must accept.
+/// A server on it.
 pub(crate) fn serve(database: &Postgres, log: &str) -> Server {
-    Server::run(serving(database), &logs().join(log)).unwrap()
-}
-
-fn serving(database: &Postgres) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args(["--database-url", &database.url()]);
-    command
+    Server::run(serving_on(&database.url()), &logs().join(log)).unwrap()
 }
 
 fn logs() -> PathBuf {
@@ -58,29 +51,11 @@ fn logs() -> PathBuf {
     logs
 }
 
-fn ask(client: &mut Client, ask: &Ask) -> Heard {
-    let heard = client.ask(ask).unwrap();
-    assert!(heard.is_success(), "{}", heard.shown());
-    heard
-}
-
 /// Creates a hall, holds a seat and confirms.
 pub(crate) fn sell_one(client: &mut Client) {
-    let event = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
-    ask(
-        client,
-        &Ask::new("POST", "/v1/events".to_owned(), Some(event)),
-    );
-    let wish = json!({"holder": "ann", "units": [{"seat": "A-1"}]});
-    let path = "/v1/events/hamlet-1/holds".to_owned();
-    let held = ask(client, &Ask::new("POST", path, Some(wish)).moving()).json();
-    let id = held["id"].as_str().unwrap();
-    let path = format!("/v1/holds/{id}/confirm");
-    ask(client, &Ask::new("POST", path, Some(json!({}))).keyed(id));
+    done(client, &Ask::post("/v1/events", hall("hamlet-1", 10, 20)));
+    let held = done(client, &hold("hamlet-1", "ann", "A-1").moving());
+    done(client, &confirm(&held).keyed(held["id"].as_str().unwrap()));
 }
 
 #[test]
@@ -219,7 +194,7 @@ fn without_a_terminal_and_a_folder_the_command_that_makes_a_key_is_told() {
     let database = Postgres::options().durable().start().unwrap();
     soldonce(&["migrate"], &database);
     let log = logs().join("no-key");
-    let server = Server::run(without_admin_key(&serving(&database)), &log).unwrap();
+    let server = Server::run(without_admin_key(&serving_on(&database.url())), &log).unwrap();
     assert_eq!(server.said, "");
     let told = std::fs::read_to_string(log.with_extension("log")).unwrap();
     assert!(

@@ -10,17 +10,9 @@ use soldonce_testkit::{program, workspace};
 use crate::backup::run;
 use crate::crash::server::{PROGRAM, Server};
 use crate::operate::sell_one;
+use crate::program::ends_well;
 use crate::store::folder;
 use crate::watch::asked_by_the_dashboard;
-
-/// Runs a program that must end well; what it says.
-fn ends_well(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8(said).unwrap();
-    assert!(output.status.success(), "{command:?}: {said}");
-    said
-}
 
 fn deploy(name: &str) -> std::path::PathBuf {
     workspace().unwrap().join("deploy").join(name)

@@ -2,23 +2,22 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, Port, until};
 
 use crate::crash::server::{PROGRAM, Server};
+use crate::program;
 use crate::store::folder;
 
-fn run(arguments: &[&str], at: &Path) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments).current_dir(at).output().unwrap()
+fn run(arguments: &[&str], at: &Path) -> (Option<i32>, String) {
+    program::said(Command::new(PROGRAM).args(arguments).current_dir(at))
 }
 
 /// What the program says when it ends with this code.
 fn said(arguments: &[&str], at: &Path, code: i32) -> String {
-    let output = run(arguments, at);
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{said}");
+    let (ended, said) = run(arguments, at);
+    assert_eq!(ended, Some(code), "{said}");
     said
 }
 
@@ -77,9 +76,7 @@ fn an_empty_variable_is_none() {
     command
         .env("SOLDONCE_ADMIN_KEY", "")
         .env("SOLDONCE_LISTEN", "");
-    let output = command.output().unwrap();
-    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{told}");
+    let told = program::ends_well(&mut command);
     assert!(
         told.contains("made at the first start  (default)"),
         "{told}"
@@ -115,9 +112,8 @@ fn a_variable_that_nothing_reads_is_told_at_the_start() {
 #[test]
 fn a_redis_that_is_away_is_told_before_the_first_request() {
     let at = folder("said-redis");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("redis://{}", closed.local_addr().unwrap());
-    drop(closed);
+    let closed = Port::reserve().unwrap();
+    let url = format!("redis://127.0.0.1:{}", closed.number());
     let data = at.join("data");
     let mut command = crate::crash::server::serving(&data);
     command.args(["--redis-url", &url]);
@@ -167,8 +163,7 @@ fn a_link_to_another_machine_that_is_not_encrypted_is_told() {
         "{log}"
     );
     assert!(!log.contains("hush"), "{log}");
-    let output = run(&["doctor", "--shield-url", remote], &at);
-    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let (_, told) = run(&["doctor", "--shield-url", remote], &at);
     assert!(
         told.contains("remark  link: shield_url leads to 0.0.0.0"),
         "{told}"

@@ -8,6 +8,7 @@ use soldonce_testkit::program;
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{ADMIN_KEY, Server, serving, verify};
+use crate::shop::{done, hall};
 use crate::store::folder;
 
 const EVENT: &str = "hall";
@@ -130,12 +131,7 @@ fn judge(role: &str, credential: impl Fn(&mut Client) -> Option<String>) {
         .args(OFF);
     let server = Server::run(command, &data).unwrap();
     let mut client = server.client(role);
-    let event = json!({
-        "id": EVENT, "name": "Hall", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 30, "seats_per_row": 30, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
-    asked(&mut client, "/v1/events", event);
+    asked(&mut client, "/v1/events", hall(EVENT, 30, 30));
     let credential = credential(&mut client);
 
     let settings = folder.join("schemathesis.toml");
@@ -186,10 +182,7 @@ fn judge(role: &str, credential: impl Fn(&mut Client) -> Option<String>) {
 }
 
 fn asked(client: &mut Client, path: &str, body: Value) -> Value {
-    let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(path);
-    let heard = client.ask(&ask).unwrap();
-    assert!(heard.is_success(), "{}", heard.shown());
-    heard.json()
+    done(client, &Ask::post(path, body).keyed(path))
 }
 
 fn member(answer: &Value, name: &str) -> Option<String> {

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_server::limits::{CONNECTIONS_MAX, CONNECTIONS_MEMORY_BYTES_MAX};
 use soldonce_testkit::until;
@@ -22,6 +21,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::crash::client::Ask;
 use crate::crash::server::{PROGRAM, Server, arguments};
+use crate::shop::{hall, hold};
 use crate::store::folder;
 
 /// The addresses of those who mean no good, each with as many connections as it may have.
@@ -78,8 +78,7 @@ fn honest_p99(server: &Server, round: &str) -> u64 {
     let buyer = |buyer: usize| {
         let row = char::from(b'A' + u8::try_from(buyer).unwrap());
         let mut client = server.client(&format!("{round}-{buyer}"));
-        let body = json!({"holder": format!("u{buyer}"), "units": [{"seat": format!("{row}-1")}]});
-        let hold = Ask::new("POST", "/v1/events/siege/holds".to_owned(), Some(body));
+        let hold = hold("siege", &format!("u{buyer}"), &format!("{row}-1"));
         let mut took = Vec::with_capacity(HOLDS);
         for _ in 0..HOLDS {
             let began = SystemClock.boot();
@@ -131,12 +130,7 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
         .args(arguments(&data))
         .args(["--shoppers", "closed"]);
     let server = Server::run(command, &data).unwrap();
-    let hall = json!({
-        "id": "siege", "name": "Siege", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
-    let create = Ask::new("POST", "/v1/events".to_owned(), Some(hall));
+    let create = Ask::post("/v1/events", hall("siege", 10, 20));
     assert_eq!(server.client("maker").ask(&create).unwrap().status, 201);
     let quiet = honest_p99(&server, "quiet");
     let before = resident_bytes(&server);

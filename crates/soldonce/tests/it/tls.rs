@@ -8,17 +8,13 @@ use soldonce_testkit::redis::{ClientCertificate, Redis};
 use soldonce_testkit::{Authority, PATIENCE, Validity, until};
 
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving};
+use crate::program::{said, serving_on};
 use crate::store::folder;
 
 /// The exit code of the program that trusts the authority of this file, and what it says.
 fn run(arguments: &[&str], trusted: &Path) -> (Option<i32>, String) {
-    let output = Command::new(PROGRAM)
-        .args(arguments)
-        .env("SSL_CERT_FILE", trusted)
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    let mut command = Command::new(PROGRAM);
+    said(command.args(arguments).env("SSL_CERT_FILE", trusted))
 }
 
 #[test]
@@ -35,14 +31,9 @@ fn a_server_speaks_tls_to_its_database_and_to_its_tools() {
     let url = format!("postgres://postgres@localhost:{port}/postgres?{roots}");
     let (code, said) = run(&["migrate", "--database-url", &url], &trusted);
     assert_eq!(code, Some(0), "{said}");
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args(["--database-url", &url])
-        .arg("--tls-cert")
-        .arg(&own)
-        .arg("--tls-key")
-        .arg(&key);
+    let mut command = serving_on(&url);
+    command.arg("--tls-cert").arg(&own);
+    command.arg("--tls-key").arg(&key);
     let log = at.join("server");
     let server = Server::run(command, &log).unwrap();
     let clear = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)

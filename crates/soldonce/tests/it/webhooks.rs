@@ -19,6 +19,8 @@ use soldonce_testkit::{Authority, Certificate, PATIENCE, Validity, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
+use crate::program::ends_well;
+use crate::shop::hall;
 use crate::store::{Store, folder};
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";
@@ -44,19 +46,13 @@ fn serve(store: &Store, folder: &Path, roots: Option<PathBuf>) -> Server {
 /// What was made or changed by a request with a key, in this life of the server or an earlier one;
 /// nothing while no server answers.
 fn post(client: &mut Client, path: &str, key: &str, body: Value) -> Option<Value> {
-    let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(key);
-    let heard = client.ask(&ask)?;
+    let heard = client.ask(&Ask::post(path, body).keyed(key))?;
     assert!(heard.is_success(), "{path}: {}", heard.shown());
     Some(heard.json())
 }
 
 fn create(client: &mut Client) {
-    let body = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 2, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": 4_500},
-    });
-    post(client, "/v1/events", "hamlet-1", body).unwrap();
+    post(client, "/v1/events", "hamlet-1", hall("hamlet-1", 2, 20)).unwrap();
 }
 
 /// Makes an endpoint; its path and its secret.
@@ -211,11 +207,7 @@ fn nor_does_it_on_a_database() {
 /// A database with the tables in it.
 fn migrated() -> Store {
     let store = Store::Database(Postgres::start().unwrap());
-    let migrated = Command::new(PROGRAM)
-        .arg("migrate")
-        .args(store.arguments())
-        .output();
-    assert!(migrated.unwrap().status.success());
+    ends_well(Command::new(PROGRAM).arg("migrate").args(store.arguments()));
     store
 }
 

@@ -282,9 +282,9 @@ impl Settings {
             self.tls.describe(),
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
-            self.shown_only.describe_database(),
+            self.shown_only.database.clone(),
             self.describe_shield_and_leases(),
-            self.shown_only.describe_payments(),
+            self.shown_only.payments.clone(),
             line(
                 "webhook_destinations",
                 word(&self.webhooks.value),

@@ -1,98 +1,82 @@
 //! Settings of the database and the provider, kept only for `--print-settings`.
 
+use clap::ValueEnum;
 use soldonce_engine::ledger::postgres::PostgresOptions;
 
 use super::super::ServeArgs;
-use super::super::ledger::StatementsWord;
-use super::super::payments::CaptureWord;
+use super::super::ledger::{DatabaseArgs, StatementsWord};
+use super::super::payments::{CaptureWord, PaymentArgs};
 use super::file::SettingsFile;
 use super::source::{Sourced, line};
 use super::word;
 
-/// Holds no address and no secret.
+/// A line for each of them. Holds no address of the database and no secret.
 #[derive(Clone, Debug)]
 pub(super) struct ShownOnly {
-    connections: Sourced<String>,
-    statements: Sourced<StatementsWord>,
-    stripe_key: Sourced<String>,
-    stripe_webhook_secret: Sourced<String>,
-    stripe_account: Sourced<String>,
-    stripe_capture: Sourced<String>,
-    stripe_url: Sourced<String>,
+    pub(super) database: String,
+    pub(super) payments: String,
 }
 
 impl ShownOnly {
-    /// As they are given by flags, environment and a file that nothing was taken from.
+    /// Writes them as they are given by flags, environment and a file that nothing was taken from.
     pub(super) fn gather(args: &ServeArgs, file: &SettingsFile) -> Self {
-        let (database, paid) = (&args.database, &args.payments);
-        let text = |count: Option<usize>| count.map(|count| count.to_string());
-        let secrets = file.stripe_webhook_secret.as_deref().unwrap_or_default();
         Self {
-            connections: Sourced::first(
-                text(database.connections),
-                text(file.database_connections),
-                PostgresOptions::new("").connections.to_string(),
-            ),
-            statements: Sourced::first(
-                database.statements,
-                file.database_statements,
-                StatementsWord::Prepared,
-            ),
-            stripe_key: hidden(paid.stripe_key.as_ref(), file.stripe_key.as_ref()),
-            stripe_webhook_secret: hidden(paid.stripe_webhook_secrets.first(), secrets.first()),
-            stripe_account: Sourced::first(
-                paid.stripe_account.clone(),
-                file.stripe_account.clone(),
-                "that of the key".to_owned(),
-            ),
-            stripe_capture: Sourced::first(
-                paid.stripe_capture.as_ref().map(word),
-                file.stripe_capture.as_ref().map(word),
-                word(&CaptureWord::default()),
-            ),
-            stripe_url: Sourced::first(
-                paid.stripe_url.clone(),
-                file.stripe_url.clone(),
-                "that of Stripe".to_owned(),
-            ),
+            database: of_database(&args.database, file),
+            payments: of_payments(&args.payments, file),
         }
-    }
-
-    /// A line for each that belongs to the database.
-    pub(super) fn describe_database(&self) -> String {
-        let (connections, statements) = (&self.connections, &self.statements);
-        [
-            line(
-                "database_connections",
-                &connections.value,
-                connections.source,
-            ),
-            line(
-                "database_statements",
-                word(&statements.value),
-                statements.source,
-            ),
-        ]
-        .concat()
-    }
-
-    /// A line for each that belongs to the provider.
-    pub(super) fn describe_payments(&self) -> String {
-        let lines = [
-            ("stripe_key", &self.stripe_key),
-            ("stripe_webhook_secret", &self.stripe_webhook_secret),
-            ("stripe_account", &self.stripe_account),
-            ("stripe_capture", &self.stripe_capture),
-            ("stripe_url", &self.stripe_url),
-        ];
-        lines
-            .map(|(name, of)| line(name, &of.value, of.source))
-            .concat()
     }
 }
 
-/// Whether one was given, and where; not what.
-fn hidden(flag: Option<&String>, file: Option<&String>) -> Sourced<String> {
-    let shown = |_: &String| "(hidden)".to_owned();
-    Sourced::first(flag.map(shown), file.map(shown), "none".to_owned())
+fn of_database(given: &DatabaseArgs, file: &SettingsFile) -> String {
+    let text = |count: Option<usize>| count.map(|count| count.to_string());
+    let connections = PostgresOptions::new("").connections.to_string();
+    [
+        shown(
+            "database_connections",
+            [text(given.connections), text(file.database_connections)],
+            &connections,
+        ),
+        shown(
+            "database_statements",
+            [words(given.statements), words(file.database_statements)],
+            &word(&StatementsWord::Prepared),
+        ),
+    ]
+    .concat()
+}
+
+fn of_payments(given: &PaymentArgs, file: &SettingsFile) -> String {
+    let hidden = |secret: Option<&String>| secret.map(|_| "(hidden)".to_owned());
+    let keys = [&given.stripe_key, &file.stripe_key];
+    let secrets = file.stripe_webhook_secret.as_deref().unwrap_or_default();
+    let secrets = [given.stripe_webhook_secrets.first(), secrets.first()];
+    let accounts = [&given.stripe_account, &file.stripe_account];
+    let captures = [given.stripe_capture, file.stripe_capture];
+    let urls = [&given.stripe_url, &file.stripe_url];
+    [
+        shown("stripe_key", keys.map(|key| hidden(key.as_ref())), "none"),
+        shown("stripe_webhook_secret", secrets.map(hidden), "none"),
+        shown(
+            "stripe_account",
+            accounts.map(Clone::clone),
+            "that of the key",
+        ),
+        shown(
+            "stripe_capture",
+            captures.map(words),
+            &word(&CaptureWord::default()),
+        ),
+        shown("stripe_url", urls.map(Clone::clone), "that of Stripe"),
+    ]
+    .concat()
+}
+
+/// Writes the line of a setting that flag and file give so.
+fn shown(name: &str, [flag, file]: [Option<String>; 2], default: &str) -> String {
+    let Sourced { value, source } = Sourced::first(flag, file, default.to_owned());
+    line(name, value, source)
+}
+
+fn words(value: Option<impl ValueEnum>) -> Option<String> {
+    value.map(|value| word(&value))
 }

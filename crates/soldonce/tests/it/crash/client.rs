@@ -40,6 +40,10 @@ impl Ask {
         Self::new("GET", path, None)
     }
 
+    pub(crate) fn post(path: &str, body: Value) -> Self {
+        Self::new("POST", path.to_owned(), Some(body))
+    }
+
     pub(crate) fn new(method: &'static str, path: String, body: Option<Value>) -> Self {
         Self {
             method,

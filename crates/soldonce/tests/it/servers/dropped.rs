@@ -9,6 +9,8 @@ use soldonce_testkit::{PATIENCE, until};
 use super::{confirm, create, database, hold, logs, serve, soldonce};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server};
+use crate::program::said;
+use crate::shop::{done, hall};
 
 const EVENT: &str = "/v1/events/hamlet-1";
 
@@ -28,13 +30,9 @@ fn drop_at(client: &mut Client) -> (u16, String) {
 /// As an operator does it; the exit code and what is said.
 fn drop_by_command(server: &Server) -> (Option<i32>, String) {
     let url = format!("http://{}", server.address);
-    let output = Command::new(PROGRAM)
-        .args(["events", "drop", "hamlet-1"])
-        .args(["--url", &url, "--admin-key", ADMIN_KEY])
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    let mut command = Command::new(PROGRAM);
+    command.args(["events", "drop", "hamlet-1"]);
+    said(command.args(["--url", &url, "--admin-key", ADMIN_KEY]))
 }
 
 #[test]
@@ -47,8 +45,8 @@ fn what_one_server_drops_another_forgets_and_deletes() {
     let held = at_one.ask(&hold("ann", "A-1")).unwrap().json();
     assert_eq!(at_two.ask(&confirm(&held)).unwrap().status, 201);
     assert_eq!(drop_at(&mut at_one), (409, "event_not_over".to_owned()));
-    let cancel = Ask::new("POST", format!("{EVENT}/cancel"), Some(json!({})));
-    assert!(at_one.ask(&cancel).unwrap().is_success());
+    let cancel = Ask::post(&format!("{EVENT}/cancel"), json!({}));
+    done(&mut at_one, &cancel);
     let (code, said) = drop_by_command(&one);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("409: The event is not over"), "{said}");
@@ -84,18 +82,8 @@ fn what_one_server_drops_another_forgets_and_deletes() {
     let again = serve(&database, &logs.join("again"));
     let mut client = again.client("again");
     assert_eq!(status(&mut client), 410);
-    let body = json!({
-        "id": "hamlet-2", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
     for at in [&mut client, &mut at_one] {
-        let made = at.ask(&Ask::new(
-            "POST",
-            "/v1/events".to_owned(),
-            Some(body.clone()),
-        ));
-        assert!(made.unwrap().is_success());
+        done(at, &Ask::post("/v1/events", hall("hamlet-2", 10, 20)));
     }
     let verified = soldonce(&["verify"], &database);
     assert!(verified.contains("nothing is wrong"), "{verified}");

@@ -8,6 +8,7 @@ use soldonce_testkit::{PATIENCE, until_some};
 
 use super::{SEATS, ask, database, hold, logs, serve, until};
 use crate::crash::client::Ask;
+use crate::shop::{done, hall};
 
 const TTL_MS: i64 = 3_000;
 /// What a server says when its database does not answer.
@@ -22,14 +23,9 @@ fn what_ends_while_the_database_is_away_is_written_down_when_it_is_back() {
     fs::remove_file(&log).ok();
     let server = serve(&database, &log);
     let mut client = server.client("ann");
-    let event = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR", "policy": {"hold_ttl_ms": TTL_MS},
-        "chart": {"format": "grid", "rows": 1, "seats_per_row": 2, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
-    let asked = Ask::new("POST", "/v1/events".to_owned(), Some(event));
-    let created = ask(&mut client, &asked);
-    assert_eq!(created.status, 201, "{}", created.shown());
+    let mut event = hall("hamlet-1", 1, 2);
+    event["policy"] = json!({"hold_ttl_ms": TTL_MS});
+    done(&mut client, &Ask::post("/v1/events", event));
     let held = ask(&mut client, &hold("ann", "A-1"));
     assert_eq!(held.status, 201, "{}", held.shown());
     let ends_ms = SystemClock.wall_ms() + TTL_MS;

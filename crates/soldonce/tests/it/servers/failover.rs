@@ -2,7 +2,6 @@
 //! both servers follow it by the hosts of their address: no acknowledged booking is lost.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +13,8 @@ use soldonce_testkit::{PATIENCE, until as wait_until, until_some};
 
 use super::{SEATS, TWICE, ask, confirm, create, hold, logs, soldonce, until};
 use crate::crash::client::{Ask, Heard};
-use crate::crash::server::{PROGRAM, Server};
+use crate::crash::server::Server;
+use crate::program::serving_on;
 
 /// Buyers are served again this long after the loss of the primary, its detection left out.
 pub(super) const BACK_WITHIN: Duration = Duration::from_secs(30);
@@ -34,10 +34,8 @@ fn pair_that_waits() -> PostgresPair {
 }
 
 pub(super) fn serve(url: &str, log: &Path) -> Server {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args(["--limit-keys", "off", "--database-url", url]);
+    let mut command = serving_on(url);
+    command.args(["--limit-keys", "off"]);
     Server::run(command, log).unwrap()
 }
 

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::Value;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
 use super::{SEATS, logs, soldonce, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
+use crate::shop::{done, hall};
 
 pub(super) const SERVERS: usize = 3;
 
@@ -85,15 +86,10 @@ impl Fleet {
     }
 
     /// An event of so many rows of a hundred seats, known to every server.
-    pub(super) fn event(&self, rows: u32, policy: &serde_json::Value) {
-        let body = json!({
-            "id": "hamlet-1", "name": "Hamlet", "currency": "EUR", "policy": policy,
-            "chart": {"format": "grid", "rows": rows, "seats_per_row": 100, "category": "Standard"},
-            "prices": {"Standard": 4500},
-        });
-        let asked = Ask::new("POST", "/v1/events".to_owned(), Some(body));
-        let created = self.client(0, "maker").ask(&asked).unwrap();
-        assert_eq!(created.status, 201, "{}", created.shown());
+    pub(super) fn event(&self, rows: usize, policy: &Value) {
+        let mut hall = hall("hamlet-1", rows, 100);
+        hall["policy"] = policy.clone();
+        done(&mut self.client(0, "maker"), &Ask::post("/v1/events", hall));
         for place in 0..SERVERS {
             until(&mut self.client(place, "looker"), SEATS, |_| true);
         }

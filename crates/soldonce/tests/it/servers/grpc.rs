@@ -9,6 +9,7 @@ use soldonce_testkit::{program, workspace};
 
 use super::{create, database, logs, serve};
 use crate::crash::server::{ADMIN_KEY, Server, serving, verify};
+use crate::program::ends_well;
 use crate::store::folder;
 
 const PURCHASE: &str = "crates/soldonce/tests/client/grpc_purchase.py";
@@ -18,19 +19,10 @@ const LEASE: &str = "crates/soldonce/tests/client/grpc_lease.py";
 fn python(folder: &Path, arguments: &[&str]) -> String {
     let compiler = program("python-grpc-tools-protoc").unwrap();
     let packages = compiler.ancestors().nth(2).unwrap();
-    let output = Command::new(program("python3").unwrap())
-        .args(arguments)
-        .current_dir(folder)
-        .env(
-            "PYTHONPATH",
-            std::env::join_paths([packages, folder]).unwrap(),
-        )
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    said
+    let paths = std::env::join_paths([packages, folder]).unwrap();
+    let mut command = Command::new(program("python3").unwrap());
+    command.args(arguments).current_dir(folder);
+    ends_well(command.env("PYTHONPATH", paths))
 }
 
 /// Makes the client as docs/grpc.md says.

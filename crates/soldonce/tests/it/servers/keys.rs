@@ -8,6 +8,7 @@ use soldonce_testkit::PATIENCE;
 
 use super::{ask, database, logs, serve};
 use crate::crash::client::{Ask, Client};
+use crate::shop::done;
 
 /// Within it a key that was revoked at one server is refused at every other one.
 const REFUSED: Duration = Duration::from_secs(1);
@@ -30,12 +31,7 @@ fn a_new_key_works_everywhere_at_once_and_a_revoked_one_for_a_second_at_most() {
     let mut took = Vec::new();
     for n in 0..5 {
         let body = json!({"name": format!("till {n}"), "scopes": ["sell"]});
-        let made = ask(
-            &mut admin,
-            &Ask::new("POST", "/v1/keys".to_owned(), Some(body)),
-        );
-        assert_eq!(made.status, 201, "{}", made.shown());
-        let made = made.json();
+        let made = done(&mut admin, &Ask::post("/v1/keys", body));
         let mut till = by_key(&two, made["key"].as_str().unwrap());
         assert_eq!(status(&mut till), 200, "a new key of the other server");
         let path = format!("/v1/keys/{}", made["id"].as_str().unwrap());

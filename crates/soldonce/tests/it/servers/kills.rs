@@ -88,10 +88,7 @@ fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
 #[test]
 fn after_kills_no_booking_is_lost_and_no_seat_is_sold_twice() {
     let fleet = &Fleet::start("fleet-kills", &["--limit-keys", "off"]);
-    fleet.event(
-        u32::try_from(ROWS).unwrap(),
-        &json!({"hold_ttl_ms": 60_000}),
-    );
+    fleet.event(ROWS, &json!({"hold_ttl_ms": 60_000}));
     let sale = Sale::default();
     let booked: Vec<String> = thread::scope(|scope| {
         let buyers: Vec<_> = (0..BUYERS)

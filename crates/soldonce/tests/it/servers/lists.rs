@@ -7,16 +7,16 @@ use serde_json::json;
 
 use super::{SEATS, ask, create, database, logs, serve, until};
 use crate::crash::client::{Ask, Client};
+use crate::shop::done;
 
 /// Sells a seat of the hall of ten rows of twenty.
 fn sell(client: &mut Client, seat: usize) -> String {
     let row = char::from(b'A' + u8::try_from(seat / 20).unwrap());
     let seat = format!("{row}-{}", seat % 20 + 1);
     let body = json!({"holder": "ann", "units": [{"seat": seat}]});
-    let path = "/v1/events/hamlet-1/sales".to_owned();
-    let sold = ask(client, &Ask::new("POST", path, Some(body)).keyed(&seat));
-    assert_eq!(sold.status, 201, "{}", sold.shown());
-    sold.json()["id"].as_str().unwrap().to_owned()
+    let sale = Ask::post("/v1/events/hamlet-1/sales", body).keyed(&seat);
+    let sold = done(client, &sale);
+    sold["id"].as_str().unwrap().to_owned()
 }
 
 /// Every booking of the event, by pages of seven.

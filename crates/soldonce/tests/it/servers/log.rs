@@ -1,9 +1,8 @@
 //! What a server on PostgreSQL writes to its log when everything is logged.
 
-use std::process::Command;
-
 use super::{ask, confirm, create, database, hold, logs};
-use crate::crash::server::{PROGRAM, Server};
+use crate::crash::server::Server;
+use crate::program::serving_on;
 
 /// Values of statements are secrets: the master key is one of them.
 #[test]
@@ -22,11 +21,8 @@ fn no_level_logs_the_values_of_statements() {
             // Of another run.
             std::fs::remove_file(&written).unwrap();
         }
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-            .args(["--database-url", &database.url()])
-            .env("SOLDONCE_LOG", filter);
+        let mut command = serving_on(&database.url());
+        command.env("SOLDONCE_LOG", filter);
         let server = Server::run(command, &log).unwrap();
         let mut client = server.client(name);
         if name == "all" {

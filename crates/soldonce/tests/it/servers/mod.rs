@@ -35,6 +35,8 @@ use soldonce_testkit::{PATIENCE, until_some};
 
 use crate::crash::client::{Ask, Client, Heard};
 use crate::crash::server::{PROGRAM, Server};
+use crate::program::{ends_well, said, serving_on};
+use crate::shop::{self, hall, until};
 
 /// A database with the tables in it.
 fn database() -> Postgres {
@@ -50,15 +52,8 @@ fn soldonce(arguments: &[&str], database: &Postgres) -> String {
 }
 
 fn soldonce_at(arguments: &[&str], url: &str) -> String {
-    let output = Command::new(PROGRAM)
-        .args(arguments)
-        .args(["--database-url", url])
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8(said).unwrap();
-    assert!(output.status.success(), "{said}");
-    said
+    let mut command = Command::new(PROGRAM);
+    ends_well(command.args(arguments).args(["--database-url", url]))
 }
 
 /// Where the servers of a test write their logs.
@@ -68,13 +63,9 @@ fn logs(test: &str) -> PathBuf {
     folder
 }
 
-/// One more server. The database of a test never waits for its disk, which a server must accept.
+/// One more server.
 fn serve(database: &Postgres, log: &Path) -> Server {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args(["--database-url", &database.url()]);
-    Server::run(command, log).unwrap()
+    Server::run(serving_on(&database.url()), log).unwrap()
 }
 
 fn create(client: &mut Client) {
@@ -83,15 +74,8 @@ fn create(client: &mut Client) {
 
 /// The event with ten rows of so many seats.
 fn create_of(client: &mut Client, seats: usize) {
-    let body = json!({
-        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": seats, "category": "Standard"},
-        "prices": {"Standard": 4500},
-    });
-    let created = ask(
-        client,
-        &Ask::new("POST", "/v1/events".to_owned(), Some(body)),
-    );
+    let hall = hall("hamlet-1", 10, seats);
+    let created = ask(client, &Ask::post("/v1/events", hall));
     assert_eq!(created.status, 201, "{}", created.shown());
 }
 
@@ -100,26 +84,11 @@ fn ask(client: &mut Client, ask: &Ask) -> Heard {
 }
 
 fn hold(who: &str, seat: &str) -> Ask {
-    let body = json!({"holder": who, "units": [{"seat": seat}]});
-    let path = "/v1/events/hamlet-1/holds".to_owned();
-    Ask::new("POST", path, Some(body)).moving()
+    shop::hold("hamlet-1", who, seat).moving()
 }
 
-fn confirm(hold: &Value) -> Ask {
-    let id = hold["id"].as_str().unwrap();
-    let path = format!("/v1/holds/{id}/confirm");
-    Ask::new("POST", path, Some(json!({}))).keyed(id)
-}
-
-/// Asks again until the answer is as it is to be; a bounded wait.
-fn until(client: &mut Client, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
-    let mut last = String::new();
-    let wanted = until_some(path, PATIENCE, || {
-        let heard = ask(client, &Ask::get(path.to_owned()));
-        last = heard.shown();
-        Ok(Some(heard.json()).filter(|body| heard.is_success() && is_right(body)))
-    });
-    wanted.unwrap_or_else(|error| panic!("{error}: {last}"))
+fn confirm(held: &Value) -> Ask {
+    shop::confirm(held).keyed(held["id"].as_str().unwrap())
 }
 
 /// How many units are sold twice.
@@ -218,17 +187,11 @@ fn a_server_that_is_killed_takes_no_booking_along() {
 #[test]
 fn a_database_without_tables_is_named_with_its_mend() {
     let database = Postgres::start().unwrap();
-    let output = Command::new(PROGRAM)
-        .args(["serve", "--accept-loss", "--database-url", &database.url()])
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("soldonce migrate"), "{said}");
-    let unsafe_one = Command::new(PROGRAM)
-        .args(["serve", "--database-url", &database.url()])
-        .output()
-        .unwrap();
-    let said = String::from_utf8(unsafe_one.stderr).unwrap();
-    assert!(said.contains("fsync"), "{said}");
+    let mut serve = Command::new(PROGRAM);
+    serve.args(["serve", "--database-url", &database.url()]);
+    let (_, unsafe_one) = said(&mut serve);
+    assert!(unsafe_one.contains("fsync"), "{unsafe_one}");
+    let (code, told) = said(serve.arg("--accept-loss"));
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("soldonce migrate"), "{told}");
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::fleet::{Fleet, SERVERS};
 use super::{SEATS, ask, confirm, hold, until};
 use crate::crash::client::{Ask, Client};
+use crate::shop::done;
 
 #[test]
 fn holds_keys_budgets_and_feeds_are_those_of_one_server() {
@@ -57,13 +58,15 @@ fn holds_keys_budgets_and_feeds_are_those_of_one_server() {
 fn a_session_of_one_server_is_known_to_all() {
     let fleet = Fleet::start("fleet-sessions", &[]);
     fleet.event(1, &json!({}));
-    let made = Ask::new("POST", "/v1/sessions".to_owned(), Some(json!({})));
-    let made = ask(&mut fleet.client(0, "maker"), &made);
-    assert_eq!(made.status, 201, "{}", made.shown());
-    let session = made.json()["session"].as_str().unwrap().to_owned().leak();
-    let shopper = |place: usize| Client::new(fleet.server(place).address, session, "shopper");
+    let session = |place: usize| -> &'static str {
+        let made = Ask::post("/v1/sessions", json!({}));
+        let made = done(&mut fleet.client(place, "maker"), &made);
+        made["session"].as_str().unwrap().to_owned().leak()
+    };
+    let own = session(0);
+    let shopper = |place: usize| Client::new(fleet.server(place).address, own, "shopper");
     let body = json!({"units": [{"seat": "A-7"}]});
-    let wish = Ask::new("POST", "/v1/events/hamlet-1/holds".to_owned(), Some(body));
+    let wish = Ask::post("/v1/events/hamlet-1/holds", body);
     let held = ask(&mut shopper(1), &wish);
     assert_eq!(held.status, 201, "{}", held.shown());
     let id = held.json()["id"].as_str().unwrap().to_owned();
@@ -71,12 +74,7 @@ fn a_session_of_one_server_is_known_to_all() {
     let seen = ask(&mut shopper(2), &Ask::get(path.clone()));
     assert_eq!(seen.json()["state"], "active", "{}", seen.shown());
     // Another session does not even learn that there is such a hold.
-    let other = ask(
-        &mut fleet.client(1, "maker"),
-        &Ask::new("POST", "/v1/sessions".to_owned(), Some(json!({}))),
-    );
-    let other = other.json()["session"].as_str().unwrap().to_owned().leak();
-    let mut stranger = Client::new(fleet.server(2).address, other, "stranger");
+    let mut stranger = Client::new(fleet.server(2).address, session(1), "stranger");
     assert_eq!(ask(&mut stranger, &Ask::get(path)).status, 404);
 }
 

@@ -10,6 +10,7 @@ use soldonce_testkit::postgres::PgBouncer;
 use super::{SEATS, ask, create, database, hold, logs, until};
 use crate::crash::client::Heard;
 use crate::crash::server::{PROGRAM, Server};
+use crate::program::said;
 
 const SERVERS: [&str; 3] = ["one", "two", "three"];
 /// Connections of the pool: what the servers use, and a command with them.
@@ -74,17 +75,10 @@ fn behind_a_pool_each_seat_is_sold_once() {
         &["keys", "list"],
     ] {
         // With servers that may lose commits, which only they accept.
-        let (code, said) = told(behind(&url, arguments));
+        let (code, said) = said(&mut behind(&url, arguments));
         let is_told = code == Some(0) || said.contains("fsync = off");
         assert!(is_told, "{arguments:?}: {said}");
     }
-}
-
-/// The exit code of a command, and what it says.
-fn told(mut command: Command) -> (Option<i32>, String) {
-    let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
 }
 
 #[test]
@@ -99,14 +93,13 @@ fn a_pool_that_takes_no_settings_is_named_with_its_mend() {
         &["keys", "list"],
     ] {
         let mut command = Command::new(PROGRAM);
-        command.args(arguments).args(["--database-url", &url]);
-        let (code, said) = told(command);
+        let (code, said) = said(command.args(arguments).args(["--database-url", &url]));
         assert_eq!(code, Some(3), "{arguments:?}: {said}");
         let mend = "set database_statements to unprepared";
         assert!(said.contains(mend), "{arguments:?}: {said}");
     }
     // Its lock would stay in the pool's session, in everybody's way.
-    let (code, said) = told(behind(&url, &["migrate"]));
+    let (code, said) = said(&mut behind(&url, &["migrate"]));
     assert_eq!(code, Some(3), "{said}");
     let mend = "give `migrate` and `doctor` the address of the server itself";
     assert!(said.contains(mend), "{said}");

@@ -11,19 +11,12 @@ use soldonce_testkit::{PATIENCE, until_some};
 use super::{SEATS, ask, create, database, hold, logs, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
+use crate::program::{said, serving_on};
 
 /// A server on these two.
 pub(super) fn serve(database: &Postgres, redis: &Redis, extra: &[&str], log: &Path) -> Server {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args([
-            "--database-url",
-            &database.url(),
-            "--redis-url",
-            &redis.url(),
-        ])
-        .args(extra);
+    let mut command = serving_on(&database.url());
+    command.args(["--redis-url", &redis.url()]).args(extra);
     Server::run(command, log).unwrap()
 }
 
@@ -116,13 +109,9 @@ fn two_servers_share_a_shield_and_sell_without_it() {
 
 /// What the doctor says of the shield at this address.
 fn doctor(url: &str) -> String {
-    let output = Command::new(PROGRAM)
-        .args(["doctor", "--shield-url", url])
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let of_shield = said.lines().find(|line| line.contains("shield: "));
-    of_shield.unwrap_or(&said).to_owned()
+    let (_, told) = said(Command::new(PROGRAM).args(["doctor", "--shield-url", url]));
+    let of_shield = told.lines().find(|line| line.contains("shield: "));
+    of_shield.unwrap_or(&told).to_owned()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{SEATS, ask, create, database, hold, logs, serve, until};
 use crate::crash::client::{Ask, Client, Heard};
+use crate::shop::{self, done, hall};
 
 const EVENT: &str = "/v1/events/hamlet-1";
 const LONG_AGO: &str = "2020-01-01T00:00:00.000Z";
@@ -26,16 +27,8 @@ fn an_event_is_known_everywhere_from_the_answer_on() {
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     for n in 0..20 {
         let id = format!("night-{n}");
-        let body = json!({
-            "id": id, "name": "Night", "currency": "EUR", "prices": {"S": 100},
-            "chart": {"format": "grid", "rows": 1, "seats_per_row": 2, "category": "S"},
-        });
-        let made = Ask::new("POST", "/v1/events".to_owned(), Some(body));
-        assert_eq!(ask(&mut at_one, &made).status, 201);
-        let body = json!({"holder": "ann", "units": [{"seat": "A-1"}]});
-        let path = format!("/v1/events/{id}/holds");
-        let held = ask(&mut at_two, &Ask::new("POST", path, Some(body)));
-        assert_eq!(held.status, 201, "{}", held.shown());
+        done(&mut at_one, &Ask::post("/v1/events", hall(&id, 1, 2)));
+        done(&mut at_two, &shop::hold(&id, "ann", "A-1"));
         let list = ask(&mut at_one, &Ask::get("/v1/events?limit=100".to_owned())).json();
         let ids = list["events"].as_array().unwrap().iter();
         assert!(ids.map(|event| &event["id"]).any(|known| *known == id));

@@ -18,6 +18,8 @@ use soldonce_testkit::{PATIENCE, until_some};
 
 use crate::crash::client::{Ask, Client, Heard};
 use crate::crash::server::{PROGRAM, Server, arguments, verify};
+use crate::program::ends_well;
+use crate::shop::{self, done, hall, hold, until};
 use crate::store::folder;
 
 const HAMLET: &str = "/v1/events/hamlet";
@@ -26,13 +28,7 @@ const SEATS_PER_ROW: usize = 20;
 
 /// Runs a program on the database, and ends well.
 fn run(program: &Path, command: &str, database: &Postgres) -> String {
-    let output = Command::new(program)
-        .args([command, "--database-url", &database.url()])
-        .output()
-        .unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{command}: {said}");
-    said
+    ends_well(Command::new(program).args([command, "--database-url", &database.url()]))
 }
 
 fn serve(program: &Path, database: &Postgres, log: &str) -> Server {
@@ -49,33 +45,13 @@ fn serve_folder(program: &Path, data: &Path) -> Command {
     command
 }
 
-/// Asks for what must succeed.
-fn done(client: &mut Client, ask: &Ask) -> Value {
-    let heard = client.ask(ask).unwrap();
-    assert!(heard.is_success(), "{ask:?}: {}", heard.shown());
-    heard.json()
-}
-
 fn create(client: &mut Client, id: &str) {
-    let body = json!({
-        "id": id, "name": "Hamlet", "currency": "EUR", "prices": {"S": 4500},
-        "chart": {"format": "grid", "rows": 10, "seats_per_row": SEATS_PER_ROW, "category": "S"},
-    });
-    done(client, &post("/v1/events", body));
+    let hall = hall(id, 10, SEATS_PER_ROW);
+    done(client, &Ask::post("/v1/events", hall));
 }
 
-fn post(path: &str, body: Value) -> Ask {
-    Ask::new("POST", path.to_owned(), Some(body))
-}
-
-fn hold(event: &str, who: &str, seat: &str) -> Ask {
-    let body = json!({"holder": who, "units": [{"seat": seat}]});
-    post(&format!("/v1/events/{event}/holds"), body)
-}
-
-fn confirm(hold: &Value) -> Ask {
-    let id = hold["id"].as_str().unwrap();
-    post(&format!("/v1/holds/{id}/confirm"), json!({})).keyed(id)
+fn confirm(held: &Value) -> Ask {
+    shop::confirm(held).keyed(held["id"].as_str().unwrap())
 }
 
 /// Holds and buys a seat; gives the booking's id.
@@ -87,18 +63,7 @@ fn buy(client: &mut Client, event: &str, seat: &str) -> String {
 
 fn cancel(client: &mut Client, booking: &str) {
     let path = format!("/v1/bookings/{booking}/cancel");
-    done(client, &post(&path, json!({})).keyed(booking));
-}
-
-/// Asks again until the answer is as it is to be; a bounded wait.
-fn until(client: &mut Client, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
-    let mut last = String::new();
-    let wanted = until_some(path, PATIENCE, || {
-        let heard = client.ask(&Ask::get(path.to_owned())).unwrap();
-        last = heard.shown();
-        Ok(Some(heard.json()).filter(|body| heard.is_success() && is_right(body)))
-    });
-    wanted.unwrap_or_else(|error| panic!("{error}: {last}"))
+    done(client, &Ask::post(&path, json!({})).keyed(booking));
 }
 
 /// Holds a seat that another server gives back: that is seen within some milliseconds.
@@ -131,7 +96,7 @@ fn hand_over(from: &mut Client, to: &mut Client, row: char) {
     assert_eq!(read["state"], "confirmed", "{read}");
     // A hold of one that ends is free at the other.
     let short = json!({"holder": "cid", "units": [{"seat": seat(2)}], "ttl_ms": 1_000});
-    done(from, &post(&format!("{HAMLET}/holds"), short));
+    done(from, &Ask::post(&format!("{HAMLET}/holds"), short));
     hold_in_the_end(to, &seat(2));
     let new = format!("made-by-{row}").to_lowercase();
     create(from, &new);

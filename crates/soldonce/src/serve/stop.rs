@@ -1,0 +1,91 @@
+//! Waits until a server is to end, and ends it in order.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinError;
+
+use super::fault::until_a_restart_helps;
+use super::start::Started;
+use crate::exit::Exit;
+
+/// The signals that end a server in order. They are caught before it says where it serves.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub(super) fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the first of them.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Waits for SIGINT, SIGTERM, a fault of the ledger that a restart repairs, or a task that ends by itself; then ends
+/// everything in order: no new requests, those in flight answered, the ledger closed.
+pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
+    let folder = started.folder.take();
+    let exit = tokio::select! {
+        () = started.signals.stop() => Exit::Done,
+        // None of them ends before the shutdown, except by a panic: there is nothing to serve without it.
+        Some(ended) = started.tasks.join_next() => {
+            log_panic(ended);
+            tracing::error!(
+                "restart me: a part of the server has ended by itself, and the others end with it (exit code 4)"
+            );
+            Exit::Restart
+        }
+        () = until_a_restart_helps(&started.engine, folder) => {
+            tracing::error!(
+                "restart me: the ledger failed to store, and the disk takes files again; memory is rebuilt from \
+                 the file (exit code 4)"
+            );
+            Exit::Restart
+        }
+    };
+    tracing::info!("ending: no new requests, those in flight are answered");
+    started.shutdown.cancel();
+    while let Some(ended) = started.tasks.join_next().await {
+        log_panic(ended);
+    }
+    started.engine.close().await;
+    Ok(exit)
+}
+
+fn log_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a task of the server ended by a panic");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ServeArgs, Settings, start};
+    use super::*;
+
+    /// A supervisor that restarts on failure leaves alone what ends with exit code 0.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_task_that_ends_by_itself_asks_for_a_restart() {
+        let folder = std::env::temp_dir().join(format!("soldonce-stop-{}", std::process::id()));
+        let args = ServeArgs {
+            listen: Some("127.0.0.1:0".to_owned()),
+            data: Some(folder.clone()),
+            ..ServeArgs::default()
+        };
+        let settings = Settings::gather(&args).unwrap();
+        let mut started = start(&settings, None).await.unwrap();
+        started.tasks.spawn(async { panic!("planted by a test") });
+        let exit = until_stopped(started).await.unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(exit, Exit::Restart);
+    }
+}
