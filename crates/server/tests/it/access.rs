@@ -9,7 +9,7 @@ use soldonce_engine::keys::Scope;
 use soldonce_engine::webhook::{EndpointId, Kinds};
 use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 
-use super::harness::{Answer, Held, TestApp, units};
+use crate::harness::{Answer, Held, TestApp, units};
 
 /// Callers in the order of the columns below.
 const CALLERS: [&str; 7] = [
@@ -422,12 +422,10 @@ async fn judge(open: impl AsyncFn() -> Stage, expected: fn(&str, &str, [u16; 7])
     }
 }
 
-#[tokio::test]
 async fn every_route_with_every_caller() {
     judge(Stage::set, |_, _, line| line).await;
 }
 
-#[tokio::test]
 async fn every_route_with_every_caller_while_shoppers_are_not_let_in() {
     let open = async || {
         let mut stage = Stage::set().await;
@@ -452,7 +450,6 @@ const FOREIGN: [(&str, &str, &str); 8] = [
     ("POST", "/v1/bookings/{}/cancel", "booking_not_found"),
 ];
 
-#[tokio::test]
 async fn a_foreign_thing_answers_like_a_missing_one() {
     let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
@@ -498,7 +495,6 @@ async fn a_foreign_thing_answers_like_a_missing_one() {
 }
 
 /// Not even by what is wrong with the lines that are named.
-#[tokio::test]
 async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
     let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
@@ -528,7 +524,6 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
 }
 
 /// A caller with the secret of one hold does not change other bookings of that holder.
-#[tokio::test]
 async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
     let app = TestApp::open().await.with_hall(1).await;
     let sold = app.held("ann", &["A-1"]).await;
@@ -557,7 +552,6 @@ async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
     assert_eq!(swapped["lines"][0]["seat"], "A-2");
 }
 
-#[tokio::test]
 async fn a_bearer_of_the_secret_may_act_and_a_wrong_one_opens_nothing() {
     let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
@@ -608,7 +602,6 @@ async fn a_bearer_of_the_secret_may_act_and_a_wrong_one_opens_nothing() {
     app.get(&booking).by(&a).send().await.expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn holders_are_scoped_by_caller() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "user-42", "units": units(&["A-1"])});
@@ -625,7 +618,6 @@ async fn holders_are_scoped_by_caller() {
     assert_eq!(listed["holds"], json!([]));
 }
 
-#[tokio::test]
 async fn wrong_credentials_are_refused_where_none_are_needed() {
     let app = TestApp::open().await.with_hall(1).await;
     let shopper = app.shopper().await;
@@ -661,4 +653,17 @@ async fn wrong_credentials_are_refused_where_none_are_needed() {
         .send()
         .await
         .expect(StatusCode::CREATED);
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        every_route_with_every_caller,
+        every_route_with_every_caller_while_shoppers_are_not_let_in,
+        a_foreign_thing_answers_like_a_missing_one,
+        a_foreign_booking_is_exchanged_like_a_missing_one,
+        the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder,
+        a_bearer_of_the_secret_may_act_and_a_wrong_one_opens_nothing,
+        holders_are_scoped_by_caller,
+        wrong_credentials_are_refused_where_none_are_needed,
+    }
 }

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use futures_util::poll;
 use serde_json::json;
 use soldonce_engine::rate::Quota;
-use soldonce_server::{HeldLimits, InvalidNetwork, Peer, RateLimits};
+use soldonce_server::{HeldLimits, Peer, RateLimits};
+use tokio::task::yield_now;
 
-use super::harness::{Answer, Ask, Held, TestApp, units};
+use crate::harness::{Answer, Ask, Held, TestApp, units};
 
 const HOLDS: &str = "/v1/events/hall/holds";
 const ADDRESS: &str = "192.0.2.1";
@@ -60,7 +62,6 @@ async fn release(app: &TestApp, by: &str, held: &Held) -> Answer {
     from(app.delete(&held.path()), ADDRESS).by(by).send().await
 }
 
-#[tokio::test]
 async fn a_stranger_with_many_sessions_does_not_hold_a_whole_hall() {
     let app = limited(RateLimits::default(), 100).await;
     let mut held = 0;
@@ -95,7 +96,6 @@ async fn a_stranger_with_many_sessions_does_not_hold_a_whole_hall() {
     );
 }
 
-#[tokio::test]
 async fn a_network_of_ipv6_is_one_address_and_keys_are_not_counted() {
     let app = limited(held_at_most(10), 10).await;
     let (one, other) = ("[2001:db8::1]", "[2001:db8::ffff]");
@@ -108,10 +108,9 @@ async fn a_network_of_ipv6_is_one_address_and_keys_are_not_counted() {
     ask.send().await.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
-async fn behind_a_trusted_proxy_each_client_is_counted() -> Result<(), InvalidNetwork> {
+async fn behind_a_trusted_proxy_each_client_is_counted() {
     let rates = RateLimits {
-        trusted_proxies: vec!["10.0.0.0/8".parse()?],
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
         ..held_at_most(10)
     };
     let app = limited(rates, 10).await;
@@ -122,10 +121,8 @@ async fn behind_a_trusted_proxy_each_client_is_counted() -> Result<(), InvalidNe
         let answer = ask.by(&by).json(&body).send().await;
         assert_eq!(answer.status.as_u16(), status, "{client}");
     }
-    Ok(())
 }
 
-#[tokio::test]
 async fn a_family_of_six_is_never_refused_by_default() {
     let app = limited(RateLimits::default(), 4).await;
     let mut family = Vec::new();
@@ -157,7 +154,6 @@ async fn a_family_of_six_is_never_refused_by_default() {
     }
 }
 
-#[tokio::test]
 async fn what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is() {
     let app = limited(held_at_most(10), 10).await;
     let by = app.shopper_at(ADDRESS).await;
@@ -190,7 +186,22 @@ async fn what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is
     hold().await.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
+async fn what_a_caller_took_who_hung_up_is_counted() {
+    let app = limited(held_at_most(10), 10).await;
+    let (one, other) = (app.shopper_at(ADDRESS).await, app.shopper_at(ADDRESS).await);
+    let mut asking = Box::pin(best(&app, &one, ADDRESS, 10));
+    // Until the ledger has it, and no further.
+    assert!(poll!(asking.as_mut()).is_pending());
+    yield_now().await;
+    drop(asking);
+    let refused = best(&app, &other, ADDRESS, 1).await;
+    refused.refused(429, "rate_limited");
+    // Stored after it.
+    app.held("key", &["J-10"]).await;
+    let hall = app.get("/v1/events/hall").by(&app.admin).send().await;
+    assert_eq!(hall.json()["held"], 11, "the hold was made");
+}
+
 async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
     let app = limited(held_at_most(3), 10).await;
     let by = app.shopper_at(ADDRESS).await;
@@ -221,7 +232,6 @@ async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
     again.send().await.refused(429, "rate_limited");
 }
 
-#[tokio::test]
 async fn an_address_whose_holds_end_unpaid_again_and_again_waits() {
     let rates = RateLimits {
         lapses: Quota::new(2, 3_600).ok(),
@@ -255,7 +265,6 @@ async fn an_address_whose_holds_end_unpaid_again_and_again_waits() {
     hold().await.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
 async fn an_address_pays_for_the_commands_of_all_its_sessions() {
     let rates = RateLimits {
         commands: Quota::new(2, 60).ok(),
@@ -275,4 +284,18 @@ async fn an_address_pays_for_the_commands_of_all_its_sessions() {
     answer.refused(429, "rate_limited");
     let moved = best(&app, &shoppers[1], "192.0.2.2", 1).await;
     moved.refused(429, "rate_limited");
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc], workers: 0, {
+        a_stranger_with_many_sessions_does_not_hold_a_whole_hall,
+        a_network_of_ipv6_is_one_address_and_keys_are_not_counted,
+        behind_a_trusted_proxy_each_client_is_counted,
+        a_family_of_six_is_never_refused_by_default,
+        what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is,
+        what_a_caller_took_who_hung_up_is_counted,
+        units_that_a_change_adds_are_counted_and_those_it_drops_are_not,
+        an_address_whose_holds_end_unpaid_again_and_again_waits,
+        an_address_pays_for_the_commands_of_all_its_sessions,
+    }
 }

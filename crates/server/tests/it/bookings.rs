@@ -5,9 +5,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::harness::{Answer, Held, TestApp, hall, hall_with_floor, units};
+use crate::harness::{Answer, Held, TestApp, hall, hall_with_floor, units};
 
-#[tokio::test]
 async fn a_hold_becomes_a_booking() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("user-42", &["A-1"]).await;
@@ -68,7 +67,6 @@ async fn booked(app: &TestApp, seat: &str) -> Value {
 
 /// A buyer comes back by a link: another device, another session, weeks later. What the link carries
 /// opens this booking and nothing else, and stands in no log.
-#[tokio::test]
 async fn the_secret_of_a_booking_opens_it_for_every_bearer() {
     let app = TestApp::open().await.with_hall(1).await;
     let (first, second) = (booked(&app, "A-1").await, booked(&app, "A-2").await);
@@ -104,7 +102,6 @@ async fn the_secret_of_a_booking_opens_it_for_every_bearer() {
     assert_eq!(cancel.expect(StatusCode::OK).json()["state"], "cancelled");
 }
 
-#[tokio::test]
 async fn a_confirm_is_never_late() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
@@ -120,7 +117,6 @@ async fn a_confirm_is_never_late() {
     app.held("b", &["A-1"]).await;
 }
 
-#[tokio::test]
 async fn the_same_key_gives_the_same_answer() {
     let app = TestApp::open().await.with_hall(2).await;
     let body = json!({"holder": "a", "units": units(&["A-1"])});
@@ -172,7 +168,6 @@ fn without_time(answer: &Answer) -> String {
     text[..end].to_owned()
 }
 
-#[tokio::test]
 async fn a_key_is_visible_ascii_and_not_too_long() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "a", "units": units(&["A-1"])});
@@ -204,7 +199,6 @@ async fn a_key_is_visible_ascii_and_not_too_long() {
     longest.json(&body).send().await.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
 async fn lines_are_given_back_once() {
     let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let body = json!({
@@ -268,7 +262,6 @@ async fn lines_are_given_back_once() {
     assert_eq!(seats["free"], 22);
 }
 
-#[tokio::test]
 async fn a_seat_of_another_booking_is_not_unknown_to_the_chart() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "a", "units": units(&["A-1"])});
@@ -285,7 +278,6 @@ async fn a_seat_of_another_booking_is_not_unknown_to_the_chart() {
     assert_eq!(refused["detail"], detail);
 }
 
-#[tokio::test]
 async fn what_stands_in_the_way_of_staff_has_no_alternatives() {
     let app = TestApp::open().await.with_hall(1).await;
     app.held("a", &["A-1"]).await;
@@ -308,7 +300,6 @@ async fn what_stands_in_the_way_of_staff_has_no_alternatives() {
     }
 }
 
-#[tokio::test]
 async fn staff_blocks_and_unblocks() {
     let app = TestApp::open().await.with_hall(1).await;
     app.held("a", &["A-1"]).await;
@@ -369,7 +360,6 @@ async fn staff_blocks_and_unblocks() {
     unknown.refused(404, "unknown_unit");
 }
 
-#[tokio::test]
 async fn a_request_id_reaches_the_audit() {
     let app = TestApp::open().await.with_hall(1).await;
     let body = json!({"holder": "a", "units": units(&["A-1"])});
@@ -393,7 +383,6 @@ async fn a_request_id_reaches_the_audit() {
 }
 
 /// After an event has begun its buyers give nothing back and buy nothing, unless it says so.
-#[tokio::test]
 async fn sale_and_cancelling_end_when_the_event_starts() {
     const STARTS: &str = "2026-12-01T12:05:00.000Z";
     let app = TestApp::open().await;
@@ -436,7 +425,6 @@ async fn sale_and_cancelling_end_when_the_event_starts() {
     staff.expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn a_cancellation_repeated_with_its_key_a_day_later_cancels_nothing_more() {
     let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let body = json!({"holder": "ann", "units": [{"area": "floor", "quantity": 3}]});
@@ -457,4 +445,21 @@ async fn a_cancellation_repeated_with_its_key_a_day_later_cancels_nothing_more()
     assert_eq!(again.json()["lines"], first["lines"]);
     let found = app.get(&path).by(&app.sell).send().await.json();
     assert_eq!(found["lines"], first["lines"]);
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        a_hold_becomes_a_booking,
+        the_secret_of_a_booking_opens_it_for_every_bearer,
+        a_confirm_is_never_late,
+        the_same_key_gives_the_same_answer,
+        a_key_is_visible_ascii_and_not_too_long,
+        lines_are_given_back_once,
+        a_seat_of_another_booking_is_not_unknown_to_the_chart,
+        what_stands_in_the_way_of_staff_has_no_alternatives,
+        staff_blocks_and_unblocks,
+        a_request_id_reaches_the_audit,
+        sale_and_cancelling_end_when_the_event_starts,
+        a_cancellation_repeated_with_its_key_a_day_later_cancels_nothing_more,
+    }
 }

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_core::{POLICY_FIELDS, Policy, PolicyValue};
 
-use super::harness::{TestApp, hall, hall_with_floor};
+use crate::harness::{TestApp, hall, hall_with_floor};
 
 /// Every field as `core` declares it; the description of the API has the values.
 fn default_policy() -> Value {
@@ -22,7 +22,6 @@ fn default_policy() -> Value {
     Value::Object(fields.collect())
 }
 
-#[tokio::test]
 async fn an_event_is_created_and_shown() {
     let app = TestApp::open().await;
     let created = app.create(&hall("hall", 2)).await;
@@ -46,7 +45,6 @@ async fn an_event_is_created_and_shown() {
     assert_eq!(shown.json(), expected);
 }
 
-#[tokio::test]
 async fn the_same_event_again_is_the_same_and_another_is_refused() {
     let app = TestApp::open().await.with_hall(2).await;
     let again = app.create(&hall("hall", 2)).await;
@@ -56,7 +54,6 @@ async fn the_same_event_again_is_the_same_and_another_is_refused() {
         .refused(409, "event_exists");
 }
 
-#[tokio::test]
 async fn an_event_without_an_id_gets_one() {
     let app = TestApp::open().await;
     let mut body = hall("x", 1);
@@ -72,7 +69,6 @@ async fn an_event_without_an_id_gets_one() {
         .expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn what_cannot_be_is_named() {
     let app = TestApp::open().await;
     let refused = [
@@ -131,7 +127,6 @@ async fn what_cannot_be_is_named() {
     }
 }
 
-#[tokio::test]
 async fn a_price_may_be_nothing_and_no_more_than_the_bound() {
     let app = TestApp::open().await;
     for (name, price) in [("free", 0), ("dear", soldonce_core::limits::PRICE_MAX)] {
@@ -141,7 +136,6 @@ async fn a_price_may_be_nothing_and_no_more_than_the_bound() {
     }
 }
 
-#[tokio::test]
 async fn events_are_listed_page_by_page() {
     let app = TestApp::open().await;
     for name in ["c", "a", "b"] {
@@ -174,7 +168,6 @@ async fn events_are_listed_page_by_page() {
     }
 }
 
-#[tokio::test]
 async fn an_unlisted_event_is_found_by_its_id_alone() {
     let app = TestApp::open().await;
     for (id, listed) in [("open-1", true), ("secret", false), ("open-2", true)] {
@@ -218,7 +211,6 @@ async fn an_unlisted_event_is_found_by_its_id_alone() {
     assert_eq!(ids(&page), ["open-1", "open-2", "secret"]);
 }
 
-#[tokio::test]
 async fn a_policy_is_changed_in_part() {
     let app = TestApp::open().await.with_hall(1).await;
     let path = "/v1/events/hall";
@@ -251,7 +243,6 @@ async fn a_policy_is_changed_in_part() {
     missing.refused(404, "event_not_found");
 }
 
-#[tokio::test]
 async fn an_event_that_is_called_off_revokes_its_holds() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
@@ -288,7 +279,6 @@ async fn an_event_that_is_called_off_revokes_its_holds() {
     assert_eq!(problem["reason"], "the prince is ill");
 }
 
-#[tokio::test]
 async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
     let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let chart = app
@@ -340,7 +330,6 @@ async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
     assert_eq!(seats["areas"][0]["held"], 3);
 }
 
-#[tokio::test]
 async fn what_is_no_event_is_not_found() {
     let app = TestApp::open().await.with_hall(1).await;
     for id in [
@@ -362,7 +351,6 @@ async fn what_is_no_event_is_not_found() {
         .expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn a_sale_that_would_open_when_it_is_over_is_refused() {
     let app = TestApp::open().await;
     let event = |id: &str, policy: Value| {
@@ -396,4 +384,21 @@ async fn a_sale_that_would_open_when_it_is_over_is_refused() {
     create("coupons", for_ever)
         .await
         .expect(StatusCode::CREATED);
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        an_event_is_created_and_shown,
+        the_same_event_again_is_the_same_and_another_is_refused,
+        an_event_without_an_id_gets_one,
+        what_cannot_be_is_named,
+        a_price_may_be_nothing_and_no_more_than_the_bound,
+        events_are_listed_page_by_page,
+        an_unlisted_event_is_found_by_its_id_alone,
+        a_policy_is_changed_in_part,
+        an_event_that_is_called_off_revokes_its_holds,
+        the_chart_is_cacheable_and_the_seats_are_versioned,
+        what_is_no_event_is_not_found,
+        a_sale_that_would_open_when_it_is_over_is_refused,
+    }
 }

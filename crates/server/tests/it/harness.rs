@@ -23,29 +23,11 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::database::Database;
+use crate::variant::{self, Store, Transport};
 use crate::{log, openapi, over_grpc};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
 pub(crate) const NOON: i64 = 1_796_126_400_000;
-
-/// What requests are sent as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
-    Http,
-    Grpc,
-}
-
-/// Where what was sold is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Store {
-    Folder,
-    Postgres,
-}
-
-/// What a test runs over, and on.
-pub(crate) type Variant = (Transport, Store);
-
-const USUAL: Variant = (Transport::Http, Store::Folder);
 
 /// What goes with its test.
 enum Kept {
@@ -95,43 +77,26 @@ impl Drop for Folder {
 impl TestApp {
     /// Open to shoppers, who confirm without a payment.
     pub(crate) async fn open() -> Self {
-        Self::open_as(USUAL).await
-    }
-
-    pub(crate) async fn open_as(variant: Variant) -> Self {
-        let app = Self::open_with_as(variant, |_| {}).await;
+        let app = Self::open_with(|_| {}).await;
         drop(app.engine.clone().with_free_sales());
         app
     }
 
     /// The same with other settings, and without free sales.
     pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
-        Self::open_with_as(USUAL, change).await
-    }
-
-    pub(crate) async fn open_with_as(
-        variant: Variant,
-        change: impl FnOnce(&mut ServerSettings),
-    ) -> Self {
         let mut settings = ServerSettings {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
         change(&mut settings);
-        Self::start_as(variant, settings, AdminRoutes::Public).await
+        Self::start(settings, AdminRoutes::Public).await
     }
 
+    /// Starts it in the variant of the test that runs, which a spawned task does not know.
     pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
-        Self::start_as(USUAL, settings, routes).await
-    }
-
-    pub(crate) async fn start_as(
-        (transport, store): Variant,
-        settings: ServerSettings,
-        routes: AdminRoutes,
-    ) -> Self {
         static SEED: AtomicU64 = AtomicU64::new(1);
         log::capture();
+        let (transport, store) = variant::current();
         let clock = ManualClock::at(NOON);
         let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed));

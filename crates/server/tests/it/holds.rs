@@ -5,9 +5,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::harness::{Held, TestApp, hall_with_floor, units};
+use crate::harness::{Held, TestApp, hall_with_floor, units};
 
-#[tokio::test]
 async fn a_hold_is_answered_with_its_secret_once() {
     let app = TestApp::open().await.with_hall(2).await;
     let held = app.held("user-42", &["A-1", "A-2"]).await;
@@ -34,7 +33,6 @@ async fn a_hold_is_answered_with_its_secret_once() {
     assert_eq!(read.json()["state"], "active");
 }
 
-#[tokio::test]
 async fn a_conflict_names_every_unit_and_what_could_be_had() {
     let app = TestApp::open().await.with_hall(3).await;
     app.held("a", &["A-1"]).await;
@@ -58,7 +56,6 @@ async fn a_conflict_names_every_unit_and_what_could_be_had() {
     assert_eq!(problem["advice"], "retry_after");
 }
 
-#[tokio::test]
 async fn the_own_hold_comes_back_with_its_secret() {
     let app = TestApp::open().await.with_hall(1).await;
     let shopper = app.shopper().await;
@@ -84,7 +81,6 @@ async fn the_own_hold_comes_back_with_its_secret() {
     assert_eq!(listed.json()["next"], Value::Null);
 }
 
-#[tokio::test]
 async fn areas_and_the_best_are_held() {
     let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     let ask = async |wish: Value| {
@@ -118,7 +114,6 @@ async fn areas_and_the_best_are_held() {
 }
 
 /// Two wings, listed before the middle block between them.
-#[tokio::test]
 async fn the_best_seats_face_the_stage() {
     let app = TestApp::open().await;
     let row = |zone: &str, left: u32| {
@@ -156,7 +151,6 @@ async fn the_best_seats_face_the_stage() {
     }
 }
 
-#[tokio::test]
 async fn a_full_area_says_how_many_are_free() {
     let app = TestApp::open().await.with_event(&hall_with_floor()).await;
     for (holder, quantity) in [("a", 10), ("b", 8)] {
@@ -172,7 +166,6 @@ async fn a_full_area_says_how_many_are_free() {
     );
 }
 
-#[tokio::test]
 async fn what_cannot_be_held_is_named() {
     let app = TestApp::open().await.with_hall(1).await;
     let refused = [
@@ -237,7 +230,6 @@ async fn what_cannot_be_held_is_named() {
     }
 }
 
-#[tokio::test]
 async fn a_key_names_the_holder_and_a_session_does_not() {
     let app = TestApp::open().await.with_hall(1).await;
     let wish = json!({"units": [{"seat": "A-1"}]});
@@ -258,7 +250,6 @@ async fn a_key_names_the_holder_and_a_session_does_not() {
     );
 }
 
-#[tokio::test]
 async fn seats_are_added_and_dropped_in_one_step() {
     let app = TestApp::open().await.with_hall(2).await;
     let held = app.held("a", &["A-1", "A-2"]).await;
@@ -301,7 +292,6 @@ async fn seats_are_added_and_dropped_in_one_step() {
     assert!(answer.status.is_client_error() || answer.json()["units"][0]["seat"] == "A-4");
 }
 
-#[tokio::test]
 async fn a_hold_is_extended_to_its_cap_and_not_beyond() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
@@ -339,7 +329,6 @@ async fn a_hold_is_extended_to_its_cap_and_not_beyond() {
     assert_eq!(read.json()["state"], "expired");
 }
 
-#[tokio::test]
 async fn a_release_may_be_repeated_and_frees_the_seat() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
@@ -377,7 +366,6 @@ async fn a_release_may_be_repeated_and_frees_the_seat() {
     extend.refused(409, "hold_released");
 }
 
-#[tokio::test]
 async fn staff_ends_a_hold_with_a_reason() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
@@ -395,4 +383,21 @@ async fn staff_ends_a_hold_with_a_reason() {
         (&revoked["state"], &revoked["reason"]),
         (&json!("revoked"), &json!("a bot"))
     );
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        a_hold_is_answered_with_its_secret_once,
+        a_conflict_names_every_unit_and_what_could_be_had,
+        the_own_hold_comes_back_with_its_secret,
+        areas_and_the_best_are_held,
+        the_best_seats_face_the_stage,
+        a_full_area_says_how_many_are_free,
+        what_cannot_be_held_is_named,
+        a_key_names_the_holder_and_a_session_does_not,
+        seats_are_added_and_dropped_in_one_step,
+        a_hold_is_extended_to_its_cap_and_not_beyond,
+        a_release_may_be_repeated_and_frees_the_seat,
+        staff_ends_a_hold_with_a_reason,
+    }
 }

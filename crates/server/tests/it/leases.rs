@@ -12,7 +12,7 @@ use soldonce_engine::rate::Quota;
 use soldonce_lease::{Clock, Leases};
 use soldonce_server::{LeasePlace, LeaseSettings, RateLimits, ServerSettings};
 
-use super::harness::{Answer, TestApp};
+use crate::harness::{Answer, TestApp};
 
 /// A ttl of ten seconds less its margin.
 const TEN: u64 = 9_898;
@@ -36,7 +36,6 @@ async fn inspected(app: &TestApp, path: &str) -> Value {
     read.expect(StatusCode::OK).json()
 }
 
-#[tokio::test]
 async fn a_lease_is_acquired_renewed_and_released() {
     let app = TestApp::open().await;
     let first = granted(&app, "a").await;
@@ -99,7 +98,6 @@ async fn a_lease_is_acquired_renewed_and_released() {
     assert!(second["token"].as_str() > first["token"].as_str());
 }
 
-#[tokio::test]
 async fn a_pause_loses_the_lease_and_the_cap_ends_it() {
     let app = TestApp::open().await;
     let first = granted(&app, "a").await;
@@ -120,7 +118,6 @@ async fn a_pause_loses_the_lease_and_the_cap_ends_it() {
     over.refused(409, "lease_lost");
 }
 
-#[tokio::test]
 async fn several_names_are_leased_together_or_not_at_all() {
     let app = TestApp::open().await;
     let both = json!({"owner": "a", "ttl_ms": 10_000, "names": ["A-2", "A-1", "A-2"]});
@@ -147,7 +144,6 @@ async fn several_names_are_leased_together_or_not_at_all() {
     again.expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn whoever_waits_gets_it_when_it_is_released() {
     let app = TestApp::open().await;
     let first = granted(&app, "a").await;
@@ -172,7 +168,6 @@ async fn whoever_waits_gets_it_when_it_is_released() {
     );
 }
 
-#[tokio::test]
 async fn a_server_that_stops_lets_nobody_wait() {
     let app = TestApp::open().await;
     granted(&app, "a").await;
@@ -180,10 +175,11 @@ async fn a_server_that_stops_lets_nobody_wait() {
     let waiting = ask(&app, &app.lease, "job/acquire", &wait);
     let stopping = async { app.shutdown.cancel() };
     let (waited, ()) = tokio::join!(waiting, stopping);
-    waited.refused(503, "shutting_down");
+    waited.refused(503, "outcome_unknown");
+    let late = ask(&app, &app.lease, "job/acquire", &wait).await;
+    late.refused(503, "shutting_down");
 }
 
-#[tokio::test]
 async fn owners_of_two_keys_are_never_the_same() {
     let app = TestApp::open().await;
     let name = Text::parse("other").unwrap();
@@ -203,7 +199,6 @@ async fn owners_of_two_keys_are_never_the_same() {
     assert_eq!(inspected(&app, "/v1/leases/job").await["held"], true);
 }
 
-#[tokio::test]
 async fn a_floor_is_below_the_next_token() {
     let app = TestApp::open().await;
     let floor = json!({"owner": "a", "ttl_ms": 10_000, "floor": "0000000000000041"});
@@ -215,7 +210,6 @@ async fn a_floor_is_below_the_next_token() {
     );
 }
 
-#[tokio::test]
 async fn what_is_no_lease_is_refused() {
     let app = TestApp::open().await;
     let legal = || json!({"owner": "a", "ttl_ms": 10_000});
@@ -256,7 +250,6 @@ async fn what_is_no_lease_is_refused() {
     empty.refused(400, "invalid_request");
 }
 
-#[tokio::test]
 async fn a_key_has_so_many_leases_and_asks_so_often() {
     let settings = ServerSettings {
         leases: LeaseSettings {
@@ -304,7 +297,6 @@ impl LeasePlace for Away {
     }
 }
 
-#[tokio::test]
 async fn leases_that_cannot_be_reached_are_told_and_sales_go_on() {
     let place = Arc::new(Away);
     let settings = ServerSettings {
@@ -321,4 +313,19 @@ async fn leases_that_cannot_be_reached_are_told_and_sales_go_on() {
     let read = app.get("/v1/leases/job").by(&app.lease).send().await;
     read.refused(503, "leases_unavailable");
     app.held("ann", &["A-1"]).await;
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc], workers: 0, {
+        a_lease_is_acquired_renewed_and_released,
+        a_pause_loses_the_lease_and_the_cap_ends_it,
+        several_names_are_leased_together_or_not_at_all,
+        whoever_waits_gets_it_when_it_is_released,
+        a_server_that_stops_lets_nobody_wait,
+        owners_of_two_keys_are_never_the_same,
+        a_floor_is_below_the_next_token,
+        what_is_no_lease_is_refused,
+        a_key_has_so_many_leases_and_asks_so_often,
+        leases_that_cannot_be_reached_are_told_and_sales_go_on,
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use soldonce_engine::rate::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use soldonce_server::{Peer, RateLimits, StreamLimits};
 
-use super::harness::{Answer, Ask, TestApp, units};
+use crate::harness::{Answer, Ask, TestApp, units};
 
 const EVENT: &str = "/v1/events/hall";
 const HOLDS: &str = "/v1/events/hall/holds";
@@ -42,7 +42,6 @@ fn limit_of(answer: &Answer) -> (&str, &str) {
     )
 }
 
-#[tokio::test]
 async fn an_answer_says_what_is_left_and_a_refusal_when_there_is_more() {
     let reads = per_minute(3);
     let app = limited(RateLimits {
@@ -72,7 +71,6 @@ async fn an_answer_says_what_is_left_and_a_refusal_when_there_is_more() {
     read(&app, "192.0.2.1").await.refused(429, "rate_limited");
 }
 
-#[tokio::test]
 async fn refusals_of_other_kinds_say_it_too() {
     let app = limited(RateLimits::default()).await;
     let answer = app.get("/v1/events/none").send().await;
@@ -80,7 +78,6 @@ async fn refusals_of_other_kinds_say_it_too() {
     answer.refused(404, "event_not_found");
 }
 
-#[tokio::test]
 async fn each_address_has_its_own_and_an_ipv6_network_is_one() {
     let reads = per_minute(1);
     let app = limited(RateLimits {
@@ -101,7 +98,6 @@ async fn each_address_has_its_own_and_an_ipv6_network_is_one() {
     }
 }
 
-#[tokio::test]
 async fn a_session_pays_for_its_commands_and_its_address_for_the_session() {
     let (sessions, commands) = (per_minute(2), per_minute(3));
     let limits = RateLimits {
@@ -143,7 +139,6 @@ async fn a_session_pays_for_its_commands_and_its_address_for_the_session() {
     }
 }
 
-#[tokio::test]
 async fn a_session_brings_no_reads_of_its_own() {
     let limits = RateLimits {
         reads: per_minute(2),
@@ -163,7 +158,6 @@ async fn a_session_brings_no_reads_of_its_own() {
     read(&app, "192.0.2.1").await.refused(429, "rate_limited");
 }
 
-#[tokio::test]
 async fn a_key_has_no_limit_unless_one_is_set() {
     let one = per_minute(1);
     let app = limited(RateLimits {
@@ -203,7 +197,6 @@ async fn a_key_has_no_limit_unless_one_is_set() {
         .expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn wrong_credentials_count_as_reads_of_the_address() {
     let app = limited(RateLimits {
         reads: per_minute(3),
@@ -223,7 +216,6 @@ async fn wrong_credentials_count_as_reads_of_the_address() {
     read(&app, "192.0.2.2").await.expect(StatusCode::OK);
 }
 
-#[tokio::test]
 async fn only_the_largest_answers_for_anyone_are_counted() {
     let one = per_minute(1);
     let limits = RateLimits {
@@ -254,7 +246,6 @@ async fn only_the_largest_answers_for_anyone_are_counted() {
     }
 }
 
-#[tokio::test]
 async fn ten_thousand_forged_addresses_are_one_caller() {
     let app = limited(RateLimits {
         reads: per_minute(100),
@@ -271,7 +262,6 @@ async fn ten_thousand_forged_addresses_are_one_caller() {
     assert_eq!(passed, 100);
 }
 
-#[tokio::test]
 async fn a_trusted_proxy_is_believed_and_what_its_clients_write_is_not() {
     let app = limited(RateLimits {
         reads: per_minute(1),
@@ -302,7 +292,6 @@ async fn a_trusted_proxy_is_believed_and_what_its_clients_write_is_not() {
         .refused(429, "rate_limited");
 }
 
-#[tokio::test]
 async fn feed_streams_count_by_the_address_behind_the_proxy() {
     let rates = RateLimits {
         trusted_proxies: vec!["10.0.0.1".parse().unwrap()],
@@ -347,7 +336,6 @@ async fn counted(app: &TestApp, name: &str) -> u64 {
         .unwrap()
 }
 
-#[tokio::test]
 async fn refusals_are_counted_by_limit() {
     let app = limited(RateLimits {
         reads: per_minute(1),
@@ -408,7 +396,6 @@ async fn shared() -> (TestApp, Arc<Others>) {
     (limited(limits).await, others)
 }
 
-#[tokio::test]
 async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time() {
     let (app, others) = shared().await;
     let whole_in = Duration::from_secs(42);
@@ -429,7 +416,6 @@ async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time()
     assert_eq!(others.asked(), 3);
 }
 
-#[tokio::test]
 async fn without_word_of_the_others_requests_go_on_within_the_own_count() {
     let (app, others) = shared().await;
     others.answer(Err(Unshared::NoAnswer));
@@ -445,4 +431,23 @@ async fn without_word_of_the_others_requests_go_on_within_the_own_count() {
     assert_eq!(others.asked(), 10, "who is refused here costs no call");
     let with_this_one = counted(&app, "rate_limits_unshared_total").await;
     assert_eq!(with_this_one, 11);
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc], workers: 0, {
+        an_answer_says_what_is_left_and_a_refusal_when_there_is_more,
+        refusals_of_other_kinds_say_it_too,
+        each_address_has_its_own_and_an_ipv6_network_is_one,
+        a_session_pays_for_its_commands_and_its_address_for_the_session,
+        a_session_brings_no_reads_of_its_own,
+        a_key_has_no_limit_unless_one_is_set,
+        wrong_credentials_count_as_reads_of_the_address,
+        only_the_largest_answers_for_anyone_are_counted,
+        ten_thousand_forged_addresses_are_one_caller,
+        a_trusted_proxy_is_believed_and_what_its_clients_write_is_not,
+        feed_streams_count_by_the_address_behind_the_proxy,
+        refusals_are_counted_by_limit,
+        what_others_counted_counts_and_is_not_asked_for_again_before_its_time,
+        without_word_of_the_others_requests_go_on_within_the_own_count,
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::harness::{Answer, Held, TestApp, units};
+use crate::harness::{Answer, Held, TestApp, units};
 
 const SALES: &str = "/v1/events/hall/sales";
 const BOOKINGS: &str = "/v1/events/hall/bookings";
@@ -30,7 +30,6 @@ fn ids(page: &Value, name: &str) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test]
 async fn a_thousand_bookings_are_each_on_one_page_while_sales_go_on() {
     let app = TestApp::open().await.with_hall(120).await;
     let seats = app.get("/v1/events/hall/chart").send().await.json();
@@ -68,7 +67,6 @@ async fn a_thousand_bookings_are_each_on_one_page_while_sales_go_on() {
     assert!(pages >= 28, "{pages}");
 }
 
-#[tokio::test]
 async fn an_own_list_is_never_cut_in_silence() {
     let app = TestApp::open().await.with_hall(12).await;
     let mut made = Vec::new();
@@ -102,7 +100,6 @@ fn row(n: usize) -> String {
     }
 }
 
-#[tokio::test]
 async fn bookings_are_found_by_state_holder_reference_and_time() {
     let app = TestApp::open().await.with_hall(3).await;
     let first = sell(&app, "ann", "A-1", "order-1").await;
@@ -136,7 +133,6 @@ async fn bookings_are_found_by_state_holder_reference_and_time() {
     }
 }
 
-#[tokio::test]
 async fn holds_are_listed_as_they_are_now_over_or_not() {
     let app = TestApp::open().await.with_hall(3).await;
     let mut held: Vec<Held> = Vec::new();
@@ -170,7 +166,6 @@ async fn holds_are_listed_as_they_are_now_over_or_not() {
     assert!(held.iter().all(|held| !text.contains(&held.secret)));
 }
 
-#[tokio::test]
 async fn what_cannot_be_meant_is_refused_by_name() {
     let app = TestApp::open().await.with_hall(1).await;
     for (query, named) in [
@@ -203,4 +198,14 @@ async fn what_cannot_be_meant_is_refused_by_name() {
         .send()
         .await;
     nowhere.refused(404, "event_not_found");
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        a_thousand_bookings_are_each_on_one_page_while_sales_go_on,
+        an_own_list_is_never_cut_in_silence,
+        bookings_are_found_by_state_holder_reference_and_time,
+        holds_are_listed_as_they_are_now_over_or_not,
+        what_cannot_be_meant_is_refused_by_name,
+    }
 }

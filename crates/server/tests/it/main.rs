@@ -9,16 +9,14 @@
     clippy::indexing_slicing,
     reason = "JSON that is not there is null, and fails the test"
 )]
-#![expect(
-    clippy::duplicate_mod,
-    reason = "the API's tests run over HTTP and over gRPC"
-)]
 #![expect(clippy::similar_names, reason = "what was held is a hold")]
 
 mod address_holds;
 mod database;
 mod harness;
 mod log;
+mod over_grpc;
+mod variant;
 
 mod accept;
 mod accept_crowds;
@@ -48,10 +46,7 @@ mod limits;
 mod limits_shared;
 mod lists;
 mod logs;
-mod on_postgres;
 mod openapi;
-mod over_grpc;
-mod over_grpc_on_postgres;
 mod pages;
 mod payments;
 mod polling;

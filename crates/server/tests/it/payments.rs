@@ -14,7 +14,7 @@ use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{HeldLimits, RateLimits, StripeNotices};
 use soldonce_testkit::webhooks::Receiver;
 
-use super::harness::{Held, NOON, TestApp, hall, units};
+use crate::harness::{Held, NOON, TestApp, hall, units};
 use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.
@@ -125,7 +125,6 @@ impl Shop {
 }
 
 /// Two hours ahead, after the wall clock was so and was set right.
-#[tokio::test]
 async fn notices_go_by_the_wall_clock_where_the_ledger_is_ahead() {
     let shop = Shop::open().await;
     shop.app.clock.step_wall(NOON + 2 * 3_600_000);
@@ -136,7 +135,6 @@ async fn notices_go_by_the_wall_clock_where_the_ledger_is_ahead() {
     assert_eq!(shop.booking(&begun).await["state"], "confirmed");
 }
 
-#[tokio::test]
 async fn a_hold_is_paid_by_checkout() {
     let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
@@ -156,7 +154,6 @@ async fn a_hold_is_paid_by_checkout() {
     assert_eq!(shop.booking(&begun).await["lines"], sold["lines"]);
 }
 
-#[tokio::test]
 async fn a_notice_that_was_touched_has_no_effect() {
     let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
@@ -170,7 +167,6 @@ async fn a_notice_that_was_touched_has_no_effect() {
     bare.refused(400, "invalid_request");
 }
 
-#[tokio::test]
 async fn false_notices_do_not_fill_the_log() {
     let shop = Shop::open().await;
     let told = || {
@@ -201,7 +197,6 @@ async fn false_notices_do_not_fill_the_log() {
     larger.refused(413, "body_too_large");
 }
 
-#[tokio::test]
 async fn without_a_provider_there_is_no_checkout_and_no_notice() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("ann", &["A-1"]).await;
@@ -219,7 +214,6 @@ async fn without_a_provider_there_is_no_checkout_and_no_notice() {
     refund.send().await.refused(409, "nothing_paid");
 }
 
-#[tokio::test]
 async fn what_a_checkout_or_an_exchange_cannot_mean_is_named() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("ann", &["A-1"]).await;
@@ -238,7 +232,6 @@ async fn what_a_checkout_or_an_exchange_cannot_mean_is_named() {
     assert_eq!(refused["detail"], "release: name at least one");
 }
 
-#[tokio::test]
 async fn a_shopper_confirms_nothing_that_costs() {
     let shop = Shop::open().await;
     let shopper = shop.app.shopper().await;
@@ -250,7 +243,6 @@ async fn a_shopper_confirms_nothing_that_costs() {
     confirmed.refused(403, "forbidden");
 }
 
-#[tokio::test]
 async fn a_payment_is_given_up_and_begun_again() {
     let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
@@ -270,7 +262,6 @@ async fn a_payment_is_given_up_and_begun_again() {
     again.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
 async fn a_dearer_exchange_is_a_checkout_of_the_difference() {
     let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
@@ -314,7 +305,6 @@ async fn a_dearer_exchange_is_a_checkout_of_the_difference() {
     ask("again").await.refused(409, "already_cancelled");
 }
 
-#[tokio::test]
 async fn lines_are_exchanged_and_money_is_sent_back() {
     let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
@@ -347,7 +337,6 @@ async fn lines_are_exchanged_and_money_is_sent_back() {
 
 /// Notices of the platform when a connected account is meant, of test money when the key is of real
 /// money: they are answered, so that they are not sent for days, and move nothing.
-#[tokio::test]
 async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
     let account = |fake: &FakeStripe, notices: &mut StripeNotices| {
         notices.account = Some(AccountId::parse(fake.account()).unwrap());
@@ -368,7 +357,6 @@ async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
 }
 
 /// An intent that the provider does not show us is none of our bookings'.
-#[tokio::test]
 async fn a_notice_about_what_the_provider_does_not_know_is_answered() {
     let shop = Shop::open().await;
     let body = r#"{"id":"evt_1","object":"event","type":"charge.updated","created":1796126400,
@@ -382,7 +370,6 @@ async fn a_notice_about_what_the_provider_does_not_know_is_answered() {
 }
 
 /// Without a provider a shopper gets nothing that costs something, unless the operator says so.
-#[tokio::test]
 async fn what_costs_something_is_not_given_away_by_oversight() {
     let app = TestApp::open_with(|_| {}).await;
     let chart = json!({"format": "seats", "seats": [
@@ -419,7 +406,6 @@ async fn what_costs_something_is_not_given_away_by_oversight() {
 }
 
 /// Where no provider takes money, the shop that exchanges with its key has seen to the difference.
-#[tokio::test]
 async fn a_dearer_exchange_by_a_key_needs_no_provider() {
     let app = TestApp::open().await;
     let mut event = hall("hall", 1);
@@ -440,7 +426,6 @@ async fn a_dearer_exchange_by_a_key_needs_no_provider() {
 }
 
 /// What the provider would refuse at every checkout is refused when the event is made.
-#[tokio::test]
 async fn a_price_that_no_buyer_could_pay_makes_no_event() {
     let shop = Shop::open().await;
     let create = async |currency: &str, price: i64| {
@@ -465,7 +450,6 @@ async fn a_price_that_no_buyer_could_pay_makes_no_event() {
     create("EUR", 0).await.expect(StatusCode::CREATED);
 }
 
-#[tokio::test]
 async fn payments_that_an_address_has_under_way_are_bounded() {
     let rates = RateLimits {
         held: HeldLimits {
@@ -504,4 +488,25 @@ async fn payments_that_an_address_has_under_way_are_bounded() {
     ask(&begun[0], "checkout").await.expect(StatusCode::CREATED);
     ask(&begun[0], "abandon").await.expect(StatusCode::OK);
     ask(&begun[2], "checkout").await.expect(StatusCode::CREATED);
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 0, {
+        notices_go_by_the_wall_clock_where_the_ledger_is_ahead,
+        a_hold_is_paid_by_checkout,
+        a_notice_that_was_touched_has_no_effect,
+        false_notices_do_not_fill_the_log,
+        without_a_provider_there_is_no_checkout_and_no_notice,
+        what_a_checkout_or_an_exchange_cannot_mean_is_named,
+        a_shopper_confirms_nothing_that_costs,
+        a_payment_is_given_up_and_begun_again,
+        a_dearer_exchange_is_a_checkout_of_the_difference,
+        lines_are_exchanged_and_money_is_sent_back,
+        a_notice_of_another_account_or_of_other_money_moves_nothing,
+        a_notice_about_what_the_provider_does_not_know_is_answered,
+        what_costs_something_is_not_given_away_by_oversight,
+        a_dearer_exchange_by_a_key_needs_no_provider,
+        a_price_that_no_buyer_could_pay_makes_no_event,
+        payments_that_an_address_has_under_way_are_bounded,
+    }
 }

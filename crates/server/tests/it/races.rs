@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::harness::{Answer, TestApp, units};
+use crate::harness::{Answer, TestApp, units};
 
 /// What came of it, by code; of successes by status.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
@@ -50,7 +50,6 @@ async fn hold(app: &TestApp, holder: &str, seats: &[&str], key: Option<&str>) ->
     ask.send().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_fifty_buyers_one_gets_the_seat() {
     let app = Arc::new(TestApp::open().await.with_hall(1).await);
     let answers = race(&app, 50, async |app, buyer| {
@@ -61,7 +60,6 @@ async fn of_fifty_buyers_one_gets_the_seat() {
     assert_eq!(counts, BTreeMap::from(expected));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn overlapping_wishes_are_granted_whole_or_not_at_all() {
     let app = Arc::new(TestApp::open().await.with_hall(1).await);
     let answers = race(&app, 30, async |app, buyer| {
@@ -73,7 +71,6 @@ async fn overlapping_wishes_are_granted_whole_or_not_at_all() {
     assert_eq!(seats["held"].as_array().unwrap().len(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_request_sent_many_times_is_one_hold() {
     let app = Arc::new(TestApp::open().await.with_hall(1).await);
     let answers = race(&app, 20, async |app, _| {
@@ -95,7 +92,6 @@ async fn one_request_sent_many_times_is_one_hold() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_confirmed_once() {
     let app = Arc::new(TestApp::open().await.with_hall(1).await);
     let held = app.held("a", &["A-1"]).await;
@@ -115,7 +111,6 @@ async fn a_hold_is_confirmed_once() {
     assert_eq!(counts, BTreeMap::from(expected));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_readers_of_a_large_hall_share_one_snapshot() {
     let app = Arc::new(TestApp::open().await);
     let body = json!({
@@ -137,5 +132,15 @@ async fn many_readers_of_a_large_hall_share_one_snapshot() {
         );
         let length: usize = answer.body.len();
         assert!(length > 0);
+    }
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc, on_postgres, over_grpc_on_postgres], workers: 2, {
+        of_fifty_buyers_one_gets_the_seat,
+        overlapping_wishes_are_granted_whole_or_not_at_all,
+        one_request_sent_many_times_is_one_hold,
+        a_hold_is_confirmed_once,
+        many_readers_of_a_large_hall_share_one_snapshot,
     }
 }

@@ -1,45 +1,76 @@
-//! The harness of a module that runs tests once more: the other one, with an app of the module's variant.
+//! Runs the tests of a file over HTTP and over gRPC, on a folder and on PostgreSQL. A test learns its variant when it
+//! runs, so that its file is compiled once.
 
-use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
 
-use serde_json::Value;
-use soldonce_server::ServerSettings;
+use tokio::runtime::Builder;
 
-pub(crate) use crate::harness::*;
-
-use super::VARIANT;
-
-/// The other one's app, of this variant.
-pub(crate) struct TestApp(crate::harness::TestApp);
-
-impl TestApp {
-    pub(crate) async fn open() -> Self {
-        Self(crate::harness::TestApp::open_as(VARIANT).await)
-    }
-
-    pub(crate) async fn open_with(change: impl FnOnce(&mut ServerSettings)) -> Self {
-        Self(crate::harness::TestApp::open_with_as(VARIANT, change).await)
-    }
-
-    pub(crate) async fn with_event(self, event: &Value) -> Self {
-        Self(self.0.with_event(event).await)
-    }
-
-    pub(crate) async fn with_hall(self, rows: u32) -> Self {
-        Self(self.0.with_hall(rows).await)
-    }
+/// What requests are sent as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Http,
+    Grpc,
 }
 
-impl Deref for TestApp {
-    type Target = crate::harness::TestApp;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
+/// Where what was sold is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Folder,
+    Postgres,
 }
 
-impl DerefMut for TestApp {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
+/// What a test runs over, and on.
+pub(crate) type Variant = (Transport, Store);
+
+const USUAL: Variant = (Transport::Http, Store::Folder);
+
+tokio::task_local! {
+    /// The variant of a test, in the test's own task and in no task that it spawns.
+    static VARIANT: Variant;
 }
+
+/// Gives the variant of the test that runs, and the usual one where a test has none.
+pub(crate) fn current() -> Variant {
+    VARIANT.try_with(|variant| *variant).unwrap_or(USUAL)
+}
+
+/// Runs a test in the variant of this name, on its own thread alone or with so many workers.
+pub(crate) fn run(variant: &str, workers: usize, test: Pin<Box<dyn Future<Output = ()>>>) {
+    let variant = match variant {
+        "over_http" => USUAL,
+        "over_grpc" => (Transport::Grpc, Store::Folder),
+        "on_postgres" => (Transport::Http, Store::Postgres),
+        "over_grpc_on_postgres" => (Transport::Grpc, Store::Postgres),
+        other => panic!("there is no variant {other}"),
+    };
+    let mut runtime = if workers == 0 {
+        Builder::new_current_thread()
+    } else {
+        Builder::new_multi_thread()
+    };
+    if workers > 0 {
+        runtime.worker_threads(workers);
+    }
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(VARIANT.scope(variant, test));
+}
+
+/// Makes tests of a file's functions: each of them once in each of these variants, as `events::over_grpc::..`.
+macro_rules! run_over {
+    ([$($variant:ident),+], workers: $workers:literal, $tests:tt) => {
+        $(crate::variant::run_over! { @ $variant, $workers, $tests })+
+    };
+    (@ $variant:ident, $workers:literal, { $($test:ident),+ $(,)? }) => {
+        mod $variant {
+            $(
+                #[test]
+                fn $test() {
+                    let test = Box::pin(super::$test());
+                    crate::variant::run(stringify!($variant), $workers, test);
+                }
+            )+
+        }
+    };
+}
+
+pub(crate) use run_over;

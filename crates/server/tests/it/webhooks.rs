@@ -12,7 +12,7 @@ use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::harness::TestApp;
+use crate::harness::TestApp;
 use crate::openapi;
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";
@@ -43,7 +43,6 @@ async fn post(app: &TestApp, path: &str) -> Value {
     answer.expect(StatusCode::OK).json()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_booking_arrives_and_stands_in_the_log() {
     let app = shop().await;
     let receiver = Receiver::start().unwrap();
@@ -80,7 +79,6 @@ async fn a_booking_arrives_and_stands_in_the_log() {
     );
 }
 
-#[tokio::test]
 async fn endpoints_are_made_listed_rotated_and_deleted() {
     let app = shop().await;
     let body = json!({"url": "https://example.org/hooks", "types": ["booking.cancelled"]});
@@ -122,7 +120,6 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
     assert_eq!(read(&app, ENDPOINTS).await["endpoints"], json!([]));
 }
 
-#[tokio::test]
 async fn the_same_key_has_the_same_answer_secret_included() {
     let app = shop().await;
     let body = json!({"url": "https://example.org/hooks"});
@@ -155,7 +152,6 @@ async fn the_same_key_has_the_same_answer_secret_included() {
     other_caller.send().await.refused(403, "forbidden");
 }
 
-#[tokio::test]
 async fn the_log_is_told_in_pages() {
     let app = shop().await;
     let (id, _) = made(&app, &json!({"url": "https://example.org/hooks"})).await;
@@ -189,7 +185,6 @@ async fn the_log_is_told_in_pages() {
     }
 }
 
-#[tokio::test]
 async fn what_cannot_be_an_endpoint_is_refused_by_its_field() {
     let app = TestApp::open().await;
     for body in [
@@ -204,5 +199,15 @@ async fn what_cannot_be_an_endpoint_is_refused_by_its_field() {
     ] {
         let refused = app.post(ENDPOINTS).by(&app.admin).json(&body).send().await;
         refused.refused(400, "invalid_request");
+    }
+}
+
+crate::variant::run_over! {
+    [over_http, over_grpc], workers: 2, {
+        a_booking_arrives_and_stands_in_the_log,
+        endpoints_are_made_listed_rotated_and_deleted,
+        the_same_key_has_the_same_answer_secret_included,
+        the_log_is_told_in_pages,
+        what_cannot_be_an_endpoint_is_refused_by_its_field,
     }
 }
