@@ -82,6 +82,8 @@ pub async fn run(
         }
         shutdown.cancel();
     }
+    routers.commands.close();
+    routers.commands.wait().await;
     helping.cancel();
     while let Some(helped) = helpers.join_next().await {
         note(helped);

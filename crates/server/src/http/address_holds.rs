@@ -2,6 +2,7 @@
 //! are not counted.
 
 use std::net::IpAddr;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Timestamp};
 use soldonce_engine::Caller;
 use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
+use tokio_util::sync::CancellationToken;
 
 use super::api_request::ApiRequest;
 use super::app::App;
-use super::problem::{Problem, whole_seconds};
+use super::kinds;
+use super::problem::{Handled, Problem, whole_seconds};
 use super::rates::{RATE_LIMIT, RATE_LIMIT_POLICY, refusal, tell, warn_of_proxy};
 use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of};
 
@@ -40,6 +43,8 @@ pub(super) struct AddressHolds {
     /// None for callers that are not counted.
     address: Option<u128>,
     proxy: Option<IpAddr>,
+    /// Cancelled once the caller has hung up.
+    gone: CancellationToken,
 }
 
 impl ApiRequest {
@@ -52,11 +57,30 @@ impl ApiRequest {
             app: Arc::clone(&self.app),
             address: address.map(id_of),
             proxy: self.app.unknown_proxy(&self.parts),
+            gone: CancellationToken::new(),
         }
     }
 }
 
 impl AddressHolds {
+    /// Runs a command to its end, though its caller hangs up once it is admitted: what it takes is counted all the
+    /// same.
+    pub(super) async fn run_to_its_end<F>(self, command: impl FnOnce(Self) -> F) -> Handled
+    where
+        F: Future<Output = Handled> + Send + 'static,
+    {
+        if self.address.is_none() {
+            return command(self).await;
+        }
+        let _gone = self.gone.clone().drop_guard();
+        let commands = self.app.commands.clone();
+        let ended = commands.spawn(command(self)).await;
+        ended.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Err(Problem::new(&kinds::OUTCOME_UNKNOWN)),
+        })
+    }
+
     /// Passes a request for a hold of so many units that no limit forbids.
     pub(super) async fn admit(&self, event: &EventId, units: u32) -> Result<Admitted, Problem> {
         let Some(address) = self.address else {
@@ -109,6 +133,10 @@ impl AddressHolds {
             checkouts,
         };
         let admitted = self.app.admit_wish(event, wish).await;
+        if self.gone.is_cancelled() {
+            // Not asked of the ledger: no caller reads this.
+            return Err(Problem::new(&kinds::SHUTTING_DOWN));
+        }
         admitted.inspect_err(|_| warn_of_proxy(self.proxy))
     }
 

@@ -7,6 +7,7 @@ use soldonce_clock::Clock;
 use soldonce_engine::Engine;
 use soldonce_engine::reply::Rfc3339;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::files::Files;
 use super::frames::Hubs;
@@ -41,6 +42,8 @@ pub(super) struct App {
     pub(super) false_notices: Throttle,
     pub(super) lease_faults: Throttle,
     pub(super) connections: ConnectionCounts,
+    /// Commands that run to their end though their callers hang up.
+    pub(super) commands: TaskTracker,
 }
 
 impl App {
@@ -77,6 +80,7 @@ impl App {
             false_notices: Throttle::default(),
             lease_faults: Throttle::default(),
             connections,
+            commands: TaskTracker::new(),
             engine,
             settings,
             shutdown,

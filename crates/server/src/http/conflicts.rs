@@ -95,30 +95,5 @@ fn push(to: &mut Vec<u8>, text: &str) {
 }
 
 fn push_number(to: &mut Vec<u8>, number: u64) {
-    let mut digits = [b'0'; 20];
-    let mut rest = number;
-    let mut used = 0;
-    for place in digits.iter_mut().rev() {
-        *place = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-        used += 1;
-        if rest == 0 {
-            break;
-        }
-    }
-    to.extend(digits.iter().skip(digits.len() - used));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_all_their_digits() {
-        for number in [0, 7, 10, 1_234, u64::MAX] {
-            let mut text = Vec::new();
-            push_number(&mut text, number);
-            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
-        }
-    }
+    push(to, itoa::Buffer::new().format(number));
 }

@@ -8,6 +8,7 @@ use rust_embed::Embed;
 
 use super::bundle::{Plan, bundle};
 use super::coding::{Coded, Coding};
+use super::openapi::COMMITTED;
 use crate::limits::FILE_MAX_AGE_S;
 use crate::settings::PageFeed;
 
@@ -33,6 +34,7 @@ const UNKEPT: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) struct Files {
     map: Folder,
     docs: Folder,
+    description: File,
     /// Names the files of this build. Under it a path never changes its bytes, so that a browser asks
     /// for each file once, and modules find each other by relative paths.
     build: String,
@@ -53,6 +55,7 @@ impl Files {
     pub(super) fn load(feed: PageFeed) -> Self {
         let (mut map, files) = folder::<Web>();
         let gathered = gathered(&map);
+        let described = build(0, &[("", COMMITTED.to_owned())]);
         let build = build(files, &gathered);
         let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
         if let Some(index) = map.get_mut("index.html") {
@@ -74,6 +77,11 @@ impl Files {
         Self {
             map,
             docs: folder::<WebDocs>().0,
+            description: File {
+                coded: Coded::new(COMMITTED.into()),
+                media: HeaderValue::from_static("application/json"),
+                etag: etag(&described),
+            },
             build,
             forever: HeaderValue::try_from(forever).unwrap_or(REVALIDATED),
         }
@@ -97,6 +105,11 @@ impl Files {
     /// Returns a file of the page of the API description.
     pub(super) fn of_docs(&self, path: &str) -> (Option<&File>, HeaderValue) {
         (self.docs.get(path), REVALIDATED)
+    }
+
+    /// Returns the API description.
+    pub(super) fn description(&self) -> (Option<&File>, HeaderValue) {
+        (Some(&self.description), REVALIDATED)
     }
 }
 

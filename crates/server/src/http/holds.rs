@@ -1,12 +1,13 @@
 //! Holds: hold, look, change, extend, release, revoke.
 
+use bytes::Bytes;
 use serde::Deserialize;
-use soldonce_core::{HoldId, Together};
+use soldonce_core::{EventId, HoldId, Together};
 use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAsk};
 
 use utoipa::ToSchema;
 
-use super::address_holds::More;
+use super::address_holds::{AddressHolds, More};
 use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
@@ -138,6 +139,12 @@ enum TogetherWord {
 async fn create(mut req: ApiRequest) -> Handled {
     let event = req.event_id()?;
     let body = req.json().await?;
+    let holds = req.address_holds();
+    let command = |holds| hold(req, holds, event, body);
+    holds.run_to_its_end(command).await
+}
+
+async fn hold(req: ApiRequest, holds: AddressHolds, event: EventId, body: Bytes) -> Handled {
     let request: HoldRequest<'_> = json::parse(&body)?;
     let ask = HoldAsk {
         holder: json::holder(request.holder.as_ref())?,
@@ -170,7 +177,7 @@ async fn create(mut req: ApiRequest) -> Handled {
         WishAsk::Named(units) => units.count(),
         WishAsk::Best { quantity, .. } => *quantity,
     };
-    let admitted = req.address_holds().admit(&event, units).await?;
+    let admitted = holds.admit(&event, units).await?;
     match req.app.engine.hold(&call, &event, ask).await {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);
@@ -202,6 +209,12 @@ struct ChangeRequest<'a> {
 async fn change(mut req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let body = req.json().await?;
+    let holds = req.address_holds();
+    let command = |holds| change_units(req, holds, hold, body);
+    holds.run_to_its_end(command).await
+}
+
+async fn change_units(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) -> Handled {
     let request: ChangeRequest<'_> = json::parse(&body)?;
     let ask = ChangeAsk {
         add: units::wanted("add", request.add)?,
@@ -210,7 +223,7 @@ async fn change(mut req: ApiRequest) -> Handled {
     };
     let call = req.keyed_call(&[&hold.to_string()], &body)?;
     let more = More::Units(ask.add.count().saturating_sub(ask.drop.count()));
-    let admitted = req.address_holds().admit_on(hold, more).await?;
+    let admitted = holds.admit_on(hold, more).await?;
     match req.app.engine.change(&call, hold, ask).await {
         Ok(reply) => {
             let answer = answer::reply(&req.app, &reply);

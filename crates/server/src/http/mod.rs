@@ -73,6 +73,7 @@ use std::sync::Arc;
 use axum::Router;
 use soldonce_engine::Engine;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::app::App;
 use self::route::Route;
@@ -90,6 +91,8 @@ pub struct Routers {
     pub admin: Option<Router>,
     /// What the metrics tell of connections, for the listeners to count.
     pub connections: ConnectionCounts,
+    /// Commands that go on without their callers: to be waited for at the end.
+    pub commands: TaskTracker,
 }
 
 /// A line of the route table, for tests and reports.
@@ -123,6 +126,7 @@ pub fn routers(
         public,
         admin,
         connections: app.connections.clone(),
+        commands: app.commands.clone(),
     }
 }
 

@@ -87,7 +87,8 @@ async fn llms(req: ApiRequest) -> Handled {
     serve(&req, req.app.files.of_docs("llms.txt"))
 }
 
-fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue)) -> Handled {
+/// Sends a file in the coding that the client takes, or tells that it has it.
+pub(super) fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue)) -> Handled {
     let file = file.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     let coding = Coding::accepted(&req.parts.headers);
     let unchanged = is_known(&req.parts.headers, &file.etag);

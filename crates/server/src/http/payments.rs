@@ -1,12 +1,13 @@
 //! Money: checkout, giving a payment up, sending money back, exchange.
 
+use bytes::Bytes;
 use serde::Deserialize;
-use soldonce_core::{Amount, BookingId, Rejection};
+use soldonce_core::{Amount, BookingId, HoldId, Rejection};
 use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 
 use utoipa::ToSchema;
 
-use super::address_holds::More;
+use super::address_holds::{AddressHolds, More};
 use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -109,6 +110,12 @@ struct GivenRequest<'a> {
 async fn checkout(mut req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let body = req.json().await?;
+    let holds = req.address_holds();
+    let command = |holds| pay(req, holds, hold, body);
+    holds.run_to_its_end(command).await
+}
+
+async fn pay(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) -> Handled {
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     json::url("return_url", request.return_url.as_ref())?;
@@ -122,9 +129,9 @@ async fn checkout(mut req: ApiRequest) -> Handled {
     };
     let of = ask.exchange.as_ref().map(|given| given.booking);
     let call = req.keyed_call(&[&hold.to_string()], &body)?;
-    let admitted = req.address_holds().admit_on(hold, More::Checkout).await?;
+    let admitted = holds.admit_on(hold, More::Checkout).await?;
     // The payment may have begun although the provider does not answer.
-    req.address_holds().doubt(hold);
+    holds.doubt(hold);
     match (req.app.engine.checkout(&call, hold, ask).await, of) {
         (Ok(reply), _) => {
             let answer = answer::reply(&req.app, &reply);

@@ -17,8 +17,7 @@ pub(super) fn routes(table: &mut Table) {
         get("/problems/{code}", Anyone)
             .id("problem")
             .summary("What a problem means")
-            .sends("text/html", "The page")
-            .or_unchanged(),
+            .sends("text/html", "The page"),
         page,
     );
 }

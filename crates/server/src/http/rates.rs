@@ -164,6 +164,9 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     Some(Problem::too_often(detail, retry_in))
 }
 
+/// Most texts of a limit fit.
+const LIMIT_BYTES: usize = 64;
+
 /// Says in an answer what the limit is, how much of it is left, and when there is more.
 pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
     let (left, seconds) = match counted.taken {
@@ -171,90 +174,20 @@ pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
         Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
     };
     headers.append(RATE_LIMIT_POLICY, counted.limit.policy.clone());
-    let mut text = Backwards::default();
-    text.number(seconds);
-    text.put(b";t=");
-    text.number(u64::from(left));
-    text.put(b"\";r=");
-    text.put(counted.limit.kind.as_str().as_bytes());
-    text.put(b"\"");
+    let mut text = Vec::with_capacity(LIMIT_BYTES);
+    let (mut left_digits, mut seconds_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
+    for part in [
+        "\"",
+        counted.limit.kind.as_str(),
+        "\";r=",
+        left_digits.format(left),
+        ";t=",
+        seconds_digits.format(seconds),
+    ] {
+        text.extend_from_slice(part.as_bytes());
+    }
     // Digits and our own words are legal in a header, so this never fails.
-    if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
+    if let Ok(value) = HeaderValue::try_from(text) {
         headers.append(RATE_LIMIT, value);
-    }
-}
-
-/// A short text that is written from its end: numbers come by their last digit first. The header
-/// itself is then one allocation; the formatter would cost more than all the counting.
-struct Backwards {
-    bytes: [u8; LIMIT_BYTES],
-    first: usize,
-}
-
-/// Room for the longest name and two numbers.
-const LIMIT_BYTES: usize = 64;
-
-impl Default for Backwards {
-    fn default() -> Self {
-        Self {
-            bytes: [0; LIMIT_BYTES],
-            first: LIMIT_BYTES,
-        }
-    }
-}
-
-impl Backwards {
-    /// Writes a part before what is there; one that finds no room is left out.
-    fn put(&mut self, part: &[u8]) {
-        let Some(first) = self.first.checked_sub(part.len()) else {
-            return;
-        };
-        if let Some(room) = self.bytes.get_mut(first..self.first) {
-            room.copy_from_slice(part);
-            self.first = first;
-        }
-    }
-
-    fn number(&mut self, number: u64) {
-        let mut rest = number;
-        loop {
-            self.put(&[b'0' + u8::try_from(rest % 10).unwrap_or(0)]);
-            rest /= 10;
-            if rest == 0 {
-                return;
-            }
-        }
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(self.first..).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_the_formatter_would() {
-        for number in [0, 1, 9, 10, 99, 100, 4_294_967_295, u64::MAX] {
-            let mut text = Backwards::default();
-            text.number(number);
-            assert_eq!(text.as_bytes(), number.to_string().as_bytes());
-        }
-    }
-
-    #[test]
-    fn the_longest_text_has_room() {
-        let mut text = Backwards::default();
-        text.number(u64::MAX);
-        text.put(b";t=");
-        text.number(u64::from(u32::MAX));
-        text.put(b"\";r=");
-        text.put(b"\"commands");
-        let expected = format!("\"commands\";r={};t={}", u32::MAX, u64::MAX);
-        assert_eq!(text.as_bytes(), expected.as_bytes());
-        text.put(&[b'x'; LIMIT_BYTES]);
-        assert_eq!(text.as_bytes(), expected.as_bytes(), "no room, no change");
     }
 }

@@ -58,13 +58,17 @@ impl Table {
         let Some(place) = set.get_mut(at) else {
             return change(0).0;
         };
-        let known = if is_own(place) { place.paid_us } else { 0 };
+        let is_known = is_own(place);
+        let known = if is_known { place.paid_us } else { 0 };
         let (result, paid_us) = change(known);
-        *place = Place {
-            id: who.id,
-            paid_us,
-            kind: who.kind,
-        };
+        // A look at a caller who is not known takes the place of none.
+        if is_known || paid_us > 0 {
+            *place = Place {
+                id: who.id,
+                paid_us,
+                kind: who.kind,
+            };
+        }
         result
     }
 }
@@ -111,6 +115,25 @@ mod tests {
         for (who, paid_us) in callers.iter().zip(1..) {
             assert_eq!(known(&table, *who), paid_us);
         }
+    }
+
+    #[test]
+    fn a_look_at_a_stranger_drives_out_no_caller() {
+        let table = Table::default();
+        // More than there are places: each of them is taken.
+        for id in 0..2_000_000 {
+            table.update(who(id), |_| ((), 1));
+        }
+        let kept = (0..2_000_000)
+            .filter(|id| known(&table, who(*id)) > 0)
+            .count();
+        for id in 2_000_000..2_100_000 {
+            assert_eq!(known(&table, who(id)), 0);
+        }
+        let still = (0..2_000_000)
+            .filter(|id| known(&table, who(*id)) > 0)
+            .count();
+        assert_eq!(still, kept);
     }
 
     #[test]

@@ -32,9 +32,18 @@ function go(hash) {
   else location.hash = hash;
 }
 
+/** A link with a stray percent sign names nothing: the list is shown. @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 /** @returns {Promise<View>} */
 function open() {
-  const [, kind, id, secret] = location.hash.replace(/^#/, "").split("/").map(decodeURIComponent);
+  const [, kind, id, secret] = location.hash.replace(/^#/, "").split("/").map(decoded);
   if (kind === "events" && id) return openHall(id, go);
   if (kind === "bookings" && id) return openBooking(id, secret);
   if (kind === "mine") return openMine();

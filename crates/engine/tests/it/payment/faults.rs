@@ -8,6 +8,7 @@ use fake_stripe::{CallFault, Plan, Route};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{PaymentState as P, Span};
 use soldonce_engine::payment::{Intent, IntentId, ProviderError};
+use soldonce_testkit::Port;
 
 use super::rig::{PRICE, Rig};
 
@@ -272,9 +273,8 @@ async fn an_answer_without_end_is_not_read() {
 #[tokio::test]
 async fn no_provider_at_all_is_unknown() {
     let rig = Rig::new();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", closed.local_addr().unwrap());
-    drop(closed);
+    let closed = Port::reserve().unwrap();
+    let url = format!("http://127.0.0.1:{}", closed.number());
     let stripe = super::rig::adapter("sk_test_x", &url, SHORT_MS);
     let intent = IntentId::parse("pi_1").unwrap();
     let error = soldonce_engine::payment::PaymentProvider::retrieve(&stripe, &intent).await;

@@ -99,22 +99,25 @@ async fn acquire(mut req: ApiRequest) -> Handled {
     let terms = ask::terms(&req, &body)?;
     let Asked { key, owner, .. } = asked;
     let live = &req.app.live_leases;
+    if req.app.shutdown.is_cancelled() {
+        return Err(Problem::new(&kinds::SHUTTING_DOWN));
+    }
     let until_over = terms.wait.saturating_add(terms.ttl);
     let before = live.reserve(key, owner, until_over).map_err(too_many)?;
     let granting = req.app.leases.acquire(&asked.leased, owner, terms);
     let granted = tokio::select! {
         biased;
-        () = req.app.shutdown.cancelled() => Err(Problem::new(&kinds::SHUTTING_DOWN)),
-        granted = granting => granted.map_err(|error| problem(&req.app, error, &asked.leased)),
+        () = req.app.shutdown.cancelled() => Err(LeaseError::Unknown),
+        granted = granting => granted,
     };
     let granted = match granted {
         Ok(granted) => granted,
-        Err(problem) => {
+        Err(error) => {
             // What may have been granted is counted until it ends.
-            if problem.code() != kinds::OUTCOME_UNKNOWN.code {
+            if !matches!(error, LeaseError::Unknown) {
                 live.note(key, owner, before);
             }
-            return Err(problem);
+            return Err(problem(&req.app, error, &asked.leased));
         }
     };
     let GrantedLease {

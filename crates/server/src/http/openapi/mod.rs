@@ -7,27 +7,20 @@ mod messages;
 mod rules;
 mod schemas;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::OnceLock;
-
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
-use bytes::Bytes;
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
-use super::coding::{Coded, Coding};
-use super::conditional::is_known;
 use super::operation::{Answer, Content, Keyed, Operation, Tag, get};
+use super::pages;
 use super::problem::Handled;
 use super::problems_page;
 use super::refusals;
-use super::response;
 use super::route::Admission::{self, Anyone};
 use super::table::Table;
 
-const COMMITTED: &str = include_str!("../../../openapi.json");
+pub(super) const COMMITTED: &str = include_str!("../../../openapi.json");
 /// An answer of each schema.
 const EXAMPLES: &str = include_str!("examples.json");
 const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
@@ -49,31 +42,7 @@ pub(super) fn routes(table: &mut Table) {
 }
 
 async fn serve(req: ApiRequest) -> Handled {
-    static DOCUMENT: OnceLock<(Coded, HeaderValue)> = OnceLock::new();
-    let (coded, tag) = DOCUMENT.get_or_init(|| {
-        let text = Bytes::from_static(COMMITTED.as_bytes());
-        (Coded::new(text), tag_of(COMMITTED))
-    });
-    let coding = Coding::accepted(&req.parts.headers);
-    let mut response = if is_known(&req.parts.headers, tag) {
-        response::bare(StatusCode::NOT_MODIFIED, Body::empty())
-    } else {
-        let mut response = response::json(StatusCode::OK, coded.bytes(coding));
-        coding.tell(response.headers_mut());
-        response
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::ETAG, tag.clone());
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Ok(response)
-}
-
-/// The same for the same text on every server.
-fn tag_of(text: &str) -> HeaderValue {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let tag = format!("W/\"{:016x}\"", hasher.finish());
-    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("W/\"\""))
+    pages::serve(&req, req.app.files.description())
 }
 
 /// Describes these operations, as JSON for people to read too.
