@@ -24,6 +24,8 @@ use crate::trouble::Trouble;
 struct Tries {
     effect: Effect,
     failed: u32,
+    /// Which of the keys of a refund comes next.
+    round: u32,
     next: BootTime,
 }
 
@@ -56,8 +58,8 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
     }
 }
 
-/// What came of one try.
-type Tried = (Effect, Result<(), StepError>);
+/// What came of one try, and with which round the next one goes on.
+type Tried = (Effect, u32, Result<(), StepError>);
 
 /// A slow call does not delay others: rounds go on while it is under way.
 struct Outbox {
@@ -113,16 +115,17 @@ impl Outbox {
         if waits || is_full || self.under_way.contains_key(&id) {
             return;
         }
-        let failed = of.map_or(0, |of| of.failed);
+        let mut round = of.map_or(0, |of| of.round);
         let engine = self.engine.clone();
-        let call = self
-            .calls
-            .spawn(async move { (effect, engine.carry_out(effect, failed).await) });
+        let call = self.calls.spawn(async move {
+            let done = engine.carry_out(effect, &mut round).await;
+            (effect, round, done)
+        });
         self.under_way.insert(id, call.id());
     }
 
     fn note(&mut self, ended: Result<Tried, JoinError>) {
-        let (effect, done) = match ended {
+        let (effect, round, done) = match ended {
             Ok(tried) => tried,
             Err(error) => {
                 tracing::error!(%error, "a step of the outbox ended by a panic");
@@ -144,6 +147,7 @@ impl Outbox {
         let of = Tries {
             effect,
             failed,
+            round,
             next,
         };
         self.tries.insert(id, of);
@@ -157,8 +161,9 @@ impl Engine {
         self.parts.metrics.outbox_stuck.set(count(stuck));
     }
 
-    /// Does what an effect says, and has the ledger take note of what came of it.
-    pub(super) async fn carry_out(&self, effect: Effect, failed: u32) -> Result<(), StepError> {
+    /// Does what an effect says, and has the ledger take note of what came of it. A refund is asked for with the
+    /// key of `round`, which moves on when that was refused.
+    pub(super) async fn carry_out(&self, effect: Effect, round: &mut u32) -> Result<(), StepError> {
         let id = effect.booking();
         if let Effect::Authorise(_) = effect {
             return match self.authorise(id).await {
@@ -182,7 +187,7 @@ impl Engine {
         let known = match effect {
             Effect::Capture(_) => self.capture(id, &intent).await?,
             Effect::Void(_) | Effect::CancelIntent(_) => self.give_up(id, &intent).await?,
-            Effect::Refund { total, .. } => self.give_back(id, &intent, total, failed).await?,
+            Effect::Refund { total, .. } => self.give_back(id, &intent, total, round).await?,
             Effect::Authorise(_) => return Ok(()),
         };
         let is_done = is_done(effect, &known);
@@ -243,26 +248,24 @@ impl Engine {
         id: BookingId,
         intent: &IntentId,
         total: Amount,
-        failed: u32,
+        round: &mut u32,
     ) -> Result<Intent, StepError> {
         let known = self.provider_or_err()?.retrieve(intent).await?;
         let missing = total.checked_sub(known.refunded).unwrap_or_default();
         if missing <= Amount::ZERO || was_never_taken(&known) {
             return Ok(known);
         }
-        // A refund that failed for good, then or later, needs another key, one of unknown outcome
-        // the same.
-        let mut round = 0;
+        // A refund that failed for good, then or later, needs another key; one of unknown outcome the same, so only
+        // a refusal moves on. A server that knows of no round begins with the first: those that were refused are
+        // refused again until it comes to the one whose outcome is unknown, which it cannot pass.
         let (total, bounced) = (total.minor(), known.bounced.minor());
-        loop {
-            let key = key(id, &format!("refund-{total}-{bounced}-{round}"))?;
-            let done = self.provider_or_err()?.refund(intent, missing, &key).await;
-            self.count("refund", done.as_ref().err());
-            match done {
-                Err(error) if is_final(&error) && round < failed => round += 1,
-                done => return self.or_retrieved(intent, done).await,
-            }
+        let key = key(id, &format!("refund-{total}-{bounced}-{round}"))?;
+        let done = self.provider_or_err()?.refund(intent, missing, &key).await;
+        self.count("refund", done.as_ref().err());
+        if done.as_ref().is_err_and(is_final) {
+            *round = round.saturating_add(1);
         }
+        self.or_retrieved(intent, done).await
     }
 
     /// Returns the state that a refused step finds: another server may have done it already.

@@ -139,7 +139,7 @@ impl Engine {
     pub async fn repair(&self, mismatch: &Mismatch) -> Result<(), super::EngineError> {
         let repaired = match &mismatch.remedy {
             Remedy::TakeNote(intent) => self.tell(mismatch.booking, intent, None, None).await,
-            Remedy::Step(effect) => self.carry_out(*effect, 0).await,
+            Remedy::Step(effect) => self.carry_out(*effect, &mut 0).await,
             Remedy::AskAgain(error) => Err(error.clone().into()),
         };
         repaired.map_err(StepError::told)

@@ -4,5 +4,6 @@
 mod deaths;
 mod hostile;
 mod mortal;
+mod refused;
 mod rig;
 mod walks;

@@ -1,6 +1,7 @@
 //! A server that dies before or after a chosen step: it is heard of no more, and what it was
 //! waiting for is never answered. What was committed, or done at the provider, stays.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ use soldonce_engine::ledger::{
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
-    CreateIntent, Intent, IntentId, PaymentProvider, ProviderFuture, ProviderKey,
+    CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -271,12 +272,21 @@ impl Ledger for MortalLedger {
     }
 }
 
+/// What the provider says to refunds that are to come, in place of doing them; and the keys of all that it was asked
+/// for.
+#[derive(Default)]
+pub(super) struct Refunds {
+    pub(super) to_come: Mutex<VecDeque<ProviderError>>,
+    pub(super) keys: Mutex<Vec<String>>,
+}
+
 /// The real adapter as a mortal server has it. It also looks whether money is taken only for what was
 /// sold before, by the ledger's word.
 pub(super) struct MortalProvider {
     pub(super) inner: Stripe,
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) heart: Arc<Heart>,
+    pub(super) refunds: Arc<Refunds>,
 }
 
 impl MortalProvider {
@@ -332,6 +342,14 @@ impl PaymentProvider for MortalProvider {
         amount: Amount,
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
+        self.refunds
+            .keys
+            .lock()
+            .unwrap()
+            .push(key.as_str().to_owned());
+        if let Some(error) = self.refunds.to_come.lock().unwrap().pop_front() {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let call = self.inner.refund(intent, amount, key);
         Box::pin(self.heart.step("the call of refund", call))
     }

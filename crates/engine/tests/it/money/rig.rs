@@ -31,7 +31,7 @@ use soldonce_testkit::webhooks::{Received, Receiver};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::mortal::{HastyClock, Heart, MortalLedger, MortalProvider};
+use super::mortal::{HastyClock, Heart, MortalLedger, MortalProvider, Refunds};
 use crate::ledgers::{HALL, TempFolder, caller, log, new_event};
 
 pub(super) const PRICE: i64 = 4_500;
@@ -54,6 +54,7 @@ pub(super) struct Place {
     metrics: Arc<Metrics>,
     servers: AtomicU64,
     capture: Capture,
+    pub(super) refunds: Arc<Refunds>,
     _disk: (Option<TempFolder>, Option<Postgres>),
 }
 
@@ -90,6 +91,7 @@ impl Place {
             metrics,
             servers: AtomicU64::new(1),
             capture: Capture::Manual,
+            refunds: Arc::default(),
             _disk: disk,
         })
     }
@@ -110,6 +112,7 @@ impl Place {
             inner: adapter(fake, self.capture),
             ledger: Arc::clone(&self.ledger),
             heart: Arc::clone(heart),
+            refunds: Arc::clone(&self.refunds),
         };
         let world = World {
             clock: Arc::new(HastyClock),
@@ -125,7 +128,7 @@ impl Place {
 pub(super) struct Rig {
     pub(super) engine: Engine,
     pub(super) fake: FakeStripe,
-    place: Arc<Place>,
+    pub(super) place: Arc<Place>,
     event: EventId,
     inbox: Receiver,
     seen: AtomicUsize,
