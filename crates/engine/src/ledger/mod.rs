@@ -174,14 +174,15 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
 
-    /// Bookings made before `before` whose payment is not at its end, or whose money must go back:
-    /// oldest first, at most `limit`.
+    /// Bookings made before `before` whose payment is not at its end, or whose money must go back: oldest first,
+    /// those behind `after`, at most `limit`.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
     fn unsettled(
         &self,
         before: Timestamp,
+        after: Option<MadeAt>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 
@@ -289,6 +290,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// Stops taking commands, finishes those that wait, closes the store.
     fn close(&self) -> LedgerFuture<'_, ()>;
 }
+
+/// Where a booking stands among all of them: when it was made, and its id.
+pub type MadeAt = (Timestamp, BookingId);
 
 /// What a commit left to be done outside, and is not reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

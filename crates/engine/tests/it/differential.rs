@@ -359,8 +359,8 @@ async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
     }
     let later = memory.ledger.now().plus(soldonce_core::Span::from_ms(1));
     let (mut one, mut two) = (
-        memory.ledger.unsettled(later, 1_000).await.unwrap(),
-        other.ledger.unsettled(later, 1_000).await.unwrap(),
+        memory.ledger.unsettled(later, None, 1_000).await.unwrap(),
+        other.ledger.unsettled(later, None, 1_000).await.unwrap(),
     );
     one.sort_by_key(|booking| booking.id);
     two.sort_by_key(|booking| booking.id);

@@ -12,8 +12,8 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Fingerprint, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, ScopedKey,
-    Transaction, Webhooks,
+    Done, Fingerprint, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, ReadError,
+    ScopedKey, Transaction, Webhooks,
 };
 use soldonce_engine::reply::{self, ReplyKind, StoredReply};
 
@@ -131,7 +131,12 @@ impl Ledger for Oracle {
         ready(Ok(next.take(limit).collect()))
     }
 
-    fn unsettled(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<Booking>> {
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        _: Option<MadeAt>,
+        limit: usize,
+    ) -> Read<'_, Vec<Booking>> {
         let state = self.state();
         let bookings = state.inventory.bookings();
         let open = bookings.filter(|booking| booking.created_at < before && is_unsettled(booking));

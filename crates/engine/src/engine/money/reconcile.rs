@@ -6,11 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span, Timestamp};
+use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id};
-use crate::ledger::{OpenMoney, ReadError};
+use crate::ledger::{MadeAt, OpenMoney, ReadError};
 use crate::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS};
 use crate::metrics::FoundLabel;
 use crate::payment::{Intent, PaymentProvider, ProviderError};
@@ -61,11 +61,12 @@ impl fmt::Display for Remedy {
 /// Dropped between two steps it leaves nothing half done.
 pub async fn run_reconciler(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
+    let mut pass = Pass::default();
     loop {
         let next = clock.boot().plus(Duration::from_millis(RECONCILE_EVERY_MS));
         let round = async {
             clock.sleep_until(next).await;
-            engine.reconcile_unsettled().await
+            engine.reconcile_unsettled(&mut pass).await
         };
         match shutdown.run_until_cancelled(round).await {
             None => return,
@@ -73,6 +74,14 @@ pub async fn run_reconciler(engine: Engine, shutdown: CancellationToken) {
             Some(Err(error)) => tracing::warn!(%error, "payments cannot be reconciled"),
         }
     }
+}
+
+/// Where the reconciler is among all unsettled bookings: those that nothing settles do not hide the others.
+#[derive(Default)]
+struct Pass {
+    after: Option<MadeAt>,
+    /// How many it could not settle so far.
+    in_vain: i64,
 }
 
 /// Compares open money with the provider's word. Changes nothing.
@@ -117,8 +126,9 @@ impl Engine {
     /// Dropped, nothing was changed.
     pub async fn open_money(&self, older: Span) -> Result<OpenMoney, ReadError> {
         let before = self.now().minus(older);
-        let unsettled = self.unsettled(before).await?;
         let ledger = &self.parts.ledger;
+        let unsettled = ledger.unsettled(before, None, RECONCILE_AT_ONCE_MAX);
+        let unsettled = unsettled.await?;
         let overdue = ledger.overdue_effects(before, RECONCILE_AT_ONCE_MAX);
         let mut steps = Vec::new();
         for open in overdue.await? {
@@ -145,22 +155,20 @@ impl Engine {
         repaired.map_err(StepError::told)
     }
 
-    async fn unsettled(&self, before: Timestamp) -> Result<Vec<Booking>, ReadError> {
-        let ledger = &self.parts.ledger;
-        ledger.unsettled(before, RECONCILE_AT_ONCE_MAX).await
-    }
-
-    /// One round: what no notice told of is settled.
-    async fn reconcile_unsettled(&self) -> Result<(), ReadError> {
-        let before = self.now().minus(Span::from_ms(RECONCILE_OLDER_MS));
-        let open = OpenMoney {
-            unsettled: self.unsettled(before).await?,
-            steps: Vec::new(),
-        };
+    /// One round: what no notice told of is settled. The next one goes on behind it, and begins anew at the end.
+    async fn reconcile_unsettled(&self, pass: &mut Pass) -> Result<(), ReadError> {
         let Some(provider) = self.provider() else {
             return Ok(());
         };
-        let mut in_vain = 0;
+        let before = self.now().minus(Span::from_ms(RECONCILE_OLDER_MS));
+        let ledger = &self.parts.ledger;
+        let unsettled = ledger.unsettled(before, pass.after, RECONCILE_AT_ONCE_MAX);
+        let unsettled = unsettled.await?;
+        let is_last = unsettled.len() < RECONCILE_AT_ONCE_MAX;
+        let last = unsettled.last().filter(|_| !is_last);
+        pass.after = last.map(|booking| (booking.created_at, booking.id));
+        let steps = Vec::new();
+        let open = OpenMoney { unsettled, steps };
         for mismatch in mismatches(&**provider, &open).await {
             let (booking, what) = (mismatch.booking, mismatch.what);
             match self.repair(&mismatch).await {
@@ -171,12 +179,15 @@ impl Engine {
                     found.get_or_create(&label).inc();
                 }
                 Err(error) => {
-                    in_vain += 1;
+                    pass.in_vain += 1;
                     tracing::warn!(%booking, what, %error, "a payment cannot be reconciled");
                 }
             }
         }
-        self.parts.metrics.unreconciled.set(in_vain);
+        if is_last {
+            let in_vain = std::mem::take(&mut pass.in_vain);
+            self.parts.metrics.unreconciled.set(in_vain);
+        }
         Ok(())
     }
 }

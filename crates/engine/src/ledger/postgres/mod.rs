@@ -62,7 +62,8 @@ use self::context::Context;
 use self::event_slot::HoldEvents;
 use self::feed::own_batches::OwnBatches;
 use super::{
-    Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, ReadError, Transaction,
+    Webhooks,
 };
 use crate::keys::{ApiKey, KeyId};
 
@@ -252,9 +253,12 @@ impl Ledger for PostgresLedger {
     fn unsettled(
         &self,
         before: Timestamp,
+        after: Option<MadeAt>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(async move { Ok(reads::unsettled(&self.parts.context, before, limit).await?) })
+        Box::pin(
+            async move { Ok(reads::unsettled(&self.parts.context, before, after, limit).await?) },
+        )
     }
 
     fn unit_history(

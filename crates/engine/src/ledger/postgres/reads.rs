@@ -22,7 +22,7 @@ use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
 use crate::ledger::rows::to_i64;
-use crate::ledger::{OpenEffect, ReadError};
+use crate::ledger::{MadeAt, OpenEffect, ReadError};
 
 /// A hold by its id.
 pub(super) async fn hold(context: &Context, hold: HoldId) -> Result<Option<Hold>, Failure> {
@@ -169,17 +169,26 @@ pub(super) async fn bookings_in(
     Ok(found)
 }
 
-/// Bookings whose payment is not at its end, or whose money must go back, oldest first. One that is later
-/// than now was made before the clock was set back.
+/// Bookings behind `after` whose payment is not at its end, or whose money must go back, oldest first. One that is
+/// later than now was made before the clock was set back.
 pub(super) async fn unsettled(
     context: &Context,
     before: Timestamp,
+    after: Option<MadeAt>,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let (before, limit) = (before.ms(), most(limit));
+    let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));
+    let (at, id) = (at.ms(), Id(*id.bytes()));
     let now = context.time.now().ms();
     let mut connection = context.database.connection().await?;
-    let values = [bind(&before), bind(&now), bind(&limit)];
+    let values = [
+        bind(&before),
+        bind(&now),
+        bind(&limit),
+        bind(&at),
+        bind(&id),
+    ];
     let rows = connection
         .rows(bookings::UNSETTLED_BOOKINGS, &values)
         .await?;

@@ -48,8 +48,8 @@ use self::published::Shared;
 use self::readers::Readers;
 use self::writer::{AdminJob, Job, Writer};
 use super::{
-    Done, Ledger, LedgerFuture, MasterKey, Migrated, Observer, OpenEffect, ReadError, Transaction,
-    Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, ReadError,
+    Transaction, Webhooks,
 };
 use crate::keys::{ApiKey, KeyId};
 
@@ -341,11 +341,12 @@ impl Ledger for SqliteLedger {
     fn unsettled(
         &self,
         before: Timestamp,
+        after: Option<MadeAt>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         let span = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::bookings::unsettled(connection, span, limit))
+            .read(move |connection| tables::bookings::unsettled(connection, span, after, limit))
     }
 
     fn unit_history(

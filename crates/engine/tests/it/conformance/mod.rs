@@ -87,6 +87,7 @@ on_every_ledger! {
         lists_show_the_newest_first
         a_unit_knows_its_history
         a_feed_goes_on_where_it_was
+        unsettled_bookings_are_read_in_parts
         api_keys_are_kept_and_revoked
         ledger_time_never_goes_back
         a_closed_ledger_takes_nothing;

@@ -3,7 +3,7 @@
 use soldonce_core::{Cause, Command, EventId, Rejection, Seq, Text, Timestamp, UnitNo};
 use soldonce_engine::keys::{ApiKey, KeyId, Scope, hash_key};
 
-use crate::ledgers::{START_MS, TestLedger, held, holder, on};
+use crate::ledgers::{START_MS, TestLedger, booked, held, holder, on};
 
 pub(super) async fn lists_show_the_newest_first(mut test: TestLedger) {
     let event = test.event().await;
@@ -193,4 +193,31 @@ pub(super) async fn a_closed_ledger_takes_nothing(test: TestLedger) {
     test.ledger.close().await;
     assert!(test.recorder.failures.lock().unwrap().is_empty());
     assert_eq!(test.ledger.hold(hold.id).await.unwrap(), Some(hold));
+}
+
+pub(super) async fn unsettled_bookings_are_read_in_parts(test: TestLedger) {
+    let event = test.event().await;
+    let mut made = Vec::new();
+    // Two of them in the same millisecond.
+    for (who, seat, later) in [("ann", "A-1", 0), ("bob", "A-2", 0), ("eve", "A-3", 5)] {
+        test.advance_ms(later);
+        let hold = test.hold(&event, who, &[seat]).await.unwrap();
+        let checkout = Command::Checkout {
+            on: on(&hold),
+            booking: test.booking_id(),
+            reference: None,
+            exchange: None,
+        };
+        made.push(booked(test.ask(checkout).await).unwrap());
+    }
+    test.advance_ms(1);
+    let (mut found, mut after) = (Vec::new(), None);
+    while let Some(next) = {
+        let part = test.ledger.unsettled(test.ledger.now(), after, 1);
+        part.await.unwrap().pop()
+    } {
+        after = Some((next.created_at, next.id));
+        found.push(next);
+    }
+    assert_eq!(found, made);
 }

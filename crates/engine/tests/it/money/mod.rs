@@ -6,4 +6,5 @@ mod hostile;
 mod mortal;
 mod refused;
 mod rig;
+mod rounds;
 mod walks;

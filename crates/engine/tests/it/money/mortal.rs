@@ -14,7 +14,7 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Ledger, LedgerFuture, MasterKey, OpenEffect, ReadError, Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, ReadError, Transaction, Webhooks,
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
@@ -199,9 +199,10 @@ impl Ledger for MortalLedger {
     fn unsettled(
         &self,
         before: Timestamp,
+        after: Option<MadeAt>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        self.inner.unsettled(before, limit)
+        self.inner.unsettled(before, after, limit)
     }
 
     fn unit_history(

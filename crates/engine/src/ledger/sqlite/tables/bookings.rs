@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
 
 use super::{each_row, lines, summed};
+use crate::ledger::MadeAt;
 use crate::ledger::rows::bookings::{detail, get, put};
 use crate::ledger::rows::checksum::Checksum;
 use crate::ledger::rows::column::Column;
@@ -48,7 +49,8 @@ SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
 const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
 SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < ?1 OR created_at > ?2)
-ORDER BY created_at LIMIT ?3";
+  AND (created_at, id) > (?4, ?5)
+ORDER BY created_at, id LIMIT ?3";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
@@ -254,15 +256,23 @@ pub(crate) fn page(
 }
 
 /// Bookings whose payment is not at its end, or whose money must go back, but for those that were made in
-/// `recent`: older ones, and those that were made before the clock was set back.
+/// `recent`: older ones, and those that were made before the clock was set back. Those behind `after`, oldest first.
 pub(crate) fn unsettled(
     connection: &Connection,
     recent: Range<Timestamp>,
+    after: Option<MadeAt>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
     let mut statement = connection.prepare_cached(UNSETTLED_BOOKINGS)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = params![recent.start.ms(), recent.end.ms(), limit];
+    let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));
+    let values = params![
+        recent.start.ms(),
+        recent.end.ms(),
+        limit,
+        at.ms(),
+        id.bytes()
+    ];
     let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
     whole(connection, ids.collect::<Result<_, _>>()?)
 }

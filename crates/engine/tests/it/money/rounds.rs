@@ -1,0 +1,123 @@
+//! What runs now and then: the reconciler comes to every payment, and what drops events stops when it is told to.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use soldonce_clock::SeededEntropy;
+use soldonce_core::limits::DROP_AFTER_MS_MIN;
+use soldonce_core::{Amount, BookingId, Command, Event, PaymentReport, PaymentState, Span, Text};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::payment::{
+    CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
+};
+use soldonce_engine::{Engine, World, run_dropper, run_reconciler};
+use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::mortal::{Heart, MortalLedger};
+use super::rig::in_time;
+use crate::ledgers::{TempFolder, TestLedger, booked, euro, on};
+
+/// A provider that never answers, and knows what it was asked for.
+#[derive(Default)]
+struct Silent(Mutex<BTreeSet<String>>);
+
+fn silence<'a>() -> ProviderFuture<'a, Intent> {
+    let error = ProviderError::Unknown("no answer".to_owned());
+    Box::pin(std::future::ready(Err(error)))
+}
+
+impl PaymentProvider for Silent {
+    fn name(&self) -> &'static str {
+        "silent"
+    }
+
+    fn create(&self, _: CreateIntent) -> ProviderFuture<'_, Intent> {
+        silence()
+    }
+
+    fn retrieve<'a>(&'a self, intent: &'a IntentId) -> ProviderFuture<'a, Intent> {
+        self.0.lock().unwrap().insert(intent.to_string());
+        silence()
+    }
+
+    fn capture<'a>(&'a self, _: &'a IntentId, _: &'a ProviderKey) -> ProviderFuture<'a, Intent> {
+        silence()
+    }
+
+    fn cancel<'a>(&'a self, _: &'a IntentId, _: &'a ProviderKey) -> ProviderFuture<'a, Intent> {
+        silence()
+    }
+
+    fn refund<'a>(
+        &'a self,
+        _: &'a IntentId,
+        _: Amount,
+        _: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        silence()
+    }
+}
+
+async fn engine(test: &TestLedger, ledger: Arc<dyn Ledger>, live: Arc<Live>) -> Engine {
+    let world = World {
+        clock: Arc::new(test.clock.clone()),
+        entropy: Arc::new(SeededEntropy::new(11)),
+    };
+    let metrics = Arc::new(Metrics::default());
+    Engine::new(ledger, live, metrics, world).await.unwrap()
+}
+
+/// Begins to pay for a seat: the intent is known, and the provider is to be asked for it.
+async fn begin_paying(test: &TestLedger, event: &Event, seat: &str) -> BookingId {
+    let hold = test.hold(event, seat, &[seat]).await.unwrap();
+    let checkout = Command::Checkout {
+        on: on(&hold),
+        booking: test.booking_id(),
+        reference: None,
+        exchange: None,
+    };
+    let booking = booked(test.ask(checkout).await).unwrap();
+    let report = PaymentReport {
+        intent: Some(soldonce_core::Intent {
+            provider: Text::parse("silent").unwrap(),
+            id: Text::parse(&format!("pi_{}", booking.id)).unwrap(),
+            client_secret: Text::parse("secret").unwrap(),
+        }),
+        ..PaymentReport::whole(&booking, euro(), PaymentState::Created)
+    };
+    test.ask(Command::Payment(Box::new(report))).await.unwrap();
+    booking.id
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payments_that_nothing_settles_hide_no_later_one() {
+    let test = TestLedger::sqlite();
+    let rows = r#"{"format":"grid","rows":6,"seats_per_row":50,"category":"Standard"}"#;
+    let event = test.event_on(rows, |_| {}).await;
+    for n in 0..=RECONCILE_AT_ONCE_MAX {
+        let row = char::from(b'A' + u8::try_from(n / 50).unwrap());
+        begin_paying(&test, &event, &format!("{row}-{}", n % 50 + 1)).await;
+    }
+    let live = Arc::new(Live::new(Arc::default()));
+    let provider = Arc::new(Silent::default());
+    let engine = engine(&test, Arc::clone(&test.ledger), live).await;
+    let engine = engine.paid_by(Arc::clone(&provider) as Arc<dyn PaymentProvider>);
+    let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
+    tasks.spawn(run_reconciler(engine, end.clone()));
+    for pass in ["first", "second"] {
+        let asked = until(pass, PATIENCE, || {
+            test.advance_ms(RECONCILE_EVERY_MS);
+            provider.0.lock().unwrap().len() > RECONCILE_AT_ONCE_MAX
+        });
+        asked.unwrap_or_else(|late| panic!("{late}: {}", provider.0.lock().unwrap().len()));
+        provider.0.lock().unwrap().clear();
+    }
+    end.cancel();
+    tasks.join_all().await;
+}
