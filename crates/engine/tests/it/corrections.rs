@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Authority, BookingId, Cause, Command, Event, Hold, HoldState, LineChoice, Rejection,
-    Selection,
+    Answer, Authority, BookingId, Cause, Command, Effect, Event, Hold, HoldState, LineChoice,
+    Rejection, Selection, Span,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, correct_clock as correct_database, migrate,
@@ -33,6 +33,13 @@ async fn said(ledger: &dyn Ledger, event: &Event) -> (usize, usize) {
         .collect();
     let steps = commits.iter().map(|commit| commit.transitions.len());
     (commits.len(), steps.sum())
+}
+
+/// The steps at the provider that were to be done before now.
+async fn overdue(ledger: &dyn Ledger) -> Vec<Effect> {
+    let later = ledger.now().plus(Span::from_ms(1));
+    let found = ledger.overdue_effects(later, 9).await.unwrap();
+    found.into_iter().map(|open| open.effect).collect()
 }
 
 fn everything(event: &Event) -> Selection {
@@ -72,6 +79,8 @@ async fn a_folder_that_is_a_day_ahead_is_set_back_and_goes_on() {
     let other = sell_out(&test).await;
     test.clock.step_wall(test.clock.wall_ms() - DAY_MS);
     let left = hold.expires_at.ms() - test.ledger.now().ms();
+    let steps = overdue(&*test.ledger).await;
+    assert!(!steps.is_empty());
     test.ledger.close().await;
     let dead = TestLedger::memory().ledger.clone();
     drop(std::mem::replace(&mut test.ledger, dead));
@@ -110,6 +119,7 @@ async fn a_folder_that_is_a_day_ahead_is_set_back_and_goes_on() {
         (1, 1),
         "the unit of a booking"
     );
+    assert_eq!(overdue(&*test.ledger).await, steps, "none is hidden");
     goes_on(&test, &event, &kept).await;
     booked(test.ask(cancel_all(booking.id)).await).unwrap();
     test.ledger.close().await;

@@ -325,8 +325,9 @@ impl Ledger for SqliteLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
         // There is no other server.
-        let all = Timestamp::from_ms(i64::MAX);
-        self.overdue_effects(all, limit)
+        let none = Timestamp::MAX..Timestamp::MAX;
+        self.readers
+            .read(move |connection| tables::outbox::open(connection, &none, limit))
     }
 
     fn overdue_effects(
@@ -334,8 +335,9 @@ impl Ledger for SqliteLedger {
         before: Timestamp,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        let recent = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::outbox::open(connection, before, limit))
+            .read(move |connection| tables::outbox::open(connection, &recent, limit))
     }
 
     fn unsettled(

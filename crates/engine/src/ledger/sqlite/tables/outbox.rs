@@ -1,5 +1,7 @@
 //! What must be done outside, recorded in the commit that caused it.
 
+use std::ops::Range;
+
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Effect, Timestamp};
 
@@ -77,10 +79,11 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// What is to be done next for each booking and was left before `before`, oldest first.
+/// What is to be done next for each booking, oldest first, but for what was left in `recent`: older effects, and those
+/// that were left before the clock was set back.
 pub(crate) fn open(
     connection: &Connection,
-    before: Timestamp,
+    recent: &Range<Timestamp>,
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Fault> {
     let mut statement = connection.prepare_cached(OPEN_EFFECTS)?;
@@ -88,7 +91,7 @@ pub(crate) fn open(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let open = read(row)?;
-        if open.at < before {
+        if open.at < recent.start || open.at > recent.end {
             found.push(open);
         }
     }

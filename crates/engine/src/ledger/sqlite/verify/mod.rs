@@ -229,9 +229,10 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
 /// [`OpenError`] when there is no ledger or it cannot be read.
 pub fn open_money(folder: &Path, before: Timestamp, limit: usize) -> Result<OpenMoney, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
-    let unsettled = bookings::unsettled(&connection, before..Timestamp::MAX, None, limit)?;
+    let recent = before..Timestamp::MAX;
+    let unsettled = bookings::unsettled(&connection, recent.clone(), None, limit)?;
     let mut steps = Vec::new();
-    for open in outbox::open(&connection, before, limit)? {
+    for open in outbox::open(&connection, &recent, limit)? {
         let booking = bookings::find(&connection, open.effect.booking())?;
         steps.extend(booking.map(|booking| (booking, open.effect)));
     }
