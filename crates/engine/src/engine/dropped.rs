@@ -28,7 +28,10 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
         }
         if let Some(keep) = keep.filter(|_| look_at <= clock.boot()) {
             look_at = clock.boot().plus(Duration::from_millis(DROP_EVERY_MS));
-            engine.drop_ended(keep).await;
+            let dropping = engine.drop_ended(keep);
+            if shutdown.run_until_cancelled(dropping).await.is_none() {
+                return;
+            }
         }
         match shutdown.run_until_cancelled(engine.clear_dropped()).await {
             None => return,

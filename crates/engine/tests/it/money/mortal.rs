@@ -49,6 +49,10 @@ impl Heart {
         self.stopped.cancelled().await;
     }
 
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.is_cancelled()
+    }
+
     /// What the provider was asked for and must never be.
     pub(super) fn wrongs(&self) -> Vec<String> {
         self.wrongs.lock().unwrap().clone()
@@ -233,7 +237,8 @@ impl Ledger for MortalLedger {
         keep: Span,
         origin: Origin,
     ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
-        self.inner.drop_event(event, keep, origin)
+        let dropped = self.inner.drop_event(event, keep, origin);
+        Box::pin(self.heart.step("the drop of an event", dropped))
     }
 
     fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {

@@ -121,3 +121,34 @@ async fn payments_that_nothing_settles_hide_no_later_one() {
     end.cancel();
     tasks.join_all().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_that_is_slow_to_drop_an_event_holds_up_no_shutdown() {
+    let (base, folder) = (TestLedger::sqlite(), TempFolder::new());
+    let live = Arc::new(Live::new(Arc::default()));
+    let opened = SqliteLedger::open(
+        &SqliteOptions::new(folder.path()),
+        Arc::new(base.clock.clone()),
+        &SeededEntropy::new(7),
+        Arc::clone(&live) as Arc<_>,
+    );
+    let test = base.with_ledger(opened.unwrap());
+    let (event, reason) = (test.event().await.no, Text::parse("ill").unwrap());
+    test.ask(Command::CancelEvent { event, reason })
+        .await
+        .unwrap();
+    test.advance_ms(2 * DROP_AFTER_MS_MIN);
+    let heart = Heart::until("before the drop of an event", 0);
+    let mortal = MortalLedger::new(Arc::clone(&test.ledger), Arc::clone(&heart));
+    let engine = engine(&test, Arc::new(mortal), live).await;
+    let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
+    let keep = Some(Span::from_ms(DROP_AFTER_MS_MIN));
+    tasks.spawn(run_dropper(engine, keep, end.clone()));
+    let begun = until("it drops", PATIENCE, || {
+        test.advance_ms(120_000);
+        heart.is_stopped()
+    });
+    begun.unwrap();
+    end.cancel();
+    in_time("the shutdown", tasks.join_all()).await.unwrap();
+}
