@@ -30,20 +30,14 @@ impl Webhooks for PostgresLedger {
             if let Some(known) = known(context, new.key).await? {
                 return Ok(known);
             }
-            let count = all(context)
-                .await
-                .map_err(|failure| failure.rejection())?
-                .len();
-            require_room(count)?;
-            match add(context, &new).await {
-                Ok(()) => Ok(Added::Stored),
-                // Another server was asked the same meanwhile.
-                Err(failure) if failure.is_key_taken() => {
-                    let known = known(context, new.key).await?;
-                    known.ok_or_else(|| failure.rejection())
-                }
-                Err(failure) => Err(failure.rejection()),
-            }
+            let refused = match add(context, &new).await {
+                Ok(Ok(())) => return Ok(Added::Stored),
+                Ok(Err(full)) => full,
+                Err(failure) if failure.is_key_taken() => failure.rejection(),
+                Err(failure) => return Err(failure.rejection()),
+            };
+            // Another server may have been asked the same meanwhile.
+            known(context, new.key).await?.ok_or(refused)
         })
     }
 
@@ -128,7 +122,8 @@ async fn known(context: &Context, key: Option<RequestKey>) -> Result<Option<Adde
     Ok(known.transpose()?.map(Added::Replayed))
 }
 
-async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {
+/// Stores an endpoint, if there is room for it.
+async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejection>, Failure> {
     let endpoint = &new.endpoint;
     let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
     let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
@@ -148,7 +143,11 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
     match insert(&mut connection, &values).await {
-        Ok(()) => connection.commit().await,
+        Ok(Ok(())) => connection.commit().await.map(Ok),
+        Ok(full) => {
+            connection.roll_back().await;
+            Ok(full)
+        }
         Err(failure @ Failure::Unknown(_)) => Err(failure),
         Err(failure) => {
             connection.roll_back().await;
@@ -157,12 +156,20 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {
     }
 }
 
-async fn insert(connection: &mut Connection, values: &[Value<'_>]) -> Result<(), Failure> {
+async fn insert(
+    connection: &mut Connection,
+    values: &[Value<'_>],
+) -> Result<Result<(), Rejection>, Failure> {
     let wait = format!("SET LOCAL lock_timeout = {ENDPOINT_LOCK_MS}");
     connection.run(&wait).await?;
     connection.rows(endpoints::ALONE, &[]).await?;
+    // No other server adds one between this look and the end.
+    let known = connection.rows(endpoints::ENDPOINTS, &[]).await?.len();
+    if let Err(full) = require_room(known) {
+        return Ok(Err(full));
+    }
     connection.rows(endpoints::ADD_ENDPOINT, values).await?;
-    Ok(())
+    Ok(Ok(()))
 }
 
 async fn change_one(

@@ -5,9 +5,11 @@ use soldonce_core::{
     Authority, Booking, CallerId, Command, Event, LineChoice, Rejection, Span, Timestamp,
 };
 use soldonce_engine::ledger::{Added, NewEndpoint, RequestKey};
+use soldonce_engine::limits::WEBHOOK_ENDPOINTS_MAX;
 use soldonce_engine::webhook::{
     Attempt, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Kinds, Then,
 };
+use tokio::task::JoinSet;
 
 use super::rig::{ALL, Rig, every_ledger};
 use crate::ledgers::TestLedger;
@@ -173,6 +175,28 @@ async fn two_servers_that_are_asked_the_same_at_once_make_one_endpoint() {
         assert_eq!(stored.count(), 1, "{both:?}");
     }
     assert_eq!(test.ledger.webhooks().endpoints().await.unwrap().len(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_servers_at_once_make_no_more_endpoints_than_there_may_be() {
+    let test = TestLedger::postgres().await;
+    let other = test.second_server().await;
+    let of = |test: &TestLedger| std::sync::Arc::clone(&test.ledger);
+    for n in 1..WEBHOOK_ENDPOINTS_MAX {
+        let new = NewEndpoint::new(endpoint(u8::try_from(n).unwrap()), None);
+        of(&test).webhooks().add_endpoint(new).await.unwrap();
+    }
+    let mut asked = JoinSet::new();
+    for n in 100..108 {
+        let ledger = of(if n % 2 == 0 { &test } else { &other });
+        let new = NewEndpoint::new(endpoint(n), None);
+        asked.spawn(async move { ledger.webhooks().add_endpoint(new).await });
+    }
+    let answers = asked.join_all().await;
+    let stored = answers.iter().filter(|answer| answer.is_ok());
+    assert_eq!(stored.count(), 1, "{answers:?}");
+    let is_full = |answer: &&Result<Added, Rejection>| matches!(answer, Err(Rejection::Invalid(_)));
+    assert_eq!(answers.iter().filter(is_full).count(), 7, "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
