@@ -144,134 +144,46 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
-    fn register_money(&self, r: &mut Registry) {
-        r.register("confirms", "Confirms", self.confirms.clone());
-        r.register(
-            "webhook_attempts",
-            "Attempts to deliver webhooks",
-            self.webhook_attempts.clone(),
-        );
-        r.register(
-            "payments",
-            "Steps at the payment provider",
-            self.payments.clone(),
-        );
-        r.register(
-            "outbox_pending",
-            "Bookings with something left to be done at the provider",
-            self.outbox_pending.clone(),
-        );
-        r.register(
-            "outbox_stuck",
-            "Bookings whose next step at the payment provider was tried in vain again and again",
-            self.outbox_stuck.clone(),
-        );
-        r.register(
-            "payments_unreconciled",
-            "Bookings that the last look could not compare with the payment provider",
-            self.unreconciled.clone(),
-        );
-        r.register(
-            "payments_reconciled",
-            "Payments that no notice told of, found by the reconciler",
-            self.reconciled.clone(),
-        );
-    }
+/// Makes fields part of a registry, in this order: their names there, and what they are.
+macro_rules! register {
+    ($metrics:ident, $registry:ident, $($field:ident: $name:literal, $about:literal;)+) => {
+        $($registry.register($name, $about, $metrics.$field.clone());)+
+    };
+}
 
+impl Metrics {
     /// Makes the metrics part of a registry, under `soldonce_`.
     pub fn register(&self, registry: &mut Registry) {
-        self.register_own(registry);
-    }
-
-    fn register_own(&self, registry: &mut Registry) {
         let r = registry.sub_registry_with_prefix("soldonce");
-        r.register("hold_requests", "Hold requests", self.hold_requests.clone());
-        r.register(
-            "hold_seconds",
-            "Time of hold requests",
-            self.hold_seconds.clone(),
-        );
-        self.register_money(r);
-        r.register(
-            "holds_extended",
-            "Extensions of holds",
-            self.holds_extended.clone(),
-        );
-        r.register(
-            "shield_refusals",
-            "Refusals by the shield",
-            self.shield_refusals.clone(),
-        );
-        r.register(
-            "shield_misses",
-            "Requests that the shield between servers did not answer",
-            self.shield_misses.clone(),
-        );
-        r.register(
-            "shield_notes_dropped",
-            "Notes that the shield between servers did not get",
-            self.shield_notes_dropped.clone(),
-        );
-        r.register(
-            "units_conflicted",
-            "Units in refusals",
-            self.units_conflicted.clone(),
-        );
-        r.register(
-            "confirm_conflicts",
-            "Final-sale conflicts",
-            self.confirm_conflicts.clone(),
-        );
-        r.register(
-            "stale_writes",
-            "Writes with an older fence",
-            self.stale_writes.clone(),
-        );
-        r.register(
-            "holds_expired",
-            "Holds ended by the clock",
-            self.holds_expired.clone(),
-        );
-        r.register(
-            "holds_live",
-            "Holds that are not over",
-            self.holds_live.clone(),
-        );
-        self.register_ledger(r);
-    }
-
-    fn register_ledger(&self, r: &mut Registry) {
-        r.register(
-            "feed_lag_seconds",
-            "Age of the oldest commit that feed and maps do not show",
-            self.feed_lag.clone(),
-        );
-        r.register(
-            "ledger_disbelieved",
-            "Times the store refused what the server remembered of an event",
-            self.ledger_disbelieved.clone(),
-        );
-        r.register(
-            "ledger_writable",
-            "1 while commands are taken",
-            self.ledger_writable.clone(),
-        );
-        r.register(
-            "ledger_clock_ahead_seconds",
-            "How far the ledger's clock is ahead of this machine's",
-            self.clock_ahead.clone(),
-        );
-        r.register(
-            "ledger_batch_size",
-            "Commands per commit",
-            self.batch_size.clone(),
-        );
-        r.register(
-            "ledger_commit_seconds",
-            "Time of commits",
-            self.commit_seconds.clone(),
-        );
+        register! { self, r,
+            hold_requests: "hold_requests", "Hold requests";
+            hold_seconds: "hold_seconds", "Time of hold requests";
+            confirms: "confirms", "Confirms";
+            webhook_attempts: "webhook_attempts", "Attempts to deliver webhooks";
+            payments: "payments", "Steps at the payment provider";
+            outbox_pending: "outbox_pending", "Bookings with something left to be done at the provider";
+            outbox_stuck: "outbox_stuck",
+                "Bookings whose next step at the payment provider was tried in vain again and again";
+            unreconciled: "payments_unreconciled",
+                "Bookings that the last look could not compare with the payment provider";
+            reconciled: "payments_reconciled", "Payments that no notice told of, found by the reconciler";
+            holds_extended: "holds_extended", "Extensions of holds";
+            shield_refusals: "shield_refusals", "Refusals by the shield";
+            shield_misses: "shield_misses", "Requests that the shield between servers did not answer";
+            shield_notes_dropped: "shield_notes_dropped", "Notes that the shield between servers did not get";
+            units_conflicted: "units_conflicted", "Units in refusals";
+            confirm_conflicts: "confirm_conflicts", "Final-sale conflicts";
+            stale_writes: "stale_writes", "Writes with an older fence";
+            holds_expired: "holds_expired", "Holds ended by the clock";
+            holds_live: "holds_live", "Holds that are not over";
+            feed_lag: "feed_lag_seconds", "Age of the oldest commit that feed and maps do not show";
+            ledger_disbelieved: "ledger_disbelieved",
+                "Times the store refused what the server remembered of an event";
+            ledger_writable: "ledger_writable", "1 while commands are taken";
+            clock_ahead: "ledger_clock_ahead_seconds", "How far the ledger's clock is ahead of this machine's";
+            batch_size: "ledger_batch_size", "Commands per commit";
+            commit_seconds: "ledger_commit_seconds", "Time of commits";
+        }
     }
 
     /// Counts an attempt to deliver a webhook.
