@@ -2,7 +2,6 @@
 //! legal id is; mints nothing.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::limits::ID_BYTES_MAX;
@@ -29,10 +28,11 @@ impl fmt::Display for InvalidId {
 
 impl std::error::Error for InvalidId {}
 
-pub(crate) fn refuse(text: &str, rule: &'static str) -> InvalidId {
-    InvalidId {
-        text: text.chars().take(ID_BYTES_MAX + 1).collect(),
-        rule,
+impl InvalidId {
+    /// Refuses a text by a rule.
+    pub fn new(text: &str, rule: &'static str) -> Self {
+        let text = text.chars().take(ID_BYTES_MAX + 1).collect();
+        Self { text, rule }
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
         return Ok(());
     }
-    Err(refuse(
+    Err(InvalidId::new(
         text,
         "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
     ))
@@ -129,12 +129,11 @@ pub fn decode_128(text: &str) -> Option<u128> {
     })
 }
 
+/// Declares a name of 128 bits that the engine mints: a prefix, and the bits in base 32.
+#[macro_export]
 macro_rules! minted_id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
-        ///
-        /// 48 bits of time in milliseconds, then 80 random bits: ids made later sort later, which
-        /// keeps the ledger's keys in order, and none can be guessed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name([u8; 16]);
 
@@ -154,31 +153,36 @@ macro_rules! minted_id {
             }
         }
 
-        impl FromStr for $name {
-            type Err = InvalidId;
+        impl std::str::FromStr for $name {
+            type Err = $crate::InvalidId;
 
-            fn from_str(text: &str) -> Result<Self, InvalidId> {
+            fn from_str(text: &str) -> Result<Self, $crate::InvalidId> {
                 text.strip_prefix($prefix)
-                    .and_then(decode_128)
+                    .and_then($crate::decode_128)
                     .map(Self::from_bits)
-                    .ok_or_else(|| refuse(text, concat!("`", $prefix, "` and 26 base-32 digits")))
+                    .ok_or_else(|| {
+                        let rule = concat!("`", $prefix, "` and 26 base-32 digits");
+                        $crate::InvalidId::new(text, rule)
+                    })
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}{}", $prefix, encode_128(u128::from_be_bytes(self.0)))
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}{}", $prefix, $crate::encode_128(u128::from_be_bytes(self.0)))
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
             }
         }
     };
 }
 
+// 48 bits of time in milliseconds, then 80 random bits: ids made later sort later, which keeps the ledger's keys in
+// order, and none can be guessed.
 minted_id! {
     /// The name of a hold.
     HoldId, "hld_"

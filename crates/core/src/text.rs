@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::InvalidId;
-use crate::id::refuse;
 use crate::limits::TEXT_CHARS_MAX;
 
 /// A free text with a bound: a reason, a reference, a label. Cheap to clone.
@@ -18,7 +17,7 @@ impl Text {
     /// [`InvalidId`] when it is longer than 256 characters or has a control character.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         if text.chars().count() > TEXT_CHARS_MAX || text.chars().any(char::is_control) {
-            return Err(refuse(
+            return Err(InvalidId::new(
                 text,
                 "at most 256 characters in one line, without control characters",
             ));

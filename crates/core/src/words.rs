@@ -1,6 +1,7 @@
 //! Declares kinds of things together with their words, so that no list of either is written twice.
 
 /// Declares an enum of plain variants, each with the word that answers, rows and the audit have for it.
+#[macro_export]
 macro_rules! words {
     ($(#[$about:meta])* $name:ident: $($(#[$of:meta])* $variant:ident = $word:literal,)+) => {
         $(#[$about])*

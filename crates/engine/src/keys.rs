@@ -2,41 +2,27 @@
 
 use sha2::{Digest, Sha256};
 use soldonce_clock::Entropy;
-use soldonce_core::{CallerId, Text, Timestamp, encode_128};
+use soldonce_core::{CallerId, Text, Timestamp, encode_128, words};
 
 /// The name of an API key; also the caller it stands for.
 pub type KeyId = CallerId;
 
-/// What a key may do.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
+words! {
+    /// What a key may do.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    Scope:
     /// Everything.
-    Admin,
+    Admin = "admin",
     /// Sells for holders that it names itself.
-    Sell,
+    Sell = "sell",
     /// Sees events, charts, seats and feeds.
-    Read,
+    Read = "read",
     /// Has leases. May look at events as every key may.
-    Lease,
+    Lease = "lease",
 }
 
 impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 4] = [Self::Admin, Self::Sell, Self::Read, Self::Lease];
-
-    /// The word of api.md, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Sell => "sell",
-            Self::Read => "read",
-            Self::Lease => "lease",
-        }
-    }
-
     /// The scope of this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)

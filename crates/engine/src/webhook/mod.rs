@@ -16,11 +16,9 @@ mod retry_after;
 mod schedule;
 mod sign;
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use soldonce_core::{Timestamp, decode_128, encode_128};
+use soldonce_core::{Timestamp, minted_id, words};
 
 pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
@@ -29,42 +27,22 @@ pub(crate) use post::{Posted, SignedMessage};
 pub(crate) use schedule::next_attempt;
 pub(crate) use sign::{secret_text, signatures};
 
-/// What a message tells; `type` in its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MessageKind {
+words! {
+    /// What a message tells; `type` in its body.
+    MessageKind:
     /// The clock ended a hold.
-    HoldExpired,
+    HoldExpired = "hold.expired",
     /// Units were sold.
-    BookingConfirmed,
+    BookingConfirmed = "booking.confirmed",
     /// Lines of a booking were cancelled.
-    BookingCancelled,
+    BookingCancelled = "booking.cancelled",
     /// Money went back.
-    BookingRefunded,
+    BookingRefunded = "booking.refunded",
     /// Units of a booking were swapped.
-    BookingExchanged,
+    BookingExchanged = "booking.exchanged",
 }
 
 impl MessageKind {
-    /// Every kind; its place is its number in the store.
-    pub const ALL: [Self; 5] = [
-        Self::HoldExpired,
-        Self::BookingConfirmed,
-        Self::BookingCancelled,
-        Self::BookingRefunded,
-        Self::BookingExchanged,
-    ];
-
-    /// Its name in a body.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::HoldExpired => "hold.expired",
-            Self::BookingConfirmed => "booking.confirmed",
-            Self::BookingCancelled => "booking.cancelled",
-            Self::BookingRefunded => "booking.refunded",
-            Self::BookingExchanged => "booking.exchanged",
-        }
-    }
-
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -116,84 +94,24 @@ impl Kinds {
     }
 }
 
-macro_rules! named_by_128_bits {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name([u8; 16]);
-
-        impl $name {
-            /// The one with these bytes.
-            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-                Self(bytes)
-            }
-
-            /// Its bytes.
-            pub const fn bytes(&self) -> &[u8; 16] {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}{}", $prefix, encode_128(u128::from_be_bytes(self.0)))
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownName;
-
-            fn from_str(text: &str) -> Result<Self, UnknownName> {
-                let bits = text.strip_prefix($prefix).and_then(decode_128);
-                Ok(Self(bits.ok_or(UnknownName)?.to_be_bytes()))
-            }
-        }
-    };
-}
-
-/// No such name was ever given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a name of this kind")]
-pub struct UnknownName;
-
-named_by_128_bits! {
+minted_id! {
     /// The name of an endpoint.
     EndpointId, "whe_"
 }
-named_by_128_bits! {
+minted_id! {
     /// The name of a message, `webhook-id`: the same in each attempt and at each endpoint.
     MessageId, "msg_"
 }
 
-/// Where a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryState {
+words! {
+    /// Where a delivery stands.
+    DeliveryState:
     /// It is tried, or will be.
-    Open,
+    Open = "open",
     /// The endpoint has it.
-    Delivered,
+    Delivered = "delivered",
     /// It was tried as often as it is.
-    GivenUp,
-}
-
-impl DeliveryState {
-    /// Every state; its place is its number in the store.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Delivered, Self::GivenUp];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Delivered => "delivered",
-            Self::GivenUp => "given_up",
-        }
-    }
+    GivenUp = "given_up",
 }
 
 /// A message on its way to one endpoint, as the log shows it.
