@@ -27,7 +27,7 @@ const TABLE: [(&str, &str); 10] = [
     (
         "soldonce-engine",
         "soldonce-clock soldonce-core soldonce-lease soldonce-tls \
-         deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix \
+         base64 deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix \
          rustls sha2 subtle tokio-postgres uuid",
     ),
     (
