@@ -3,34 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use soldonce_core::{Amount, BookingId, Currency, InvalidId, PaymentState};
+use soldonce_core::{Amount, BookingId, Currency, PaymentState};
 
-use super::token;
 use crate::limits::PROVIDER_ID_BYTES_MAX;
 
-/// The provider's name for an intent to pay.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IntentId(Arc<str>);
-
-impl IntentId {
-    /// Checks and copies `text`.
-    ///
-    /// # Errors
-    /// [`InvalidId`] when it is empty, longer than 255 bytes, or could not stand in a path.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        token(text, PROVIDER_ID_BYTES_MAX).map(Self)
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for IntentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+name_at_provider! {
+    /// The provider's name for an intent to pay.
+    IntentId, PROVIDER_ID_BYTES_MAX
 }
 
 impl fmt::Display for IntentId {

@@ -5,6 +5,9 @@
 //! Reading order: the trait below, what it answers ([`Intent`]), why it did not ([`ProviderError`]),
 //! what it tells unasked ([`Notice`]), the first provider (`stripe`).
 
+#[macro_use]
+mod name;
+
 mod intent;
 pub mod limits;
 mod notice;
@@ -102,20 +105,13 @@ pub struct CreateIntent {
     pub key: ProviderKey,
 }
 
-/// The idempotency key of one step of one booking, stored before the call: a provider carries the
-/// step out once, however often it is asked with it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProviderKey(Arc<str>);
+name_at_provider! {
+    /// The idempotency key of one step of one booking, stored before the call: a provider carries the step out once,
+    /// however often it is asked with it.
+    ProviderKey, GIVEN_KEY_BYTES_MAX
+}
 
 impl ProviderKey {
-    /// Checks and copies `text`.
-    ///
-    /// # Errors
-    /// [`InvalidId`] when it is empty, longer than 229 bytes, or has another character.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        token(text, GIVEN_KEY_BYTES_MAX).map(Self)
-    }
-
     /// The key of a step, such as `capture` or `refund-2`, of a booking.
     ///
     /// # Errors
@@ -123,25 +119,6 @@ impl ProviderKey {
     pub fn of(booking: BookingId, step: &str) -> Result<Self, InvalidId> {
         Self::parse(&format!("{booking}.{step}"))
     }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Copies a text that may stand in a URL, a header and a log as it is.
-fn token(text: &str, bytes_max: usize) -> Result<Arc<str>, InvalidId> {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    // A dot alone, or two, would be a step in a path.
-    let has_name = text.bytes().any(|byte| byte != b'.');
-    if has_name && text.len() <= bytes_max && text.bytes().all(is_legal) {
-        return Ok(text.into());
-    }
-    Err(InvalidId {
-        text: text.chars().take(bytes_max.min(64)).collect(),
-        rule: "a few characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
-    })
 }
 
 /// Why a provider did not do what it was asked. Says what to do next, and carries no secret.

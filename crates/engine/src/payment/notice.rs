@@ -1,49 +1,19 @@
 //! What a provider tells unasked. It may come five times, late, in any order or never: it is a
 //! reason to look, and its id makes sure that it works once.
 
-use std::fmt;
-use std::sync::Arc;
+use soldonce_core::Timestamp;
 
-use soldonce_core::{InvalidId, Timestamp};
-
-use super::{Intent, IntentId, token};
+use super::{Intent, IntentId};
 use crate::limits::PROVIDER_ID_BYTES_MAX;
 
-/// The provider's name for a notice: the same for every copy of it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NoticeId(Arc<str>);
-
-/// The provider's name for one of its customers: us.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountId(Arc<str>);
-
-macro_rules! name_at_provider {
-    ($name:ident) => {
-        impl $name {
-            /// Checks and copies `text`.
-            ///
-            /// # Errors
-            /// [`InvalidId`] when it is empty, longer than 255 bytes, or has an odd character.
-            pub fn parse(text: &str) -> Result<Self, InvalidId> {
-                token(text, PROVIDER_ID_BYTES_MAX).map(Self)
-            }
-
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
+name_at_provider! {
+    /// The provider's name for a notice: the same for every copy of it.
+    NoticeId, PROVIDER_ID_BYTES_MAX
 }
-
-name_at_provider!(NoticeId);
-name_at_provider!(AccountId);
+name_at_provider! {
+    /// The provider's name for one of its customers: us.
+    AccountId, PROVIDER_ID_BYTES_MAX
+}
 
 /// What a notice is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
