@@ -15,6 +15,7 @@ use soldonce_core::{EventNo, Span};
 pub use quota::{InvalidQuota, Quota, Taken};
 pub use redis::RedisRates;
 
+pub use crate::redis::Unheard as Unshared;
 pub use soldonce_lease::backend::Fut;
 
 /// Who is counted, for what.
@@ -71,15 +72,4 @@ pub struct HeldSums {
     pub of_event: u32,
     /// Payments under way.
     pub checkouts: u32,
-}
-
-/// Why it is not known what other servers counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unshared {
-    /// There was no answer in time, or one that is of no use.
-    #[error("no answer")]
-    NoAnswer,
-    /// Redis was not asked: there was no answer several times in a row, a moment ago.
-    #[error("not asked")]
-    NotAsked,
 }

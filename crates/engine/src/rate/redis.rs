@@ -10,7 +10,7 @@ use soldonce_lease::backend::redis::RedisScript;
 use soldonce_lease::{BackendError, Namespace};
 
 use super::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
-use crate::redis::{OptionalRedis, Unheard, Words};
+use crate::redis::{OptionalRedis, Words};
 
 static TAKE: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("take.lua")));
 static HELD: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("held.lua")));
@@ -63,43 +63,27 @@ impl RedisRates {
     pub async fn greet(&self) {
         self.redis.greet().await;
     }
-
-    async fn take(&self, key: RateKey, quota: Quota) -> Result<Taken, Unshared> {
-        let tag = self.redis.tag(&key.id.to_be_bytes());
-        let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];
-        let args = [quota.interval_us(), quota.whole_us()];
-        let answer = self.redis.ask(&TAKE, (&tag, &keys), &args, read).await;
-        answer.map_err(Unshared::from)
-    }
-
-    async fn tell_held(&self, own: OwnHeld) -> Result<HeldSums, Unshared> {
-        let tag = self.redis.tag(&own.address.to_be_bytes());
-        let keys = [format!("sr:{}:held:{:032x}", tag.as_str(), own.address)];
-        let (event, units, checkouts) = (own.event.0, own.units, own.checkouts);
-        let counts = [event, units, checkouts].map(u64::from);
-        let [event, units, checkouts] = counts;
-        let args = [self.server, event, units, checkouts, own.ends_in.ms()];
-        let answer = self.redis.ask(&HELD, (&tag, &keys), &args, read_sums).await;
-        answer.map_err(Unshared::from)
-    }
-}
-
-impl From<Unheard> for Unshared {
-    fn from(unheard: Unheard) -> Self {
-        match unheard {
-            Unheard::NoAnswer => Self::NoAnswer,
-            Unheard::NotAsked => Self::NotAsked,
-        }
-    }
 }
 
 impl SharedRates for RedisRates {
     fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>> {
-        Box::pin(self.take(key, quota))
+        Box::pin(async move {
+            let tag = self.redis.tag(&key.id.to_be_bytes());
+            let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];
+            let args = [quota.interval_us(), quota.whole_us()];
+            self.redis.ask(&TAKE, (&tag, &keys), &args, read).await
+        })
     }
 
     fn tell_held(&self, own: OwnHeld) -> Fut<'_, Result<HeldSums, Unshared>> {
-        Box::pin(self.tell_held(own))
+        Box::pin(async move {
+            let tag = self.redis.tag(&own.address.to_be_bytes());
+            let keys = [format!("sr:{}:held:{:032x}", tag.as_str(), own.address)];
+            let counts = [own.event.0, own.units, own.checkouts].map(u64::from);
+            let [event, units, checkouts] = counts;
+            let args = [self.server, event, units, checkouts, own.ends_in.ms()];
+            self.redis.ask(&HELD, (&tag, &keys), &args, read_sums).await
+        })
     }
 }
 

@@ -34,11 +34,13 @@ pub(crate) struct Words {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unheard {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unheard {
     /// None came in time, or one that is of no use. The script may have run.
+    #[error("no answer")]
     NoAnswer,
     /// It was not asked: it did not answer several times in a row, a moment ago.
+    #[error("not asked")]
     NotAsked,
 }
 
