@@ -8,7 +8,8 @@ use super::{History, Invariant, Violation};
 use crate::number::index;
 use crate::{Cause, Commit, Fence, HoldId, Seq, Span, Timestamp, UnitNo};
 
-pub(super) struct Walk<'a> {
+/// A check of a history, commit by commit.
+pub struct Audit<'a> {
     pub(super) history: &'a History,
     pub(super) bounds: Option<Bounds>,
     pub(super) memory: Memory<'a>,
@@ -57,9 +58,9 @@ impl Touched {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Audit<'a> {
     pub(super) fn new(history: &'a History) -> Self {
-        Walk {
+        Audit {
             history,
             bounds: history.terms.as_ref().map(Bounds::from),
             memory: Memory::new(&history.holds),
@@ -71,7 +72,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn commit(&mut self, commit: &Commit) {
+    pub fn commit(&mut self, commit: &Commit) {
         if commit.seq != self.seq.next() {
             let detail = format!("after {:?} came {:?}", self.seq, commit.seq);
             self.report(None, Invariant::I20Gap, detail);

@@ -1,13 +1,13 @@
 //! Corrections of the ledger's clock by an operator: the one commit that may be earlier than the one before
 //! it. It says by how much, and every hold ends earlier by exactly that, so that it keeps what it has left.
 
-use super::check::{BeyondCap, Touched, Walk};
+use super::check::{Audit, BeyondCap, Touched};
 use super::{Invariant, Violation};
 use crate::{Cause, Commit, HoldId, Span};
 
 const CORRECTED: Cause = Cause::ClockCorrected;
 
-impl Walk<'_> {
+impl Audit<'_> {
     /// By how much a commit sets the clock back; nothing unless it is a correction from end to end.
     pub(super) fn correction(&mut self, commit: &Commit) -> Span {
         let mut steps = commit.transitions.iter();
@@ -58,7 +58,7 @@ impl Walk<'_> {
     }
 
     /// Returns every violation that no correction explains.
-    pub(super) fn finish(self) -> Vec<Violation> {
+    pub fn finish(self) -> Vec<Violation> {
         let explained = self.beyond_cap.iter();
         let explained = explained.filter(|beyond| beyond.by == Span::default());
         let explained: Vec<usize> = explained.map(|beyond| beyond.at).collect();

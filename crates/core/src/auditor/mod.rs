@@ -16,6 +16,8 @@ mod step;
 
 use std::fmt;
 
+pub use check::Audit;
+
 use crate::words::words;
 use crate::{Commit, Hold, HoldId, Holder, Policy, Seq, Timestamp, UnitNo};
 
@@ -121,19 +123,6 @@ impl Auditor {
     /// For a history that does not fit into memory at once: `history` without its commits, which
     /// are then given one by one.
     pub fn begin(history: &History) -> Audit<'_> {
-        Audit(check::Walk::new(history))
-    }
-}
-
-/// A check of a history, commit by commit.
-pub struct Audit<'a>(check::Walk<'a>);
-
-impl Audit<'_> {
-    pub fn commit(&mut self, commit: &Commit) {
-        self.0.commit(commit);
-    }
-
-    pub fn finish(self) -> Vec<Violation> {
-        self.0.finish()
+        Audit::new(history)
     }
 }
