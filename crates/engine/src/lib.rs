@@ -21,6 +21,7 @@ mod idempotency;
 mod ids;
 pub mod keys;
 pub mod metrics;
+mod pause;
 pub mod payment;
 pub mod rate;
 mod redis;

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use soldonce_core::{Invalid, Rejection, Span, Text};
 use tokio::sync::Mutex;
@@ -13,6 +12,7 @@ use crate::caller::Caller;
 use crate::keys::{ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint_key_text};
 use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
+use crate::pause::pause;
 use crate::secret::Session;
 
 /// Readings of the keys for unknown texts: concurrent callers share them.
@@ -253,12 +253,7 @@ impl Engine {
 /// Dropped between two reads it leaves nothing half done.
 pub async fn run_key_watch(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
-    loop {
-        let next = clock.boot().plus(Duration::from_millis(KEYS_EVERY_MS));
-        let wait = clock.sleep_until(next);
-        if shutdown.run_until_cancelled(wait).await.is_none() {
-            return;
-        }
+    while pause(&*clock, &shutdown, KEYS_EVERY_MS).await {
         if let Err(error) = engine.refresh_keys().await {
             tracing::debug!(%error, "the API keys could not be read again");
         }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Engine, EngineError};
 use crate::limits::{CLEAR_EVERY_MS, DROP_EVERY_MS};
 use crate::live::Listing;
+use crate::pause::pause;
 use crate::trouble::Trouble;
 
 /// Deletes the rows of dropped events until `shutdown`, and drops events that have been over for `keep`.
@@ -20,12 +21,7 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
     let clock = Arc::clone(&engine.world().clock);
     let mut trouble = Trouble::default();
     let mut look_at = clock.boot();
-    loop {
-        let next = clock.boot().plus(Duration::from_millis(CLEAR_EVERY_MS));
-        let wait = clock.sleep_until(next);
-        if shutdown.run_until_cancelled(wait).await.is_none() {
-            return;
-        }
+    while pause(&*clock, &shutdown, CLEAR_EVERY_MS).await {
         if let Some(keep) = keep.filter(|_| look_at <= clock.boot()) {
             look_at = clock.boot().plus(Duration::from_millis(DROP_EVERY_MS));
             let dropping = engine.drop_ended(keep);
@@ -38,12 +34,10 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
             Some(Ok(())) if trouble.ends() => {
                 tracing::info!("rows of dropped events are deleted again");
             }
-            Some(Ok(())) => {}
-            Some(Err(error)) => {
-                if trouble.lasts(clock.boot()) {
-                    tracing::warn!(%error, "rows of dropped events cannot be deleted");
-                }
+            Some(Err(error)) if trouble.lasts(clock.boot()) => {
+                tracing::warn!(%error, "rows of dropped events cannot be deleted");
             }
+            Some(Ok(()) | Err(_)) => {}
         }
     }
 }

@@ -3,7 +3,6 @@
 //! operators, too, when the ledger's clock and the machine's are apart.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_core::{Answer, Command, Origin, Rejection};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +11,7 @@ use super::Engine;
 use super::clock::ClockWatch;
 use crate::ledger::{Done, Transaction};
 use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
+use crate::pause::pause;
 use crate::trouble::Trouble;
 
 /// Sweeps until `shutdown`. A ledger that does not take it now, a database that is away above all, may
@@ -23,25 +23,15 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     let mut refused = Trouble::default();
     let mut watch = ClockWatch::default();
-    loop {
-        let next = clock.boot().plus(Duration::from_millis(SWEEP_EVERY_MS));
-        if shutdown
-            .run_until_cancelled(clock.sleep_until(next))
-            .await
-            .is_none()
-        {
-            return;
-        }
+    while pause(&*clock, &shutdown, SWEEP_EVERY_MS).await {
         match engine.sweep_all().await {
             Ok(()) if refused.ends() => {
                 tracing::info!("holds that are over are written down again");
             }
-            Ok(()) => {}
-            Err(error) => {
-                if refused.lasts(clock.boot()) {
-                    tracing::warn!(%error, "holds that are over cannot be written down");
-                }
+            Err(error) if refused.lasts(clock.boot()) => {
+                tracing::warn!(%error, "holds that are over cannot be written down");
             }
+            Ok(()) | Err(_) => {}
         }
         watch.look(&engine);
     }

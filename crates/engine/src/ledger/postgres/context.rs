@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
@@ -26,6 +25,7 @@ use super::time::Time;
 use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::{Observer, RequestKey};
+use crate::pause::pause;
 
 /// Takes the event's advisory lock exclusively, as `store_batch_12` takes it.
 const LOCK_EVENT: &str = "-- lock_event
@@ -81,9 +81,7 @@ impl Context {
 
     /// Waits so long; whether the ledger is still open then.
     pub(super) async fn pause(&self, shutdown: &CancellationToken, ms: u64) -> bool {
-        let next = self.clock.boot().plus(Duration::from_millis(ms));
-        let wait = self.clock.sleep_until(next);
-        shutdown.run_until_cancelled(wait).await.is_some()
+        pause(&*self.clock, shutdown, ms).await
     }
 
     /// A fresh id: rises with time, unique over all servers.
