@@ -15,7 +15,6 @@ pub mod stripe;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use soldonce_core::{Amount, BookingId, Currency, InvalidId, Span};
 

@@ -24,16 +24,6 @@ pub enum Subject {
     Named(IntentId),
 }
 
-impl Subject {
-    /// Which intent.
-    pub fn intent(&self) -> &IntentId {
-        match self {
-            Self::Intent(intent) => &intent.id,
-            Self::Named(id) => id,
-        }
-    }
-}
-
 /// A genuine notice of a provider, its signature and age checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {

@@ -38,7 +38,7 @@ pub enum ReplyKind {
 }
 
 impl ReplyKind {
-    /// Every kind.
+    /// Every kind; its place is its number in the store.
     pub const ALL: [Self; 8] = [
         Self::Held,
         Self::OwnHold,
@@ -50,25 +50,11 @@ impl ReplyKind {
         Self::GivenBack,
     ];
 
-    /// Its number in the store: its place in [`ReplyKind::ALL`].
-    pub fn number(self) -> i64 {
-        let at = Self::ALL
-            .iter()
-            .position(|kind| *kind == self)
-            .unwrap_or_default();
-        i64::try_from(at).unwrap_or_default()
-    }
-
     /// The kind of answers to `command` that are kept as long as the booking: nothing but their key
     /// tells the same refund from another one.
     pub(crate) fn kept_for(command: &Command) -> Option<Self> {
         let gives_back = matches!(command, Command::Refund { .. } | Command::Cancel { .. });
         gives_back.then_some(Self::GivenBack)
-    }
-
-    /// The kind of this number.
-    pub fn from_number(number: i64) -> Option<Self> {
-        Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::ledger::rows::codes::number;
 use crate::ledger::{
     Added, LedgerFuture, NewEndpoint, ReadError, RequestKey, Webhooks, require_room,
 };
+use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
     Then,
@@ -129,7 +130,10 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejectio
     let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
-    let (kind, body) = (short(new.reply.kind.number()), &*new.reply.body);
+    let (kind, body) = (
+        short(number(&ReplyKind::ALL, &new.reply.kind)),
+        &*new.reply.body,
+    );
     let values = [
         bind(&id),
         bind(&url),

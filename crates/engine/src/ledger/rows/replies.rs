@@ -1,6 +1,7 @@
 //! Idempotency records: a key, and what was answered to it.
 
 use super::Damaged;
+use super::codes::{number, value};
 use super::column::Column;
 use super::reader::Reader;
 use crate::ledger::{Fingerprint, RequestKey, ScopedKey};
@@ -21,16 +22,15 @@ pub(crate) fn get_key(row: &mut Reader<'_>) -> Result<RequestKey, Damaged> {
 /// The columns `kind, subject, body`.
 pub(crate) fn put(reply: &StoredReply) -> [Column<'_>; 3] {
     [
-        Column::Code(reply.kind.number()),
+        Column::Code(number(&ReplyKind::ALL, &reply.kind)),
         Column::Id(reply.subject),
         Column::Bytes(&reply.body),
     ]
 }
 
 pub(crate) fn get(row: &mut Reader<'_>) -> Result<StoredReply, Damaged> {
-    let kind = ReplyKind::from_number(row.get()?);
     Ok(StoredReply {
-        kind: kind.ok_or_else(|| row.illegal("kind"))?,
+        kind: value(&ReplyKind::ALL, row.get()?, "idempotency")?,
         subject: row.get()?,
         body: row.get::<&[u8]>()?.into(),
     })

@@ -42,8 +42,11 @@ async fn every_step_is_told_of_its_intent() {
     rig.refund(&intent, 100, "refund").await.unwrap();
     let notices = all(&rig).await;
     for notice in &notices {
-        let subject = notice.subject.as_ref().unwrap();
-        assert_eq!(subject.intent(), &intent, "{}", notice.kind);
+        let about = match notice.subject.as_ref().unwrap() {
+            Subject::Intent(told) => &told.id,
+            Subject::Named(id) => id,
+        };
+        assert_eq!(about, &intent, "{}", notice.kind);
         assert_eq!(notice.created_at, Some(Timestamp::from_ms(BEGIN_MS)));
         assert_eq!((notice.live, notice.account.as_ref()), (false, None));
     }
