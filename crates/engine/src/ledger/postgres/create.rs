@@ -74,9 +74,7 @@ impl Parts {
                 return submit(&*self.context.catalogue.require(no)?, transaction).await;
             }
             let turn = self.creating.lock().await;
-            self.discover()
-                .await
-                .map_err(|failure| failure.of_read().rejection())?;
+            self.discover().await.map_err(Failure::of_read)?;
             if self.context.catalogue.find(&id).is_some() {
                 continue;
             }
@@ -91,10 +89,9 @@ impl Parts {
                     // Waits until everything stored so far is on the standbys.
                     let (context, batch) = (&self.context, self.context.batch_id());
                     let ids = (batch, context.server);
-                    let resolved = resolve::resolve(&context.database, &context.clock, ids).await;
-                    resolved.map_err(|failure| failure.rejection())?;
+                    resolve::resolve(&context.database, &context.clock, ids).await?;
                 }
-                Err(failure) => return Err(failure.rejection()),
+                Err(failure) => return Err(failure.into()),
             }
         }
         Err(Rejection::Overloaded)
@@ -117,14 +114,8 @@ impl Parts {
         };
         let mut connection = self.context.database.connection().await?;
         connection.begin_write().await?;
-        match insert(&mut connection, event, transaction.chart.as_deref()).await {
-            Ok(()) => connection.commit().await?,
-            Err(failure @ Failure::Unknown(_)) => return Err(failure),
-            Err(failure) => {
-                connection.roll_back().await;
-                return Err(failure);
-            }
-        }
+        let inserted = insert(&mut connection, event, transaction.chart.as_deref()).await;
+        connection.finish(inserted).await?;
         drop(connection);
         self.discover().await?;
         Ok(Ok(super::decide::fresh(applied.answer)))

@@ -233,6 +233,19 @@ impl Connection {
         }
     }
 
+    /// Ends a transaction: with COMMIT if what was done in it succeeded, with ROLLBACK if not.
+    ///
+    /// # Errors
+    /// That of `done`, or of the COMMIT.
+    pub(super) async fn finish<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
+        if done.is_ok() {
+            self.commit().await?;
+        } else {
+            self.roll_back().await;
+        }
+        done
+    }
+
     /// Closes the connection.
     fn give_up(&mut self) {
         if let Some(object) = self.object.take() {

@@ -96,16 +96,11 @@ impl Parts {
                 return Ok(Err(rejection));
             }
             let tombstone = Tombstone::new(at, origin, end);
-            match insert(&mut connection, event, &tombstone).await {
-                Ok(()) => connection.commit().await?,
-                Err(failure) => {
-                    connection.roll_back().await;
-                    return Err(failure);
-                }
-            }
+            let inserted = insert(&mut connection, event, &tombstone).await;
+            connection.finish(inserted).await?;
             Ok::<_, Failure>(Ok((at, found.id.clone())))
         };
-        let (at, id) = marked.await.map_err(|failure| failure.rejection())??;
+        let (at, id) = marked.await??;
         drop(replica);
         context.forget_event(event, &id);
         Ok(at)

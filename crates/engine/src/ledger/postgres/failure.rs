@@ -198,6 +198,18 @@ impl From<Failure> for ReadError {
     }
 }
 
+impl From<Damaged> for ReadError {
+    fn from(damage: Damaged) -> Self {
+        Failure::from(damage).into()
+    }
+}
+
+impl From<Failure> for Rejection {
+    fn from(failure: Failure) -> Self {
+        failure.rejection()
+    }
+}
+
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {

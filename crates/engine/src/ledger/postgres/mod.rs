@@ -46,14 +46,9 @@ mod tasks;
 mod verify;
 mod webhooks;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_clock::{Clock, Entropy};
-use soldonce_core::{
-    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
-    Seq, Span, Timestamp, UnitNo,
-};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -61,11 +56,7 @@ use self::address::Serves;
 use self::context::Context;
 use self::event_slot::HoldEvents;
 use self::feed::own_batches::OwnBatches;
-use super::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, ReadError, Transaction,
-    Webhooks,
-};
-use crate::keys::{ApiKey, KeyId};
+use super::{MasterKey, Observer};
 
 pub use address::{is_remote, unverified_host};
 pub use correct::correct_clock;
@@ -164,193 +155,6 @@ impl Drop for PostgresLedger {
         self.shutdown.cancel();
         // Tasks hold each other: ended here, they let go.
         self.parts.tasks().abort_all();
-    }
-}
-
-impl Ledger for PostgresLedger {
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn find_new_events(&self) -> LedgerFuture<'_, Result<(), ReadError>> {
-        Box::pin(async move { Ok(self.parts.find_new_events().await?) })
-    }
-
-    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
-        Box::pin(self.parts.route(transaction))
-    }
-
-    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
-        Box::pin(async move { Ok(reads::hold(&self.parts.context, hold).await?) })
-    }
-
-    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
-        Box::pin(async move { Ok(reads::booking(&self.parts.context, booking).await?) })
-    }
-
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::holds_of(&self.parts.context, &holder, before, limit).await?) },
-        )
-    }
-
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(async move {
-            Ok(reads::bookings_of(&self.parts.context, &holder, before, limit).await?)
-        })
-    }
-
-    fn holds_in(
-        &self,
-        event: EventNo,
-        after: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::holds_in(&self.parts.context, event, after, limit).await?) },
-        )
-    }
-
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::bookings_in(&self.parts.context, event, after, limit).await?) },
-        )
-    }
-
-    fn take_effects(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
-        Box::pin(async move { Ok(reads::take_effects(&self.parts.context, keep, limit).await?) })
-    }
-
-    fn overdue_effects(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::overdue_effects(&self.parts.context, before, limit).await?) },
-        )
-    }
-
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::unsettled(&self.parts.context, before, after, limit).await?) },
-        )
-    }
-
-    fn unit_history(
-        &self,
-        event: EventNo,
-        unit: UnitNo,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
-        Box::pin(async move {
-            Ok(reads::unit_history(&self.parts.context, (event, unit), limit).await?)
-        })
-    }
-
-    fn commits_after(
-        &self,
-        event: EventNo,
-        after: Seq,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
-        Box::pin(async move {
-            Ok(reads::commits_after(&self.parts.context, (event, after), limit).await?)
-        })
-    }
-
-    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
-        Box::pin(async move { reads::history(&self.parts.context, &event).await })
-    }
-
-    fn drop_event(
-        &self,
-        event: EventNo,
-        keep: Span,
-        origin: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
-        Box::pin(self.parts.drop_event(event, keep, origin))
-    }
-
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
-        Box::pin(async move {
-            let cleared = self.parts.context.clear_dropped().await;
-            cleared.map_err(|failure| failure.rejection())
-        })
-    }
-
-    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
-        Box::pin(async move { Ok(reads::keys(&self.parts.context).await?) })
-    }
-
-    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
-        Box::pin(async move {
-            let added = reads::add_key(&self.parts.context, &key).await;
-            added.map_err(|failure| failure.rejection())
-        })
-    }
-
-    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
-        Box::pin(async move {
-            let revoked = reads::revoke_key(&self.parts.context, key, at).await;
-            revoked.map_err(|failure| failure.rejection())
-        })
-    }
-
-    fn webhooks(&self) -> &dyn Webhooks {
-        self
-    }
-
-    fn master_keys(&self) -> Vec<MasterKey> {
-        self.masters.clone()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.parts.context.time.now()
-    }
-
-    fn is_writable(&self) -> bool {
-        self.parts.context.is_open() && self.parts.context.is_reachable()
-    }
-
-    fn close(&self) -> LedgerFuture<'_, ()> {
-        self.parts.context.open.store(false, Ordering::Release);
-        self.shutdown.cancel();
-        for slot in self.parts.context.catalogue.all() {
-            slot.close();
-        }
-        let tasks = std::mem::take(&mut *self.parts.tasks());
-        Box::pin(async move {
-            finish(tasks).await;
-            // What is stored and shown stays readable.
-            if let Err(failure) = tasks::push_clock(&self.parts.context).await {
-                tracing::debug!(%failure, "the ledger's clock was not pushed on at the end");
-            }
-        })
     }
 }
 

@@ -74,29 +74,22 @@ impl Parts {
             Err(Rejection::EventNotFound) => {}
             known => return known,
         }
-        Box::pin(self.discover())
-            .await
-            .map_err(|failure| failure.of_read().rejection())?;
+        Box::pin(self.discover()).await.map_err(Failure::of_read)?;
         self.context.catalogue.require(event)
     }
 
     async fn event_of(&self, command: &Command) -> Result<EventNo, Rejection> {
-        let away = |failure: Failure| failure.rejection();
         let named = named(command);
         if let Some(hold) = named.hold {
             if let Some(event) = self.context.hold_events.find(hold) {
                 return Ok(event);
             }
-            let found = Box::pin(self.context.event_of_hold(hold))
-                .await
-                .map_err(away)?;
-            if let Some(event) = found {
+            if let Some(event) = Box::pin(self.context.event_of_hold(hold)).await? {
                 return Ok(event);
             }
         }
         if let Some(booking) = named.booking {
-            let found = Box::pin(self.context.event_of_booking(booking)).await;
-            let found = found.map_err(away)?;
+            let found = Box::pin(self.context.event_of_booking(booking)).await?;
             return found.ok_or(Rejection::BookingNotFound);
         }
         Err(Rejection::HoldNotFound)
@@ -111,13 +104,8 @@ impl Parts {
         let Some(key) = transaction.key else {
             return Err(rejection);
         };
-        let found = async {
-            let mut connection = self.context.database.connection().await?;
-            self.context.records(&mut connection, &[key]).await
-        };
-        let records = found
-            .await
-            .map_err(|failure: Failure| failure.rejection())?;
+        let mut connection = self.context.database.connection().await?;
+        let records = self.context.records(&mut connection, &[key]).await?;
         records.first().map_or(Err(rejection), |record| {
             record.replay(key).map(Done::Replayed)
         })

@@ -35,7 +35,7 @@ impl Webhooks for PostgresLedger {
                 Ok(Ok(())) => return Ok(Added::Stored),
                 Ok(Err(full)) => full,
                 Err(failure) if failure.is_key_taken() => failure.rejection(),
-                Err(failure) => return Err(failure.rejection()),
+                Err(failure) => return Err(failure.into()),
             };
             // Another server may have been asked the same meanwhile.
             known(context, new.key).await?.ok_or(refused)
@@ -49,8 +49,21 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
         Box::pin(async move {
-            let changed = change_one(&self.parts.context, endpoint, change, at).await;
-            changed.map_err(|failure| failure.rejection())
+            let context = &self.parts.context;
+            let (id, at) = (Id(*endpoint.bytes()), at.ms());
+            let values = [bind(&id), bind(&at)];
+            let [only_id, _] = &values;
+            let (sql, values) = match change {
+                EndpointChange::Rotate => (endpoints::ROTATE_ENDPOINT, &values[..]),
+                EndpointChange::Disable => (endpoints::DISABLE_ENDPOINT, &values[..]),
+                EndpointChange::Enable => (endpoints::ENABLE_ENDPOINT, &values[..]),
+                EndpointChange::Delete => {
+                    (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id))
+                }
+            };
+            let rows = context.database.rows(sql, values).await?;
+            let changed = rows.first().map(endpoints::read).transpose();
+            Ok(changed.map_err(Failure::from)?)
         })
     }
 
@@ -59,13 +72,54 @@ impl Webhooks for PostgresLedger {
         keep: Span,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>> {
-        Box::pin(async move { Ok(take(&self.parts.context, keep, limit).await?) })
+        Box::pin(async move {
+            let context = &self.parts.context;
+            let now = context.time.now();
+            let (until, now) = (now.plus(keep).ms(), now.ms());
+            let limit = most(limit);
+            let values = [
+                bind(&context.server),
+                bind(&now),
+                bind(&until),
+                bind(&limit),
+            ];
+            let database = &context.database;
+            let taken = database.read(rows::TAKE_DELIVERIES, &values, rows::read_due);
+            Ok(taken.await?)
+        })
     }
 
     fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
         Box::pin(async move {
-            let noted = note(&self.parts.context, &attempts).await;
-            noted.map_err(|failure| failure.rejection())
+            let context = &self.parts.context;
+            let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
+            let state =
+                |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
+            let states: Vec<i16> = attempts.iter().map(state).collect();
+            let answered = |attempt: &Attempt| attempt.status.map(i32::from);
+            let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
+            let problems: Vec<Option<&str>> =
+                attempts.iter().map(|attempt| attempt.problem).collect();
+            let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
+            let next = |attempt: &Attempt| attempt.next_at().map(Timestamp::ms);
+            let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
+            let quiet = |attempt: &Attempt| attempt.quiet_until.map(Timestamp::ms);
+            let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
+            let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
+            let gone: Vec<bool> = gone.collect();
+            let values = [
+                bind(&context.server),
+                bind(&numbers),
+                bind(&states),
+                bind(&statuses),
+                bind(&problems),
+                bind(&tried),
+                bind(&nexts),
+                bind(&quiets),
+                bind(&gone),
+            ];
+            context.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
+            Ok(())
         })
     }
 
@@ -75,7 +129,14 @@ impl Webhooks for PostgresLedger {
         before: i64,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>> {
-        Box::pin(async move { Ok(log(&self.parts.context, endpoint, before, limit).await?) })
+        Box::pin(async move {
+            let context = &self.parts.context;
+            let (id, limit) = (Id(*endpoint.bytes()), most(limit));
+            let values = [bind(&id), bind(&before), bind(&limit)];
+            let database = &context.database;
+            let found = database.read(rows::LOG_OF_ENDPOINT, &values, rows::read);
+            Ok(found.await?)
+        })
     }
 
     fn resend(
@@ -85,8 +146,12 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
         Box::pin(async move {
-            let opened = open_again(&self.parts.context, endpoint, message, at).await;
-            opened.map_err(|failure| failure.rejection())
+            let context = &self.parts.context;
+            let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
+            let values = [bind(&id), bind(&message), bind(&at)];
+            let opened = context.database.rows(rows::RESEND, &values).await?;
+            let opened = opened.first().map(rows::read).transpose();
+            Ok(opened.map_err(Failure::from)?)
         })
     }
 
@@ -96,8 +161,14 @@ impl Webhooks for PostgresLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<usize, Rejection>> {
         Box::pin(async move {
-            let forgotten = forget(&self.parts.context, before, limit).await;
-            forgotten.map_err(|failure| failure.rejection())
+            let context = &self.parts.context;
+            let (before, limit) = (before.ms(), most(limit));
+            let values = [bind(&before), bind(&limit)];
+            let gone = context
+                .database
+                .rows(rows::FORGET_DELIVERIES, &values)
+                .await?;
+            Ok(gone.len())
         })
     }
 }
@@ -112,12 +183,8 @@ async fn all(context: &Context) -> Result<Vec<Endpoint>, Failure> {
 /// What was answered before to this key.
 async fn known(context: &Context, key: Option<RequestKey>) -> Result<Option<Added>, Rejection> {
     let Some(key) = key else { return Ok(None) };
-    let read = async {
-        context
-            .records(&mut context.database.connection().await?, &[key])
-            .await
-    };
-    let records = read.await.map_err(|failure| failure.rejection())?;
+    let mut connection = context.database.connection().await?;
+    let records = context.records(&mut connection, &[key]).await?;
     let record = records.first();
     let known = record.map(|record| record.replay(key));
     Ok(known.transpose()?.map(Added::Replayed))
@@ -152,11 +219,7 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejectio
             connection.roll_back().await;
             Ok(full)
         }
-        Err(failure @ Failure::Unknown(_)) => Err(failure),
-        Err(failure) => {
-            connection.roll_back().await;
-            Err(failure)
-        }
+        failed => connection.finish(failed).await,
     }
 }
 
@@ -174,104 +237,4 @@ async fn insert(
     }
     connection.rows(endpoints::ADD_ENDPOINT, values).await?;
     Ok(Ok(()))
-}
-
-async fn change_one(
-    context: &Context,
-    endpoint: EndpointId,
-    change: EndpointChange,
-    at: Timestamp,
-) -> Result<Option<Endpoint>, Failure> {
-    let (id, at) = (Id(*endpoint.bytes()), at.ms());
-    let values = [bind(&id), bind(&at)];
-    let [only_id, _] = &values;
-    let (sql, values) = match change {
-        EndpointChange::Rotate => (endpoints::ROTATE_ENDPOINT, &values[..]),
-        EndpointChange::Disable => (endpoints::DISABLE_ENDPOINT, &values[..]),
-        EndpointChange::Enable => (endpoints::ENABLE_ENDPOINT, &values[..]),
-        EndpointChange::Delete => (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id)),
-    };
-    let rows = context.database.rows(sql, values).await?;
-    Ok(rows.first().map(endpoints::read).transpose()?)
-}
-
-async fn take(context: &Context, keep: Span, limit: usize) -> Result<Vec<DueDelivery>, Failure> {
-    let now = context.time.now();
-    let (until, now) = (now.plus(keep).ms(), now.ms());
-    let limit = most(limit);
-    let values = [
-        bind(&context.server),
-        bind(&now),
-        bind(&until),
-        bind(&limit),
-    ];
-    let database = &context.database;
-    database
-        .read(rows::TAKE_DELIVERIES, &values, rows::read_due)
-        .await
-}
-
-async fn note(context: &Context, attempts: &[Attempt]) -> Result<(), Failure> {
-    let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
-    let state = |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
-    let states: Vec<i16> = attempts.iter().map(state).collect();
-    let answered = |attempt: &Attempt| attempt.status.map(i32::from);
-    let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
-    let problems: Vec<Option<&str>> = attempts.iter().map(|attempt| attempt.problem).collect();
-    let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
-    let next = |attempt: &Attempt| attempt.next_at().map(Timestamp::ms);
-    let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
-    let quiet = |attempt: &Attempt| attempt.quiet_until.map(Timestamp::ms);
-    let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
-    let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
-    let gone: Vec<bool> = gone.collect();
-    let values = [
-        bind(&context.server),
-        bind(&numbers),
-        bind(&states),
-        bind(&statuses),
-        bind(&problems),
-        bind(&tried),
-        bind(&nexts),
-        bind(&quiets),
-        bind(&gone),
-    ];
-    context.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
-    Ok(())
-}
-
-async fn log(
-    context: &Context,
-    endpoint: EndpointId,
-    before: i64,
-    limit: usize,
-) -> Result<Vec<Delivery>, Failure> {
-    let (id, limit) = (Id(*endpoint.bytes()), most(limit));
-    let values = [bind(&id), bind(&before), bind(&limit)];
-    let database = &context.database;
-    database
-        .read(rows::LOG_OF_ENDPOINT, &values, rows::read)
-        .await
-}
-
-async fn open_again(
-    context: &Context,
-    endpoint: EndpointId,
-    message: MessageId,
-    at: Timestamp,
-) -> Result<Option<Delivery>, Failure> {
-    let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
-    let values = [bind(&id), bind(&message), bind(&at)];
-    let opened = context.database.rows(rows::RESEND, &values).await?;
-    Ok(opened.first().map(rows::read).transpose()?)
-}
-
-async fn forget(context: &Context, before: Timestamp, limit: usize) -> Result<usize, Failure> {
-    let (before, limit) = (before.ms(), most(limit));
-    let values = [bind(&before), bind(&limit)];
-    let gone = context
-        .database
-        .rows(rows::FORGET_DELIVERIES, &values)
-        .await?;
-    Ok(gone.len())
 }

@@ -176,13 +176,8 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
         return Ok(());
     }
     connection.begin_write().await?;
-    match raise_shift(connection).await {
-        Ok(_) => connection.commit().await,
-        Err(failure) => {
-            connection.roll_back().await;
-            Err(failure)
-        }
-    }
+    let raised = raise_shift(connection).await;
+    connection.finish(raised).await.map(drop)
 }
 
 /// Lets the numbers of this cluster's transactions begin behind those of the one before (decision

@@ -157,11 +157,7 @@ impl Replica {
         };
         let read = match loaded {
             Ok(()) if is_exclusive => Ok(()),
-            Ok(()) => connection.commit().await,
-            Err(failure) => {
-                connection.roll_back().await;
-                Err(failure)
-            }
+            loaded => connection.finish(loaded).await,
         };
         if let Err(failure) = read {
             // The news are lost, and a caller has to get them.
