@@ -92,16 +92,9 @@ async fn require_no_other_session(
     clock: Arc<dyn Clock>,
 ) -> Result<(), OpenError> {
     let database = Database::new(options, Serves::Primary, clock)?;
-    let others: i64 = match database
-        .connection()
-        .await?
-        .rows(OTHERS, &[])
-        .await?
-        .first()
-    {
-        Some(row) => Columns::new(row, "pg_stat_activity").get(0)?,
-        None => 0,
-    };
+    let mut connection = database.connection().await?;
+    let others = connection.one((OTHERS, "pg_stat_activity"), &[]).await?;
+    let others: i64 = others.unwrap_or(0);
     if others == 0 {
         return Ok(());
     }

@@ -269,18 +269,15 @@ async fn chart(
 ) -> Result<i64, Failure> {
     let sha = sha256(document);
     let sha = sha.as_slice();
-    let found = connection
-        .rows(events::CHART_BY_HASH, &[bind(&sha)])
-        .await?;
-    if let Some(row) = found.first() {
-        return Ok(Columns::new(row, "charts").get(0)?);
+    let known = (events::CHART_BY_HASH, "charts");
+    if let Some(number) = connection.one(known, &[bind(&sha)]).await? {
+        return Ok(number);
     }
     let (units, digest) = (int(event.chart.units())?, digest(&event.chart));
     let digest = digest.as_slice();
     let values = [bind(&document), bind(&sha), bind(&units), bind(&digest)];
-    let added = connection.rows(events::ADD_CHART, &values).await?;
-    let row = added
-        .first()
-        .ok_or_else(|| Damaged::new("charts", "no number"))?;
-    Ok(Columns::new(row, "charts").get(0)?)
+    let added = connection
+        .one((events::ADD_CHART, "charts"), &values)
+        .await?;
+    Ok(added.ok_or_else(|| Damaged::new("charts", "no number"))?)
 }

@@ -8,13 +8,14 @@ use deadpool_postgres::{
 };
 use soldonce_clock::Clock;
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use super::address::{self, Serves};
 use super::bind::Value;
 use super::connect::Connector;
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
+use super::tables::Columns;
 use super::{OpenError, PostgresOptions, Statements};
 use crate::ledger::rows::Damaged;
 
@@ -141,6 +142,17 @@ impl Connection {
             self.open = was_open;
         }
         rows
+    }
+
+    /// The first column of the first row of one statement, if there is a row.
+    pub(super) async fn one<T: for<'a> FromSql<'a>>(
+        &mut self,
+        (sql, table): (&'static str, &'static str),
+        values: &[Value<'_>],
+    ) -> Result<Option<T>, Failure> {
+        let rows = self.rows(sql, values).await?;
+        let one = rows.first().map(|row| Columns::new(row, table).get(0));
+        Ok(one.transpose()?)
     }
 
     async fn ask(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {

@@ -127,22 +127,12 @@ pub(super) async fn require_version(connection: &mut Connection) -> Result<(), O
 
 /// The schema that is there; 0 is none.
 pub(super) async fn version(connection: &mut Connection) -> Result<i64, Failure> {
-    let first =
-        |rows: &[tokio_postgres::Row]| rows.first().map(|row| Columns::new(row, "x").get(0));
-    let has: bool = first_or_default(&connection.rows(HAS_SCHEMA, &[]).await?)?;
-    if !has {
+    let has: Option<bool> = connection.one((HAS_SCHEMA, "answer"), &[]).await?;
+    if has != Some(true) {
         return Ok(0);
     }
-    let rows = connection.rows(SCHEMA_VERSION, &[]).await?;
-    Ok(first(&rows).transpose()?.unwrap_or(0))
-}
-
-fn first_or_default<T>(rows: &[tokio_postgres::Row]) -> Result<T, Failure>
-where
-    T: Default + for<'a> tokio_postgres::types::FromSql<'a>,
-{
-    let first = rows.first().map(|row| Columns::new(row, "answer").get(0));
-    Ok(first.transpose()?.unwrap_or_default())
+    let version = connection.one((SCHEMA_VERSION, "x"), &[]).await?;
+    Ok(version.unwrap_or(0))
 }
 
 fn mismatch(found: i64) -> OpenError {

@@ -168,11 +168,8 @@ async fn number_oldest(
 /// # Errors
 /// [`Failure`]; then no command may be taken.
 pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result<(), Failure> {
-    let rows = connection.rows(HAS_MOVED, &[]).await?;
-    let has_moved = rows
-        .first()
-        .map(|row| Columns::new(row, "sequencer").get(0));
-    if has_moved.transpose()? != Some(true) {
+    let has_moved = connection.one((HAS_MOVED, "sequencer"), &[]).await?;
+    if has_moved != Some(true) {
         return Ok(());
     }
     connection.begin_write().await?;
@@ -204,15 +201,11 @@ async fn unnumbered(
     connection: &mut Connection,
 ) -> Result<Vec<Unnumbered>, Failure> {
     // Asked for before the batches: what begins later gets a later time.
-    let quiet = connection.rows(QUIET_UNTIL, &[]).await?;
-    let quiet: Option<i64> = match quiet.first() {
-        Some(row) => Columns::new(row, "clock").get(0)?,
-        None => None,
-    };
+    let quiet: Option<Option<i64>> = connection.one((QUIET_UNTIL, "clock"), &[]).await?;
     let until = if context.time.given().is_some() {
         i64::MAX
     } else {
-        quiet.unwrap_or(i64::MIN)
+        quiet.flatten().unwrap_or(i64::MIN)
     };
     let values = [bind(&until), bind(&FEED_BATCHES_MAX)];
     let rows = connection.rows(UNNUMBERED, &values).await?;

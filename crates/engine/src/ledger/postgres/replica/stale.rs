@@ -150,7 +150,6 @@ pub(in super::super) async fn bookings_by_id(
 
 /// The horizon of this snapshot.
 pub(super) async fn read_horizon(connection: &mut Connection) -> Result<i64, Failure> {
-    let rows = connection.rows(HORIZON, &[]).await?;
-    let row = rows.first().map(|row| Columns::new(row, "batches").get(0));
-    Ok(row.transpose()?.unwrap_or(0))
+    let horizon = connection.one((HORIZON, "batches"), &[]).await?;
+    Ok(horizon.unwrap_or(0))
 }

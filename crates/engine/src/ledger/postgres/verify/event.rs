@@ -118,8 +118,8 @@ impl Reading<'_> {
         self.walk.check_end(end, report);
         self.tail(report).await?;
         let of_event = [bind(&self.no)];
-        let counted = self.connection.rows(AUDIT_COUNT, &of_event).await?;
-        let counted = super::first::<i64>(&counted, "audit")?.unwrap_or(0);
+        let counted = self.connection.one((AUDIT_COUNT, "audit"), &of_event);
+        let counted = counted.await?.unwrap_or(0);
         if i64::try_from(self.walk.rows) != Ok(counted) {
             let detail = format!(
                 "the audit has {counted} rows, its batches name {} of them",

@@ -53,9 +53,8 @@ pub async fn verify(
 ) -> Result<VerifyReport, OpenError> {
     let mut connection = open(options).await?;
     let mut report = VerifyReport::default();
-    let rows = connection.rows(AUDIT_ROWS, &[]).await?;
-    let all = first::<i64>(&rows, "audit")?.unwrap_or(0);
-    let all = u64::try_from(all).unwrap_or(0);
+    let all: Option<i64> = connection.one((AUDIT_ROWS, "audit"), &[]).await?;
+    let all = u64::try_from(all.unwrap_or(0)).unwrap_or(0);
     let mut meter = Meter { all, progress };
     meter.show(0);
     let charts = Charts::default();
@@ -140,13 +139,4 @@ fn note(report: &mut VerifyReport, checked: Result<(), Failure>) -> Result<(), F
         }
         other => other,
     }
-}
-
-/// The first column of the first row.
-fn first<T>(rows: &[tokio_postgres::Row], table: &'static str) -> Result<Option<T>, Failure>
-where
-    T: for<'a> tokio_postgres::types::FromSql<'a>,
-{
-    let first = rows.first().map(|row| Columns::new(row, table).get(0));
-    Ok(first.transpose()?)
 }

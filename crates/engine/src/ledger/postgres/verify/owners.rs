@@ -52,13 +52,13 @@ impl Touched {
             .map(|row| Ok(Columns::new(row, "batches").get(0)?));
         let bookings = connection.rows(TOUCHED_BOOKINGS, &of_event).await?;
         let holders = connection.rows(TOUCHED_HOLDERS, &of_event).await?;
-        let renewals = connection.rows(RENEWALS, &of_event).await?;
+        let renewals = connection.one((RENEWALS, "batches"), &of_event).await?;
         Ok(Self {
             no,
             holds: holds.collect::<Result<_, Failure>>()?,
             bookings: bookings.iter().map(counted).collect::<Result<_, _>>()?,
             holders: holders.iter().map(counted).collect::<Result<_, _>>()?,
-            renewals: super::first(&renewals, "batches")?.unwrap_or(0),
+            renewals: renewals.unwrap_or(0),
         })
     }
 
