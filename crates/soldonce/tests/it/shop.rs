@@ -1,4 +1,5 @@
 //! What a shop asks of a server: an event in a hall, a hold of a seat, its sale.
+
 use serde_json::{Value, json};
 use soldonce_testkit::{PATIENCE, until_some};
 
