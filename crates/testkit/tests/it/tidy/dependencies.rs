@@ -55,7 +55,7 @@ const TABLE: [(&str, &str); 10] = [
     ),
     (
         "soldonce-testkit",
-        "soldonce-clock anyhow base64 hmac http-body-util hyper hyper-util rcgen rustix rustls sha2 toml \
+        "anyhow base64 hmac hyper rcgen rustix rustls sha2 toml \
          clap futures-util indexmap libc num-traits redis reqwest rust-embed serde_core tower \
          tracing-subscriber utoipa",
     ),
