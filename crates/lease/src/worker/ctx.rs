@@ -32,9 +32,12 @@ pub(crate) struct Ctx {
     pub(super) queues: LocalQueues,
     floors: Mutex<Floors>,
     table: Mutex<Table>,
-    /// Releases for the loop, each to be sent then, or at once.
-    left_behind: Mutex<Vec<(Option<BootTime>, ReleaseJob)>>,
+    /// Releases for the loop; `None` when it has ended.
+    left_behind: Mutex<Option<Vec<LeftBehind>>>,
 }
+
+/// A release for the loop, to be sent then, or at once.
+pub(super) type LeftBehind = (Option<BootTime>, ReleaseJob);
 
 impl Ctx {
     pub(crate) fn new(
@@ -59,7 +62,7 @@ impl Ctx {
             queues: LocalQueues::default(),
             floors: Mutex::default(),
             table: Mutex::default(),
-            left_behind: Mutex::default(),
+            left_behind: Mutex::new(Some(Vec::new())),
         }
     }
 
@@ -87,20 +90,22 @@ impl Ctx {
         }
     }
 
-    /// Hands a release to the loop.
+    /// Hands a release to the loop. After its end the release is dropped, and who waits for its outcome is told.
     pub(super) fn leave(&self, job: ReleaseJob) {
         self.leave_for(None, job);
     }
 
     fn leave_for(&self, at: Option<BootTime>, job: ReleaseJob) {
-        let left = self.left_behind.lock();
-        left.unwrap_or_else(PoisonError::into_inner).push((at, job));
+        if let Some(left) = &mut *self.left_behind() {
+            left.push((at, job));
+        }
         self.inbox.nudge();
     }
 
-    pub(super) fn take_left_behind(&self) -> Vec<(Option<BootTime>, ReleaseJob)> {
+    /// What was left behind for the loop. Without a list nothing more is.
+    pub(super) fn left_behind(&self) -> MutexGuard<'_, Option<Vec<LeftBehind>>> {
         let left = self.left_behind.lock();
-        std::mem::take(&mut *left.unwrap_or_else(PoisonError::into_inner))
+        left.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn floors(&self) -> MutexGuard<'_, Floors> {

@@ -70,6 +70,14 @@ impl Table {
         jobs
     }
 
+    /// Takes the releases that are under way elsewhere.
+    pub(super) fn take_sent(&mut self) -> Vec<ReleaseJob> {
+        self.sent
+            .drain(..)
+            .filter_map(|(_, sent)| sent.take())
+            .collect()
+    }
+
     /// Whether no release is under way elsewhere.
     pub(super) fn is_settled(&mut self) -> bool {
         self.forget_settled();

@@ -25,7 +25,8 @@ impl Worker {
         while let Some(done) = self.calls.try_join_next() {
             self.called_or_panicked(done);
         }
-        for (at, job) in self.ctx.take_left_behind() {
+        let left_behind = self.ctx.left_behind().as_mut().map(std::mem::take);
+        for (at, job) in left_behind.unwrap_or_default() {
             match at {
                 Some(at) => self.later(at, Later::Release(job)),
                 None => self.releases.push(job),

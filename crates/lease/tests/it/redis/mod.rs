@@ -10,6 +10,7 @@ mod epochs;
 mod facade;
 mod grants;
 mod in_place;
+mod left_alone;
 mod losses;
 #[cfg(all(feature = "test-kit", debug_assertions))]
 mod planted;

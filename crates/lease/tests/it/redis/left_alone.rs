@@ -1,0 +1,56 @@
+//! Calls on the runtime that connected which nobody polls any more, or which nobody is left to answer.
+
+use std::time::Duration;
+
+use soldonce_lease::{Doctor, Lease, Leases, Unsettled};
+use soldonce_testkit::redis::Redis;
+use tokio::time::timeout;
+
+/// Long: what is free before it is over was given back.
+const TTL: Duration = Duration::from_mins(1);
+
+/// Longer than any limit of a call.
+const SOON: Duration = Duration::from_secs(20);
+
+async fn connect(redis: &Redis) -> Leases {
+    let builder = Leases::redis(redis.url()).namespace("app");
+    builder.doctor(Doctor::Off).connect().await.unwrap()
+}
+
+async fn take(locks: &Leases, name: &str) -> Lease {
+    let request = locks.lease(name).ttl(TTL);
+    request.try_acquire().await.unwrap().unwrap()
+}
+
+/// Polls once: it is sent, and has no answer.
+async fn begin<F: Future + Unpin>(call: &mut F) {
+    let pending = std::future::poll_fn(|cx| {
+        let poll = std::pin::Pin::new(&mut *call).poll(cx);
+        std::task::Poll::Ready(poll.is_pending())
+    });
+    assert!(pending.await, "it was answered at once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_after_the_end_is_answered() {
+    let redis = Redis::start().unwrap();
+    let locks = connect(&redis).await;
+    let held = take(&locks, "a").await;
+    locks.clone().shutdown(TTL).await;
+    let outcome = timeout(SOON, held.release()).await;
+    assert_eq!(outcome.expect("an answer"), Err(Unsettled));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_counts_a_release_that_is_under_way_here() {
+    let mut redis = Redis::start().unwrap();
+    let locks = connect(&redis).await;
+    let held = take(&locks, "a").await;
+    redis.pause().unwrap();
+    let mut release = Box::pin(held.release());
+    begin(&mut release).await;
+    let drained = locks.clone().shutdown(Duration::from_millis(200)).await;
+    assert_eq!((drained.released, drained.left_to_ttl), (0, 1));
+    let outcome = timeout(SOON, release).await;
+    assert_eq!(outcome.expect("an answer"), Err(Unsettled));
+}
