@@ -5,7 +5,7 @@
 //! A caller drives only what it sends alone, because nothing else waits. Tasks of the batcher drive the
 //! batches, so that a caller that goes away takes no answer from others.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -30,7 +30,8 @@ const ITEMS_MAX: usize = 32;
 /// Lease keys after which no further item joins a script.
 const KEYS_MAX: usize = 64;
 
-/// Scripts under way at once to one shard: one that the server runs, one on the network.
+/// Scripts under way at once to one shard: one that the server runs, one on the network. One more goes where
+/// callers drive these, because a caller may leave off.
 const UNDER_WAY_MAX: usize = 2;
 
 /// A command that is sent in batches.
@@ -45,8 +46,8 @@ pub(super) trait Batched: Clone + Send + Sync + 'static {
 
     fn call(calls: &Calls, batch: &[Self]) -> Call;
 
-    /// One reply for each item of `batch`.
-    fn replies(value: Value, batch: &[Self]) -> Vec<Result<Self::Reply, BackendError>>;
+    /// One reply for each item of `batch`. If one has an unknown form, none can be told from the next.
+    fn replies(value: Value, batch: &[Self]) -> Result<Vec<Self::Reply>, BackendError>;
 }
 
 impl Batched for Acquire {
@@ -64,7 +65,7 @@ impl Batched for Acquire {
         calls.grant(batch)
     }
 
-    fn replies(value: Value, batch: &[Self]) -> Vec<Result<Answer, BackendError>> {
+    fn replies(value: Value, batch: &[Self]) -> Result<Vec<Answer>, BackendError> {
         reply::grants(value, batch)
     }
 }
@@ -84,7 +85,7 @@ impl Batched for Release {
         calls.release(batch)
     }
 
-    fn replies(value: Value, batch: &[Self]) -> Vec<Result<ReleaseReply, BackendError>> {
+    fn replies(value: Value, batch: &[Self]) -> Result<Vec<ReleaseReply>, BackendError> {
         reply::releases(value, batch)
     }
 }
@@ -123,26 +124,35 @@ struct Dispatch<F: Batched> {
     runtime: OnceLock<Handle>,
     /// Whose items are sent first, if any wait when a batch of these is sent.
     first: Option<Arc<Batcher<Release>>>,
-    queues: Mutex<HashMap<Shard, BatchQueue<F>>>,
+    /// By shard.
+    queues: Box<[Mutex<BatchQueue<F>>]>,
 }
 
 /// Items for one server, or one slot of a cluster. Its length is bounded by the callers, each of
 /// which waits for one item.
 struct BatchQueue<F: Batched> {
     waiting: VecDeque<(F, To<F::Reply>)>,
-    under_way: usize,
+    /// Calls that their callers drive. One that is not polled stays.
+    alone: usize,
+    /// While anything waits there is one, which takes it along, unless its runtime has ended.
+    runs: usize,
 }
 
 impl<F: Batched> Default for BatchQueue<F> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            under_way: 0,
+            alone: 0,
+            runs: 0,
         }
     }
 }
 
 impl<F: Batched> BatchQueue<F> {
+    fn is_free(&self) -> bool {
+        self.alone + self.runs < UNDER_WAY_MAX
+    }
+
     /// The next batch. Items whose callers have gone away are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
         let (mut batch, mut recipients, mut keys) = (Vec::<F>::new(), Vec::new(), 0);
@@ -175,13 +185,19 @@ impl<F: Batched> Batcher<F> {
         within: Duration,
         first: Option<Arc<Batcher<Release>>>,
     ) -> Self {
+        // On one server all shards share their calls; in a cluster a script stays in its slot.
+        let shards = if link.is_one_server() {
+            1
+        } else {
+            calls.keys.shards()
+        };
         let dispatch = Arc::new(Dispatch {
             link: Arc::clone(link),
             calls: Arc::clone(calls),
             within,
             runtime: OnceLock::new(),
             first,
-            queues: Mutex::default(),
+            queues: (0..shards).map(|_| Mutex::default()).collect(),
         });
         Self {
             dispatch,
@@ -195,7 +211,7 @@ impl<F: Batched> Batcher<F> {
         let (to, answer) = oneshot::channel();
         let shard = self.dispatch.shard_of(item.names());
         if let Some(run) = self.dispatch.enqueue(shard, (item, to)) {
-            self.start(run);
+            self.spawn(run.run());
         }
         Pending(answer)
     }
@@ -203,14 +219,14 @@ impl<F: Batched> Batcher<F> {
     /// Sends `item` from the caller's own future if nothing waits, else with the next batch.
     pub(super) async fn send(&self, item: F) -> Result<F::Reply, BackendError> {
         let shard = self.dispatch.shard_of(item.names());
-        let Some(run) = self.dispatch.begin_alone(shard) else {
+        if !self.dispatch.begin_alone(shard) {
             return self.post(item).await;
-        };
+        }
         let alone = Alone {
             batcher: self,
-            run: Some(run),
+            shard,
         };
-        let reply = self.dispatch.send_one(&item, ConnectionRole::Main).await;
+        let reply = self.dispatch.send_one(&item).await;
         drop(alone);
         reply
     }
@@ -228,10 +244,6 @@ impl<F: Batched> Batcher<F> {
         }
     }
 
-    fn start(&self, run: BatchRun<F>) {
-        self.spawn(run.run());
-    }
-
     fn spawn(&self, run: impl Future<Output = ()> + Send + 'static) {
         let runtime = self.dispatch.runtime.get_or_init(Handle::current);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,28 +253,28 @@ impl<F: Batched> Batcher<F> {
     }
 }
 
-/// A call that its caller drives. When it ends, what has gathered meanwhile goes on in a run.
+/// A call that its caller drives. When it ends, a run takes its place if anything waits.
 struct Alone<'a, F: Batched> {
     batcher: &'a Batcher<F>,
-    run: Option<BatchRun<F>>,
+    shard: Shard,
 }
 
 impl<F: Batched> Drop for Alone<'_, F> {
     fn drop(&mut self) {
-        if let Some(run) = self.run.take()
-            && run.has_work()
-        {
-            self.batcher.start(run);
+        let dispatch = &self.batcher.dispatch;
+        if let Some(run) = dispatch.end_alone(self.shard) {
+            self.batcher.spawn(run.run());
         }
     }
 }
 
 impl<F: Batched> Dispatch<F> {
-    fn queues(&self) -> MutexGuard<'_, HashMap<Shard, BatchQueue<F>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Each shard has one.
+    fn queue(&self, shard: Shard) -> Option<MutexGuard<'_, BatchQueue<F>>> {
+        let queue = self.queues.get(usize::from(shard.index()))?;
+        Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// On one server all shards share their calls; in a cluster a script stays in its slot.
     fn shard_of(&self, names: &Names) -> Shard {
         if self.link.is_one_server() {
             return Shard::default();
@@ -270,7 +282,8 @@ impl<F: Batched> Dispatch<F> {
         self.calls.keys.shard_of_names(names)
     }
 
-    fn run(self: &Arc<Self>, shard: Shard) -> BatchRun<F> {
+    fn run(self: &Arc<Self>, shard: Shard, queue: &mut BatchQueue<F>) -> BatchRun<F> {
+        queue.runs += 1;
         BatchRun {
             dispatch: Arc::clone(self),
             shard,
@@ -278,63 +291,47 @@ impl<F: Batched> Dispatch<F> {
         }
     }
 
-    /// A run for one call of its own, if nothing waits for it to end.
-    fn begin_alone(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
+    /// Begins a call for one item, if nothing would wait for it to end.
+    fn begin_alone(&self, shard: Shard) -> bool {
         // Known before the call begins: it may end where there is no runtime.
         self.runtime.get_or_init(Handle::current);
-        let mut queues = self.queues();
-        let queue = queues.entry(shard).or_default();
-        if !queue.waiting.is_empty() || queue.under_way >= UNDER_WAY_MAX {
-            return None;
-        }
-        queue.under_way += 1;
-        Some(self.run(shard))
+        let queue = self.queue(shard);
+        let mut queue = queue.filter(|queue| queue.waiting.is_empty() && queue.is_free());
+        queue.as_mut().map(|queue| queue.alone += 1).is_some()
+    }
+
+    /// Ends it. Returns a run for what waits, if one may begin.
+    fn end_alone(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
+        let mut queue = self.queue(shard)?;
+        queue.alone = queue.alone.saturating_sub(1);
+        let begins = !queue.waiting.is_empty() && queue.is_free();
+        begins.then(|| self.run(shard, &mut queue))
     }
 
     /// A run for what waits, however many are under way.
     fn begin_waiting(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
-        let mut queues = self.queues();
-        let queue = queues.get_mut(&shard)?;
-        if queue.waiting.is_empty() {
-            return None;
-        }
-        queue.under_way += 1;
-        Some(self.run(shard))
+        let mut queue = self.queue(shard)?;
+        let waits = !queue.waiting.is_empty();
+        waits.then(|| self.run(shard, &mut queue))
     }
 
     /// Puts an item into its queue. Returns a new run if one may begin.
     fn enqueue(self: &Arc<Self>, shard: Shard, item: (F, To<F::Reply>)) -> Option<BatchRun<F>> {
-        let mut queues = self.queues();
-        let queue = queues.entry(shard).or_default();
+        let mut queue = self.queue(shard)?;
         queue.waiting.push_back(item);
         // A run that takes the items before it takes this one along.
-        let may_begin = queue.waiting.len() == 1 && queue.under_way < UNDER_WAY_MAX;
-        if !may_begin && queue.under_way > 0 {
-            return None;
-        }
-        queue.under_way += 1;
-        Some(self.run(shard))
+        let is_first = queue.waiting.len() == 1;
+        let begins = queue.runs == 0 || is_first && queue.is_free();
+        begins.then(|| self.run(shard, &mut queue))
     }
 
-    fn send_first(&self, batch: &[F]) {
-        if let (Some(first), Some(item)) = (&self.first, batch.first()) {
-            first.flush(item.names());
-        }
-    }
-
-    async fn send_batch(
-        &self,
-        batch: &[F],
-        role: ConnectionRole,
-    ) -> Vec<Result<F::Reply, BackendError>> {
-        self.send_first(batch);
-        let call = F::call(&self.calls, batch);
-        match self.link.run(&call, role, self.within).await {
-            Ok(value) => F::replies(value, batch),
+    async fn send_batch(&self, batch: &[F]) -> Vec<Result<F::Reply, BackendError>> {
+        match self.ask(batch).await {
+            Ok(replies) => replies.into_iter().map(Ok).collect(),
             Err(error) if batch.len() > 1 && is_of_neighbours(&error) => {
                 let mut replies = Vec::with_capacity(batch.len());
                 for item in batch {
-                    replies.push(self.send_one(item, role).await);
+                    replies.push(self.send_one(item).await);
                 }
                 replies
             }
@@ -342,14 +339,18 @@ impl<F: Batched> Dispatch<F> {
         }
     }
 
-    async fn send_one(&self, item: &F, role: ConnectionRole) -> Result<F::Reply, BackendError> {
-        let batch = std::slice::from_ref(item);
-        self.send_first(batch);
+    async fn send_one(&self, item: &F) -> Result<F::Reply, BackendError> {
+        let replies = self.ask(std::slice::from_ref(item)).await?;
+        replies.into_iter().next().ok_or_else(reply::odd)
+    }
+
+    async fn ask(&self, batch: &[F]) -> Result<Vec<F::Reply>, BackendError> {
+        if let (Some(first), Some(item)) = (&self.first, batch.first()) {
+            first.flush(item.names());
+        }
         let call = F::call(&self.calls, batch);
-        let value = self.link.run(&call, role, self.within).await?;
-        let odd = || BackendError::Unknown("the answer has an unknown form".to_owned());
-        let replies = F::replies(value, batch);
-        replies.into_iter().next().unwrap_or_else(|| Err(odd()))
+        let answer = self.link.run(&call, ConnectionRole::Main, self.within);
+        F::replies(answer.await?, batch)
     }
 }
 
@@ -370,7 +371,7 @@ impl<F: Batched> BatchRun<F> {
     /// It begins after all tasks that were ready before it, so their items are in the queue.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
-            let replies = self.dispatch.send_batch(&batch, ConnectionRole::Main).await;
+            let replies = self.dispatch.send_batch(&batch).await;
             for (to, reply) in recipients.into_iter().zip(replies) {
                 // Fails when the caller has gone away, who then releases by owner.
                 drop(to.send(reply));
@@ -378,20 +379,13 @@ impl<F: Batched> BatchRun<F> {
         }
     }
 
-    fn has_work(&self) -> bool {
-        let queues = self.dispatch.queues();
-        let queue = queues.get(&self.shard);
-        queue.is_some_and(|queue| !queue.waiting.is_empty())
-    }
-
     /// Takes the next batch. With none the run has ended, under the same lock: the next item
     /// begins another.
     fn next(&mut self) -> Option<Batch<F>> {
-        let mut queues = self.dispatch.queues();
-        let queue = queues.get_mut(&self.shard)?;
+        let mut queue = self.dispatch.queue(self.shard)?;
         let (batch, recipients) = queue.next();
         if batch.is_empty() {
-            queue.under_way = queue.under_way.saturating_sub(1);
+            queue.runs = queue.runs.saturating_sub(1);
             self.has_ended = true;
             return None;
         }
@@ -402,9 +396,9 @@ impl<F: Batched> BatchRun<F> {
 impl<F: Batched> Drop for BatchRun<F> {
     fn drop(&mut self) {
         if !self.has_ended
-            && let Some(queue) = self.dispatch.queues().get_mut(&self.shard)
+            && let Some(mut queue) = self.dispatch.queue(self.shard)
         {
-            queue.under_way = queue.under_way.saturating_sub(1);
+            queue.runs = queue.runs.saturating_sub(1);
         }
     }
 }

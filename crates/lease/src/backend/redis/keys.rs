@@ -60,7 +60,6 @@ impl Keyspace {
     }
 
     /// How many shards there are.
-    #[cfg(feature = "cluster")]
     pub(super) fn shards(&self) -> u16 {
         self.scheme.shards()
     }

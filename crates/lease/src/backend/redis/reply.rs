@@ -113,14 +113,7 @@ fn number(digits: &str) -> Result<u64, BackendError> {
 const NO_TOKEN: u64 = 1;
 
 /// The answers to plain acquires: one for each of `asked`.
-pub(super) fn grants(value: Value, asked: &[Acquire]) -> Vec<Result<Answer, BackendError>> {
-    match granted(value, asked) {
-        Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
-    }
-}
-
-fn granted(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, BackendError> {
+pub(super) fn grants(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, BackendError> {
     let mut fields = Fields::of(value)?;
     if fields.is_done() {
         return Ok(asked.iter().map(|_| Answer::Unusual).collect());
@@ -279,18 +272,12 @@ pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     Ok((!installed).then_some(epoch))
 }
 
-/// The answers to a batch of releases: one for each of `asked`. If one has an unknown form, none can be
-/// told from the next.
-pub(super) fn releases(value: Value, asked: &[Release]) -> Vec<Result<ReleaseReply, BackendError>> {
-    let answers = Fields::of(value).and_then(|mut fields| {
-        let answers = asked.iter().map(|command| release(&mut fields, command));
-        let answers = answers.collect::<Result<Vec<_>, _>>()?;
-        fields.is_done().then_some(answers).ok_or_else(odd)
-    });
-    match answers {
-        Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
-    }
+/// The answers to a batch of releases: one for each of `asked`.
+pub(super) fn releases(value: Value, asked: &[Release]) -> Result<Vec<ReleaseReply>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let answers = asked.iter().map(|command| release(&mut fields, command));
+    let answers = answers.collect::<Result<Vec<_>, _>>()?;
+    fields.is_done().then_some(answers).ok_or_else(odd)
 }
 
 fn release(fields: &mut Fields, command: &Release) -> Result<ReleaseReply, BackendError> {

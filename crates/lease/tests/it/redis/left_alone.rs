@@ -32,6 +32,24 @@ async fn begin<F: Future + Unpin>(call: &mut F) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acquires_that_nobody_polls_hold_up_no_other() {
+    let redis = Redis::start().unwrap();
+    let locks = connect(&redis).await;
+    take(&locks, "first").await.release().await.unwrap();
+    let mut left = ["a", "b", "c"].map(|name| {
+        let request = locks.lease(name).ttl(TTL);
+        Box::pin(request.try_acquire())
+    });
+    for call in &mut left {
+        begin(call).await;
+    }
+    take(&locks, "d").await.release().await.unwrap();
+    for call in left {
+        assert!(call.await.unwrap().is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_after_the_end_is_answered() {
     let redis = Redis::start().unwrap();
     let locks = connect(&redis).await;
