@@ -2,6 +2,7 @@
 
 pub(crate) mod conformance;
 pub(crate) mod faults;
+mod permits;
 mod unknown;
 
 use std::sync::Arc;

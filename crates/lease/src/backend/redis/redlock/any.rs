@@ -6,20 +6,23 @@ use crate::{Name, Refusal};
 
 impl Redlock {
     /// Nodes that pick for themselves would pick different names, so each name is put to the vote by itself: first
-    /// the one that the owner holds already.
+    /// the one that the owner holds already. A lost vote is withdrawn while the next goes on: beside a node that says
+    /// nothing each would take its whole time.
     pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
         let now = self.machine.clock.boot();
         let only = |name: &Name| command.names.only(|one| one == name);
         let mut names: Vec<_> = command.names.as_slice().iter().collect();
         names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
-        let mut refusal = Refusal::default();
+        let (mut refusal, mut withdrawals) = (Refusal::default(), Vec::new());
         for name in names {
             let names = only(name);
             let one = Acquire {
                 names,
                 ..command.clone()
             };
-            match self.grant(&one).await {
+            let (reply, withdrawal) = self.decide(&one).await;
+            withdrawals.extend(withdrawal);
+            match reply {
                 AcquireReply::Refused(refused) => {
                     refusal.conflicts.extend(refused.conflicts);
                     refusal.retry_after = refusal.retry_after.max(refused.retry_after);
@@ -31,6 +34,7 @@ impl Redlock {
                 | AcquireReply::Failed(_)) => return with_picked(reply, name),
             }
         }
+        self.withdrawn(withdrawals).await;
         refusal
             .conflicts
             .sort_unstable_by(|a, b| a.name.cmp(&b.name));

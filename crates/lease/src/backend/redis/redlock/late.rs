@@ -1,5 +1,5 @@
-//! Votes that come after their round was decided. A release may overtake such a vote, which would then stay at its
-//! node until its ttl ends, so the release is repeated when the vote has come.
+//! Votes that come after their round was decided, and what gives them back. A release may overtake such a vote, which
+//! would then stay at its node until its ttl ends, so the release is repeated when the vote has come.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
 use super::nodes::Node;
+use super::{Redlock, VOTE_MAX};
 use crate::backend::redis::reply::Vote;
-use crate::backend::{Names, Release};
+use crate::backend::{Acquire, Names, Release, ReleaseReply};
 use crate::{BackendError, FencingToken, Owner};
 
 /// Votes that are still to come, by node.
 pub(super) type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
+
+/// What the nodes answer to a withdrawal. It goes on if nobody waits for them.
+pub(super) type Withdrawal = mpsc::Receiver<(usize, Vec<ReleaseReply>)>;
 
 /// Grants with votes that are still to come.
 #[derive(Default)]
@@ -77,6 +81,54 @@ impl Expected {
         let mut ours = release.names.as_slice().iter();
         ours.any(|name| names.as_slice().contains(name))
     }
+}
+
+impl Redlock {
+    /// Sees that a release takes the votes that are still to come, too.
+    pub(super) fn watch(&self, command: &Acquire, token: u64, late: Late) {
+        let token = FencingToken::new(token);
+        let release = release_of(command.owner, &command.names, token);
+        let (votes, nodes) = (Arc::clone(&self.late), self.nodes.all().to_vec());
+        let expected = votes.expect(release);
+        self.nodes.background(watch(nodes, late, votes, expected));
+    }
+
+    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent. A
+    /// vote that is still on its way may be overtaken, so it is given back again when it has come.
+    pub(super) fn withdraw(&self, command: &Acquire, token: u64, late: Late) -> Withdrawal {
+        let token = FencingToken::new(token);
+        let release = release_of(command.owner, &command.names, token);
+        let release = Arc::new([release]);
+        let answers = self.nodes.ask(|node| {
+            let release = Arc::clone(&release);
+            Box::pin(async move { node.release_all(&*release).await })
+        });
+        let nodes = self.nodes.all().to_vec();
+        self.nodes
+            .background(give_back_each(nodes, late, Arc::clone(&release)));
+        answers
+    }
+
+    /// Waits for withdrawals. Nodes that answer at all do so in the time of a vote; the others are released behind
+    /// us.
+    pub(super) async fn withdrawn(&self, withdrawals: impl IntoIterator<Item = Withdrawal>) {
+        let until = self.machine.clock.boot().plus(VOTE_MAX);
+        let all = async {
+            for answers in withdrawals {
+                ended(answers).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = all => {}
+            () = self.machine.clock.sleep_until(until) => {}
+        }
+    }
+}
+
+/// Waits for all answers.
+async fn ended(mut answers: Withdrawal) {
+    while answers.recv().await.is_some() {}
 }
 
 /// The release of a vote for `token`. The token is compared: what the same owner is granted later stays.

@@ -29,7 +29,7 @@ use crate::backend::{
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, BootTime, Clock, Entropy, FenceSource, FencingToken, Name, Namespace};
-use late::{Late, LateVotes};
+use late::{Late, LateVotes, Withdrawal};
 use nodes::{Node, Nodes};
 use offers::TokenOffers;
 use quorum::{Outcome, Votes, majority};
@@ -98,9 +98,16 @@ impl Redlock {
         }
     }
 
-    pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
+    async fn grant(&self, command: &Acquire) -> AcquireReply {
+        let (reply, withdrawal) = self.decide(command).await;
+        self.withdrawn(withdrawal).await;
+        reply
+    }
+
+    /// What the nodes decide, and the withdrawal that follows a lost vote.
+    async fn decide(&self, command: &Acquire) -> (AcquireReply, Option<Withdrawal>) {
         if command.ttl > self.config.ttl_longest {
-            return AcquireReply::Failed(self.too_long(command.ttl));
+            return (AcquireReply::Failed(self.too_long(command.ttl)), None);
         }
         let mut above = command.floor.map_or(0, FencingToken::number);
         let mut last = None;
@@ -108,39 +115,29 @@ impl Redlock {
             let sent = self.machine.clock.boot();
             let token = match self.numbers.offer(command, above, sent).await {
                 Ok(token) => token,
-                Err(error) => return AcquireReply::Epoch(error),
+                Err(error) => return (AcquireReply::Epoch(error), None),
             };
             let (outcome, late) = self.ballot(command, token).await;
             match outcome {
                 Outcome::Won(reply) => {
                     self.note(command, &reply, sent);
                     self.watch(command, token, late);
-                    return reply;
+                    return (reply, None);
                 }
                 Outcome::TooLow(highest) => {
-                    self.withdraw(command, token, late).await;
+                    self.withdrawn([self.withdraw(command, token, late)]).await;
                     above = above.max(highest.number());
                     last = None;
                 }
                 Outcome::Lost(reply) => {
-                    self.withdraw(command, token, late).await;
-                    return reply;
+                    return (reply, Some(self.withdraw(command, token, late)));
                 }
                 Outcome::Open => last = Some("the nodes were not asked to the end"),
             }
         }
         let why = last.unwrap_or("others were granted while each token was on its way");
-        AcquireReply::Failed(BackendError::Unknown(why.to_owned()))
-    }
-
-    /// Sees that a release takes the votes that are still to come, too.
-    fn watch(&self, command: &Acquire, token: u64, late: Late) {
-        let token = FencingToken::new(token);
-        let release = late::release_of(command.owner, &command.names, token);
-        let (votes, nodes) = (Arc::clone(&self.late), self.nodes.all().to_vec());
-        let expected = votes.expect(release);
-        self.nodes
-            .background(late::watch(nodes, late, votes, expected));
+        let unknown = BackendError::Unknown(why.to_owned());
+        (AcquireReply::Failed(unknown), None)
     }
 
     /// Keeps the token for a repeated acquire.
@@ -186,29 +183,6 @@ impl Redlock {
         let mut bits = [0; 1];
         self.machine.entropy.fill(&mut bits);
         SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
-    }
-
-    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent. A
-    /// vote that is still on its way may be overtaken, so it is given back again when it has come.
-    async fn withdraw(&self, command: &Acquire, token: u64, late: Late) {
-        let token = FencingToken::new(token);
-        let release = late::release_of(command.owner, &command.names, token);
-        let release = Arc::new([release]);
-        let mut answers = self.nodes.ask(|node| {
-            let release = Arc::clone(&release);
-            Box::pin(async move { node.release_all(&*release).await })
-        });
-        let nodes = self.nodes.all().to_vec();
-        self.nodes
-            .background(late::give_back_each(nodes, late, Arc::clone(&release)));
-        // Nodes that answer at all do so in the time of a vote; the others are released behind us.
-        let until = self.machine.clock.boot().plus(VOTE_MAX);
-        let all = async { while answers.recv().await.is_some() {} };
-        tokio::select! {
-            biased;
-            () = all => {}
-            () = self.machine.clock.sleep_until(until) => {}
-        }
     }
 
     /// Who holds `name` on a majority of the nodes.
