@@ -93,6 +93,10 @@ pub(super) async fn without_a_source_tokens_follow_the_clock_of_the_server() {
             _ => redis.restart(Data::Lost).unwrap(),
         }
         let backend = connect(&redis, settings()).await;
+        // It tells milliseconds, and all this may happen within one.
+        let millis = SystemClock.wall_ms();
+        let goes_on = async || (SystemClock.wall_ms() > millis).then_some(());
+        until("the clock goes on", goes_on).await;
         let after = token_of(&backend, "a").await;
         assert!(after > before, "{loss}: {after:?} after {before:?}");
         before = after;
