@@ -1,11 +1,19 @@
 //! Numbers of one host, in a folder.
 
+use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::counter::DurableCounter;
+use super::counter::CounterFiles;
 use crate::backend::Fut;
-use crate::{Clock, FenceError, FenceKind, FenceSource, Namespace};
+use crate::{Clock, FenceError, FenceKind, FenceSource, Namespace, SystemClock};
+
+/// How long to wait for another process that takes a number.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// How often to look whether it is done.
+const LOCK_POLL: Duration = Duration::from_millis(5);
 
 /// A [`FenceSource`] for the processes of one host: a folder with a file for each namespace and kind of number.
 ///
@@ -31,18 +39,24 @@ use crate::{Clock, FenceError, FenceKind, FenceSource, Namespace};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct FileFence(DurableCounter);
+pub struct FileFence {
+    folder: PathBuf,
+    clock: Arc<dyn Clock>,
+}
 
 impl FileFence {
     /// Numbers kept in `folder`, which is made when the first one is asked for.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self(DurableCounter::new(folder.into()))
+        Self {
+            folder: folder.into(),
+            clock: Arc::new(SystemClock),
+        }
     }
 
     /// Waits for other processes by `clock`.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self(self.0.clock(clock))
+        Self { clock, ..self }
     }
 
     /// Writes that `given` was the last number given for `namespace`, over any content: the
@@ -57,7 +71,35 @@ impl FileFence {
         namespace: &Namespace,
         given: u64,
     ) -> Result<(), FenceError> {
-        self.0.repair(kind, namespace, given)
+        if given > kind.most() {
+            return Err(FenceError::Exhausted { above: given });
+        }
+        let files = CounterFiles::new(kind, &self.folder, namespace);
+        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
+        let lock = files.open_lock()?;
+        lock.lock().map_err(|error| files.failed("lock", &error))?;
+        files.write(namespace, given)
+    }
+
+    /// Waits until no other process takes a number.
+    async fn lock(&self, files: &CounterFiles) -> Result<File, FenceError> {
+        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
+        let lock = files.open_lock()?;
+        let until = self.clock.boot().plus(LOCK_WAIT);
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::Error(error)) => return Err(files.failed("lock", &error)),
+                Err(TryLockError::WouldBlock) if self.clock.boot() >= until => {
+                    let busy = format!("another process holds {}", files.lock.display());
+                    return Err(FenceError::Unavailable(busy));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let next = self.clock.boot().plus(LOCK_POLL);
+                    self.clock.sleep_until(next).await;
+                }
+            }
+        }
     }
 }
 
@@ -70,6 +112,19 @@ impl FenceSource for FileFence {
         namespace: &'a str,
         above: u64,
     ) -> Fut<'a, Result<u64, FenceError>> {
-        Box::pin(self.0.next(kind, namespace, above))
+        Box::pin(async move {
+            let namespace = Namespace::new(namespace)
+                .map_err(|error| FenceError::Unavailable(error.to_string()))?;
+            let files = CounterFiles::new(kind, &self.folder, &namespace);
+            let lock = self.lock(&files).await?;
+            let advance = move || {
+                let given = files.advance(&namespace, above);
+                drop(lock);
+                given
+            };
+            tokio::task::spawn_blocking(advance)
+                .await
+                .unwrap_or_else(|error| Err(FenceError::Unavailable(error.to_string())))
+        })
     }
 }
