@@ -8,14 +8,15 @@ use super::nodes::Node;
 use super::quorum::majority;
 use crate::BackendError;
 use crate::backend::redis::keys::Shard;
+use crate::backend::redis::reply;
 use crate::backend::redis::role::ConnectionRole;
+use crate::backend::redis::server_info::{self, ServerInfo};
 use crate::backend::{Finding, Verdict};
 
 /// Longest wait for one node.
 const LIMIT: Duration = Duration::from_millis(500);
 
 /// What INFO tells of a node.
-#[derive(Default)]
 struct Info {
     run_id: String,
     role: String,
@@ -51,24 +52,16 @@ async fn ask(node: &Node) -> Result<Info, BackendError> {
         .link
         .plain((Shard::default(), &command), ConnectionRole::Main, LIMIT)
         .await?;
-    let odd = |_| BackendError::Unknown("INFO has an unknown form".to_owned());
-    let text: String = redis::from_redis_value(answer).map_err(odd)?;
-    let mut info = Info::default();
-    for (field, value) in text
-        .lines()
-        .filter_map(|line| line.trim_end().split_once(':'))
-    {
-        match field {
-            "run_id" => value.clone_into(&mut info.run_id),
-            "role" => value.clone_into(&mut info.role),
-            "connected_slaves" => info.replicas = value.parse().unwrap_or(0),
-            "uptime_in_seconds" => {
-                info.uptime = Duration::from_secs(value.parse().unwrap_or(0));
-            }
-            _ => {}
-        }
-    }
-    Ok(info)
+    let text = server_info::text(answer).ok_or_else(reply::odd)?;
+    let told = ServerInfo::of(&text);
+    let word = |field| told.field(field).unwrap_or_default().to_owned();
+    let number = |field| told.field(field).and_then(|value| value.parse().ok());
+    Ok(Info {
+        run_id: word("run_id"),
+        role: word("role"),
+        replicas: number("connected_slaves").unwrap_or(0),
+        uptime: Duration::from_secs(number("uptime_in_seconds").unwrap_or(0)),
+    })
 }
 
 fn finding(check: &'static str, bad: Option<(Verdict, &str)>, found: String) -> Finding {
