@@ -14,7 +14,6 @@ mod epochs;
 mod factory;
 mod failure;
 mod grant;
-mod join;
 mod keys;
 mod link;
 mod listener;
@@ -37,6 +36,8 @@ mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::future::join_all;
 
 use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
@@ -127,7 +128,7 @@ impl RedisBackend {
             link.ping(Shard::default(), limit).await
         });
         let is_refusal = |said: &Result<(), _>| matches!(said, Err(BackendError::Config(_)));
-        match join::all(alone).await.into_iter().find(is_refusal) {
+        match join_all(alone).await.into_iter().find(is_refusal) {
             Some(Err(refusal)) => Err(refusal),
             Some(Ok(())) | None => connected,
         }
@@ -195,7 +196,7 @@ impl RedisBackend {
         let sent = parts
             .iter()
             .map(|part| self.link.run(&part.call, ConnectionRole::Renew, within));
-        let answers = join::all(sent).await;
+        let answers = join_all(sent).await;
         renewals::all(batch, &parts, answers)
     }
 

@@ -22,7 +22,8 @@ const TABLE: [(&str, &str); 10] = [
     ),
     (
         "soldonce-lease",
-        "soldonce-clock soldonce-tls metrics redis rustix serde sha2 thiserror tokio tokio-postgres tokio-util tracing",
+        "soldonce-clock soldonce-tls futures-util metrics redis rustix serde sha2 thiserror tokio tokio-postgres tokio-util \
+         tracing",
     ),
     (
         "soldonce-engine",
