@@ -126,7 +126,7 @@ impl ClusterLink {
         let attempt = watchdog.current();
         let sent = AtomicBool::new(false);
         let outcome = timeout(within, async {
-            let connection = attempt.get(watchdog.connect()).await?;
+            let connection = attempt.get(|| watchdog.connect()).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });

@@ -1,11 +1,15 @@
 //! A connection that is made when it is first needed, shared while it works, and made again after
-//! it broke. One attempt at a time; all that wait for it share its result.
+//! it broke. One attempt at a time; all that wait for it share its result. It goes on without them: a server that is
+//! far away is reached in the time of several calls.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::BackendError;
 
 /// After so many timeouts in a row a connection counts as broken: its other end may be gone
 /// without a word (lease.md 8).
@@ -19,16 +23,36 @@ pub(super) struct Reconnecting<C> {
 /// One connection, made or about to be.
 #[derive(Debug)]
 pub(super) struct Attempt<C> {
-    made: OnceCell<C>,
+    made: OnceLock<C>,
+    making: Mutex<Option<Making<C>>>,
     timeouts: AtomicU32,
     /// It takes the place of one that broke.
     replaces: bool,
 }
 
+/// What a try to connect came to; `None` while it goes on.
+type Outcome<C> = Option<Result<C, BackendError>>;
+
+/// A try to connect, which ends with the attempt.
+#[derive(Debug)]
+struct Making<C> {
+    outcome: watch::Receiver<Outcome<C>>,
+    _task: JoinSet<()>,
+}
+
+impl<C> Making<C> {
+    fn has_failed(&self) -> bool {
+        let ended = self.outcome.has_changed().is_err();
+        let outcome = self.outcome.borrow();
+        matches!(&*outcome, Some(Err(_))) || ended && outcome.is_none()
+    }
+}
+
 impl<C> Attempt<C> {
     fn unmade() -> Self {
         Self {
-            made: OnceCell::new(),
+            made: OnceLock::new(),
+            making: Mutex::new(None),
             timeouts: AtomicU32::new(0),
             replaces: false,
         }
@@ -56,7 +80,7 @@ impl<C: Clone> Reconnecting<C> {
     #[cfg(feature = "cluster")]
     pub(super) fn replace(&self, made: C) {
         let fresh = Attempt {
-            made: OnceCell::new_with(Some(made)),
+            made: OnceLock::from(made),
             replaces: true,
             ..Attempt::unmade()
         };
@@ -78,14 +102,42 @@ impl<C: Clone> Reconnecting<C> {
     }
 }
 
-impl<C: Clone> Attempt<C> {
-    /// The connection, made by `connect` if it is not yet. When the caller who makes it goes away,
-    /// the next one takes over.
-    pub(super) async fn get<E>(&self, connect: impl Future<Output = Result<C, E>>) -> Result<C, E> {
-        match self.made.get() {
-            Some(made) => Ok(made.clone()),
-            None => self.made.get_or_try_init(|| connect).await.cloned(),
+impl<C: Clone + Send + Sync + 'static> Attempt<C> {
+    /// The connection, made by `connect` if it is not yet. Callers may go away meanwhile.
+    pub(super) async fn get<F>(&self, connect: impl FnOnce() -> F) -> Result<C, BackendError>
+    where
+        F: Future<Output = Result<C, BackendError>> + Send + 'static,
+    {
+        if let Some(made) = self.made.get() {
+            return Ok(made.clone());
         }
+        let mut outcome = self.making(connect);
+        let ended = outcome.wait_for(Option::is_some).await;
+        let made = ended.ok().and_then(|outcome| outcome.clone());
+        let broken_off = || BackendError::NotSent("the runtime that connects has ended".to_owned());
+        let made = made.unwrap_or_else(|| Err(broken_off()))?;
+        Ok(self.made.get_or_init(|| made).clone())
+    }
+
+    /// The try that goes on, or a new one.
+    fn making<F>(&self, connect: impl FnOnce() -> F) -> watch::Receiver<Outcome<C>>
+    where
+        F: Future<Output = Result<C, BackendError>> + Send + 'static,
+    {
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        making.take_if(|making| making.has_failed());
+        let making = making.get_or_insert_with(|| {
+            let (tell, outcome) = watch::channel(None);
+            let (mut task, connecting) = (JoinSet::new(), connect());
+            task.spawn(async move {
+                tell.send_replace(Some(connecting.await));
+            });
+            Making {
+                outcome,
+                _task: task,
+            }
+        });
+        making.outcome.clone()
     }
 
     /// An answer came.
@@ -105,29 +157,35 @@ impl<C: Clone> Attempt<C> {
 mod tests {
     use super::*;
 
-    fn ready(number: u32) -> std::future::Ready<Result<u32, ()>> {
+    type Made = std::future::Ready<Result<u32, BackendError>>;
+
+    fn ready(number: u32) -> Made {
         std::future::ready(Ok(number))
+    }
+
+    fn refused() -> Made {
+        std::future::ready(Err(BackendError::NotSent("refused".to_owned())))
     }
 
     #[tokio::test]
     async fn one_connection_serves_until_it_is_given_up() {
         let held = Reconnecting::unmade();
         let first = held.current();
-        assert_eq!(first.get(ready(1)).await, Ok(1));
-        assert_eq!(held.current().get(ready(2)).await, Ok(1));
+        assert_eq!(first.get(|| ready(1)).await, Ok(1));
+        assert_eq!(held.current().get(|| ready(2)).await, Ok(1));
         assert!(held.give_up(&first));
         assert!(
             !held.give_up(&first),
             "the new one must not be given up for the old one"
         );
-        assert_eq!(held.current().get(ready(3)).await, Ok(3));
+        assert_eq!(held.current().get(|| ready(3)).await, Ok(3));
     }
 
     #[tokio::test]
     async fn a_failed_attempt_is_made_again() {
         let attempt = Reconnecting::unmade().current();
-        assert_eq!(attempt.get(async { Err("refused") }).await, Err("refused"));
-        assert_eq!(attempt.get(async { Ok::<_, &str>(1) }).await, Ok(1));
+        assert_eq!(attempt.get(refused).await, refused().await);
+        assert_eq!(attempt.get(|| ready(1)).await, Ok(1));
     }
 
     #[test]

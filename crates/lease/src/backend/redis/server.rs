@@ -21,6 +21,9 @@ use crate::BackendError;
 /// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
 const QUEUED_CALLS_MAX: usize = 1_024;
 
+/// Shortest limit of a connection, with all its round trips. After it the address is looked up again.
+const CONNECT_LEAST: Duration = Duration::from_secs(1);
+
 pub(super) struct ServerLink {
     client: Client,
     main: Reconnecting<MultiplexedConnection>,
@@ -106,7 +109,7 @@ impl ServerLink {
         let attempt = role.current();
         let sent = AtomicBool::new(false);
         let outcome = timeout(within, async {
-            let connection = attempt.get(self.connect(name, &attempt)).await?;
+            let connection = attempt.get(|| self.connect(name, &attempt, within)).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
@@ -123,21 +126,33 @@ impl ServerLink {
         }
     }
 
-    async fn connect(
+    /// Goes on when the call that needs the connection first has ended, which may be `within`.
+    fn connect(
         &self,
         role: &str,
         attempt: &Attempt<MultiplexedConnection>,
-    ) -> Result<MultiplexedConnection, BackendError> {
-        let config = unlimited();
-        let made = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await;
-        let made = made.map_err(|error| failure::of_connect(&error))?;
-        if attempt.replaces() {
-            self.replaced.tell(&format!("{role} to {}", self.address()));
+        within: Duration,
+    ) -> impl Future<Output = Result<MultiplexedConnection, BackendError>> + Send + use<> {
+        let (client, limit) = (self.client.clone(), within.max(CONNECT_LEAST));
+        let which = || {
+            (
+                self.replaced.clone(),
+                format!("{role} to {}", self.address()),
+            )
+        };
+        let replaces = attempt.replaces().then(which);
+        async move {
+            let config = unlimited();
+            let making = client.get_multiplexed_async_connection_with_config(&config);
+            let Ok(made) = timeout(limit, making).await else {
+                return Err(not_connected(limit));
+            };
+            let made = made.map_err(|error| failure::of_connect(&error))?;
+            if let Some((replaced, which)) = replaces {
+                replaced.tell(&which);
+            }
+            Ok(made)
         }
-        Ok(made)
     }
 
     /// A connection of its own that hands messages, and word of its own end, to `heard`.

@@ -81,8 +81,11 @@ impl Watchdog {
         self.connection.current()
     }
 
-    pub(super) async fn connect(&self) -> Result<ClusterConnection, BackendError> {
-        connect(&self.client).await
+    pub(super) fn connect(
+        &self,
+    ) -> impl Future<Output = Result<ClusterConnection, BackendError>> + Send + use<> {
+        let client = self.client.clone();
+        async move { connect(&client).await }
     }
 
     /// An answer came from the shard, be it a refusal.

@@ -17,6 +17,7 @@ mod planted;
 mod queue;
 mod refusals;
 mod site;
+mod slow;
 mod spans;
 #[cfg(feature = "tls")]
 mod tls;

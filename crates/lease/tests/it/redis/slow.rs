@@ -1,0 +1,30 @@
+//! Servers that are far away: to connect takes longer than a call may.
+
+use std::time::Duration;
+
+use soldonce_lease::{AcquireError, Doctor, Leases};
+use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::redis::Redis;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
+    // To connect is to wait for the answer to the login.
+    let users = "user default on nopass ~* &* +@all\nuser far on >secret ~* &* +@all\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let proxy = Proxy::to(redis.address()).unwrap();
+    let url = format!("redis://far:secret@{}", proxy.address());
+    let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
+    let builder = builder.call_timeout(Duration::from_millis(100));
+    let locks = builder.connect().await.unwrap();
+    let before = proxy.connections();
+    proxy.set(Fault::Cut);
+    let early = locks.lease("a").try_acquire().await;
+    assert!(
+        matches!(early, Err(AcquireError::Unavailable(_))),
+        "{early:?}"
+    );
+    proxy.heal();
+    let lease = locks.lease("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!(proxy.connections(), before + 1, "made anew");
+    lease.release().await.unwrap();
+}
