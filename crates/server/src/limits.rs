@@ -68,6 +68,9 @@ pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
 
 /// Largest body of a request, in bytes (api.md 2).
 pub const BODY_BYTES_MAX: usize = 64 * 1_024;
+/// How long the end of a server waits for commands whose callers hung up: a call to the provider of payments and its
+/// commit.
+pub const COMMANDS_END_MS: u64 = 15_000;
 /// Largest body that carries a chart, in bytes (api.md 2).
 pub const CHART_BODY_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 /// Longest wait for a request's whole body; a body with a chart may take [`CHART_BODY_READ_MS_MAX`].

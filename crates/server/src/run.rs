@@ -1,6 +1,7 @@
 //! Runs a server from its first connection to its last answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use soldonce_engine::{Engine, run_dropper, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accept::{AcceptSettings, Drained, serve};
 use crate::http::{AdminRoutes, routers};
+use crate::limits::COMMANDS_END_MS;
 use crate::settings::ServerSettings;
 
 /// Bound sockets to serve on.
@@ -83,7 +85,15 @@ pub async fn run(
         shutdown.cancel();
     }
     routers.commands.close();
-    routers.commands.wait().await;
+    let clock = &engine.world().clock;
+    let late = clock.boot().plus(Duration::from_millis(COMMANDS_END_MS));
+    tokio::select! {
+        () = routers.commands.wait() => {}
+        () = clock.sleep_until(late) => {
+            let left = routers.commands.len();
+            tracing::warn!(left, "commands of callers who hung up are cut off; what was stored of them is kept");
+        }
+    }
     helping.cancel();
     while let Some(helped) = helpers.join_next().await {
         note(helped);

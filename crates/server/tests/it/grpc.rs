@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -18,7 +19,7 @@ use prost_reflect::{DynamicMessage, Kind, MessageDescriptor, MethodDescriptor};
 use serde_json::{Value, json};
 use soldonce_core::Command;
 use soldonce_engine::rate::Quota;
-use soldonce_server::limits::BODY_BYTES_MAX;
+use soldonce_server::limits::{BODY_BYTES_MAX, BODY_READ_MS_MAX};
 use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings, StreamLimits};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -666,6 +667,21 @@ async fn reflection_lists_the_services() {
     for name in ["soldonce.v1.Sales", "soldonce.v1.Leases"] {
         assert!(said.contains(name), "{said}");
     }
+}
+
+#[tokio::test]
+async fn a_probe_that_does_not_come_whole_is_not_waited_for() {
+    let app = TestApp::open().await;
+    let never = Body::from_stream(futures_util::stream::pending::<std::io::Result<Bytes>>());
+    let probe = Request::post("/grpc.health.v1.Health/Check");
+    let probe = probe.header("content-type", "application/grpc");
+    let asked = app.router.clone().oneshot(probe.body(never).unwrap());
+    let (answer, ()) = tokio::join!(asked, async {
+        tokio::task::yield_now().await;
+        app.clock.advance(Duration::from_millis(BODY_READ_MS_MAX));
+    });
+    let refused = Reply::of(answer.unwrap()).await;
+    assert_eq!(reason(&refused), (14, "request_timeout".to_owned()));
 }
 
 #[tokio::test]

@@ -165,8 +165,10 @@ impl Engine {
         let unsettled = ledger.unsettled(before, pass.after, RECONCILE_AT_ONCE_MAX);
         let unsettled = unsettled.await?;
         let is_last = unsettled.len() < RECONCILE_AT_ONCE_MAX;
-        let last = unsettled.last().filter(|_| !is_last);
-        pass.after = last.map(|booking| (booking.created_at, booking.id));
+        let places = unsettled
+            .iter()
+            .map(|booking| (booking.created_at, booking.id));
+        pass.after = places.max().filter(|_| !is_last);
         let steps = Vec::new();
         let open = OpenMoney { unsettled, steps };
         for mismatch in mismatches(&**provider, &open).await {

@@ -68,7 +68,7 @@ pub use verify::{unit_history, verify};
 
 /// The ledger of one database, as one server sees it.
 ///
-/// Dropping it ends its tasks at once; [`Ledger::close`] finishes everything that waits.
+/// Dropping it ends its tasks at once; [`Ledger::close`](crate::ledger::Ledger::close) finishes everything that waits.
 pub struct PostgresLedger {
     parts: Arc<Parts>,
     shutdown: CancellationToken,

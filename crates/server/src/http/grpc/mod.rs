@@ -29,11 +29,12 @@ use tonic::Status;
 pub(super) use self::method::{Method, Serve};
 
 use self::health::Readiness;
+use super::api_request::read_body;
 use super::app::App;
 use super::kinds;
 use super::problem::Problem;
 use super::rates;
-use super::route::{Admission, FOR_ALL, Route, Verb};
+use super::route::{Admission, BodySize, FOR_ALL, Route, Verb};
 use crate::limits::BODY_BYTES_MAX;
 
 /// The services of `proto/`, compiled. A test compares it with the text.
@@ -82,11 +83,16 @@ async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         None if parts.uri.path() == CHECK => Ok(None),
         None => app.enter_stream(&parts).map(Some),
     };
-    let permit = match permit {
-        Ok(permit) => permit,
+    let body = match permit {
+        // What is no stream is sent whole, and in time.
+        Ok(None) => whole(&app, body).await.map(|body| (None, body)),
+        Ok(permit) => Ok((permit, Body::new(Limited::new(body, BODY_BYTES_MAX)))),
+        Err(problem) => Err(problem),
+    };
+    let (permit, body) = match body {
+        Ok(admitted) => admitted,
         Err(problem) => return refused(problem.into_response()).await,
     };
-    let body = Body::new(Limited::new(body, BODY_BYTES_MAX));
     let answer = next.run(Request::from_parts(parts, body)).await;
     answer.map(|body| {
         Body::new(body.map_frame(move |frame| {
@@ -95,6 +101,11 @@ async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
             frame
         }))
     })
+}
+
+async fn whole(app: &App, mut body: Body) -> Result<Body, Problem> {
+    let sent = read_body(app, &mut body, BodySize::Usual).await?;
+    Ok(Body::from(sent))
 }
 
 /// The answer to a call that is refused before it is one.

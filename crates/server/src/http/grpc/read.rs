@@ -1,9 +1,9 @@
 //! Messages as JSON: the fields of a call's message, as the members of a request's body.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use prost_reflect::prost::DecodeError;
 use prost_reflect::prost::encoding::{self, DecodeContext, WireType};
+use prost_reflect::prost::{DecodeError, Message};
 use prost_reflect::prost_types::Timestamp;
 use serde::Serialize;
 
@@ -29,8 +29,14 @@ pub(super) fn fields(shape: &Shape, mut sent: &[u8]) -> Result<Fields, DecodeErr
     found.map(|(found, field)| found.json(field)).collect()
 }
 
-/// Returns fields as an object. `clear` names members that are `null`, which a message cannot say.
-pub(super) fn object(shape: &Shape, fields: Fields) -> String {
+/// Returns fields as an object. `clear` names members that are `null` whatever else is said of them, which a message
+/// cannot say.
+pub(super) fn object(shape: &Shape, mut fields: Fields) -> String {
+    let cleared = shape
+        .place_of("clear")
+        .and_then(|place| fields.get_mut(place)?.take());
+    let cleared = cleared.and_then(|names| serde_json::from_str(&names).ok());
+    let cleared: BTreeSet<String> = cleared.unwrap_or_default();
     let mut object = String::from("{");
     let mut push = |name: &str, json: &str| {
         if object.len() > 1 {
@@ -39,16 +45,13 @@ pub(super) fn object(shape: &Shape, fields: Fields) -> String {
         object.extend([&text(name), ":", json]);
     };
     for (field, json) in shape.fields.iter().zip(fields) {
-        match (&*field.name, json) {
-            (_, None) => {}
-            ("clear", Some(names)) => {
-                let names: Vec<String> = serde_json::from_str(&names).unwrap_or_default();
-                for name in &names {
-                    push(name, "null");
-                }
-            }
-            (name, Some(json)) => push(name, &json),
+        let json = json.filter(|_| !cleared.contains(&field.name));
+        if let Some(json) = json {
+            push(&field.name, &json);
         }
+    }
+    for name in &cleared {
+        push(name, "null");
     }
     object.push('}');
     object
@@ -57,6 +60,16 @@ pub(super) fn object(shape: &Shape, fields: Fields) -> String {
 fn text(value: impl Serialize) -> String {
     // Texts and numbers can always be written.
     serde_json::to_string(&value).unwrap_or_default()
+}
+
+impl Kind {
+    /// Returns a value that is a message of its own.
+    fn read(&self, message: &[u8]) -> Result<String, DecodeError> {
+        if let Self::Message(shape) = self {
+            return Ok(object(shape, fields(shape, message)?));
+        }
+        Ok(text(Timestamp::decode(message)?.to_string()))
+    }
 }
 
 /// What was found of a field so far.
@@ -93,21 +106,16 @@ impl Found {
                 encoding::int64::merge(wire, &mut value, sent, context)?;
                 self.put(field, value);
             }
-            Kind::Time => {
-                let mut value = Timestamp::default();
-                encoding::message::merge(wire, &mut value, sent, context)?;
-                self.put(field, value.to_string());
-            }
             Kind::Numbers => {
                 encoding::check_wire_type(WireType::LengthDelimited, wire)?;
                 let (key, value) = (encoding::string::merge, encoding::int64::merge);
                 encoding::hash_map::merge(key, value, &mut self.numbers, sent, context)?;
             }
-            Kind::Message(shape) => {
+            Kind::Time | Kind::Message(_) => {
                 let mut part = Vec::new();
                 encoding::bytes::merge(wire, &mut part, sent, context)?;
                 if field.is_list() {
-                    self.push(&object(shape, fields(shape, &part)?));
+                    self.push(&field.kind.read(&part)?);
                 } else {
                     self.message.get_or_insert_default().extend(part);
                 }
@@ -133,8 +141,8 @@ impl Found {
     }
 
     fn json(self, field: &Field) -> Result<Option<String>, DecodeError> {
-        if let (Some(message), Kind::Message(shape)) = (self.message, &field.kind) {
-            return Ok(Some(object(shape, fields(shape, &message)?)));
+        if let Some(message) = self.message {
+            return field.kind.read(&message).map(Some);
         }
         if !self.numbers.is_empty() {
             return Ok(Some(text(self.numbers)));
@@ -147,5 +155,41 @@ impl Found {
                 self.json
             }
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pool;
+    use super::*;
+
+    fn shape(name: &str) -> Shape {
+        Shape::of(&pool().get_message_by_name(name).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_cleared_is_null_whatever_else_is_said() {
+        let shape = shape("soldonce.v1.Policy");
+        let number = |name| shape.field(name).unwrap().number;
+        let mut sent = Vec::new();
+        encoding::uint64::encode(number("hold_ttl_ms"), &5, &mut sent);
+        for _ in 0..2 {
+            encoding::string::encode(number("clear"), &"hold_ttl_ms".to_owned(), &mut sent);
+        }
+        let fields = fields(&shape, &sent).unwrap();
+        assert_eq!(object(&shape, fields), r#"{"hold_ttl_ms":null}"#);
+    }
+
+    #[test]
+    fn parts_of_a_message_are_merged() {
+        let shape = shape("soldonce.v1.CreateEventRequest");
+        let number = shape.field("starts_at").unwrap().number;
+        let mut sent = Vec::new();
+        for (seconds, nanos) in [(7, 0), (0, 5_000_000)] {
+            encoding::message::encode(number, &Timestamp { seconds, nanos }, &mut sent);
+        }
+        let fields = fields(&shape, &sent).unwrap();
+        let expected = r#"{"starts_at":"1970-01-01T00:00:07.005Z"}"#;
+        assert_eq!(object(&shape, fields), expected);
     }
 }
