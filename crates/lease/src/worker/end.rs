@@ -102,14 +102,14 @@ impl Worker {
         let place = self.ctx.in_place.as_ref();
         let quiet = place.is_none_or(super::InPlace::is_quiet) && self.ctx.table().is_settled();
         let quiet = quiet && self.acquires.is_empty() && self.calls.is_empty();
-        // Last, because whoever was at work until now may have left a release.
+        // Last, because what was at work until now may have left a release.
         let left_behind = || self.ctx.left_behind().as_ref().is_none_or(Vec::is_empty);
         quiet && self.releases.is_empty() && self.later.is_empty() && left_behind()
     }
 
     /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
-        // Dropped without the locks: whoever waits for an outcome is woken.
+        // Dropped without the locks: callers that wait for an outcome are woken.
         let under_way = self.ctx.table().take_sent();
         let left_behind = self.ctx.left_behind().take().unwrap_or_default();
         let later = self.later.values();

@@ -177,7 +177,7 @@ impl Worker {
             self.tell_at(NoticeKind::Lost, &grant, || grant.sent(), why);
         }
         self.ctx.counters.live.set(0);
-        // Dropped without the lock: whoever waits for an outcome is woken.
+        // Dropped without the lock: callers that wait for an outcome are woken.
         let left_behind = self.ctx.left_behind().take();
         drop(left_behind);
         if let Some(place) = &self.ctx.in_place {

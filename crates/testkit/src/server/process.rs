@@ -77,8 +77,8 @@ impl Process {
     /// Stops the process and all that it started (SIGSTOP), and returns when none of them runs.
     ///
     /// A signal works some time after it was sent, and who is not stopped yet may start another:
-    /// one that was born between the look and the signal would go on alone. A look takes its time, too: it misses who is
-    /// born meanwhile of one that it finds stopped. The next look finds that one.
+    /// one that was born between the look and the signal would go on alone. A look takes its time, too:
+    /// it misses who is born meanwhile of one that it finds stopped. The next look finds that one.
     pub(crate) fn pause_family(&mut self) -> Result<()> {
         if self.ended()?.is_some() {
             return Ok(());

@@ -41,6 +41,11 @@ where
     running.join_all().await;
 }
 
+async fn told_lost(lease: &Lease) -> (LostReason, BootTime) {
+    (lease.lost().await, SystemClock.boot())
+}
+
+/// The loss is told as near to the deadline as a timer of the test wakes: a machine may be late for both.
 async fn hang(kind: Kind) {
     let mut site = Site::start(kind).await;
     let locks = site.builder(&[]).connect().await.unwrap();
@@ -52,16 +57,19 @@ async fn hang(kind: Kind) {
     let overdue = || matches!(lease.state(), LeaseState::Suspect { .. });
     within(TTL, "the renewal is overdue", overdue).await;
     let deadline = SystemClock.boot().plus(lease.remaining());
-    assert_eq!(lease.lost().await, LostReason::Deadline);
-    let told = SystemClock.boot();
+    let ((reason, told), woken) = tokio::join!(told_lost(&lease), async {
+        SystemClock.sleep_until(deadline).await;
+        SystemClock.boot()
+    });
+    assert_eq!(reason, LostReason::Deadline);
     assert!(
         deadline.since(told) < ms(2),
         "{kind:?}: told before its deadline"
     );
     assert!(
-        told.since(deadline) < TOLD_WITHIN,
-        "{kind:?}: {:?} late",
-        told.since(deadline)
+        told.since(woken) < TOLD_WITHIN,
+        "{kind:?}: {:?} later than a timer of its own",
+        told.since(woken)
     );
     assert!(lease.token().is_err());
     let servers = &mut site.servers;

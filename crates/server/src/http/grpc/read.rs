@@ -29,8 +29,7 @@ pub(super) fn fields(shape: &Shape, mut sent: &[u8]) -> Result<Fields, DecodeErr
     found.map(|(found, field)| found.json(field)).collect()
 }
 
-/// Returns fields as an object. `clear` names members that are `null` whatever else is said of them, which a message
-/// cannot say.
+/// Returns fields as an object. `clear` names members that are `null`, also where the message has a value for them.
 pub(super) fn object(shape: &Shape, mut fields: Fields) -> String {
     let cleared = shape
         .place_of("clear")
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_null_whatever_else_is_said() {
+    fn what_is_cleared_is_null_also_where_it_has_a_value() {
         let shape = shape("soldonce.v1.Policy");
         let number = |name| shape.field(name).unwrap().number;
         let mut sent = Vec::new();

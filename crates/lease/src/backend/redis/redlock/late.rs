@@ -16,7 +16,7 @@ use crate::{BackendError, FencingToken, Owner};
 /// Votes that are still to come, by node.
 pub(super) type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
 
-/// What the nodes answer to a withdrawal. It goes on if nobody waits for them.
+/// What the nodes answer to a withdrawal. It goes on if no caller waits for them.
 pub(super) type Withdrawal = mpsc::Receiver<(usize, Vec<ReleaseReply>)>;
 
 /// Grants with votes that are still to come.
