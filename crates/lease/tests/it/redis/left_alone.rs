@@ -1,4 +1,4 @@
-//! Calls on the runtime that connected which nobody polls any more, or which nobody is left to answer.
+//! Calls on the runtime that connected that are polled no more, or that no thread is left to answer.
 
 use std::time::Duration;
 
@@ -33,16 +33,19 @@ async fn begin<F: Future + Unpin>(call: &mut F) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acquires_that_nobody_polls_hold_up_no_other() {
-    let redis = Redis::start().unwrap();
+    let mut redis = Redis::start().unwrap();
     let locks = connect(&redis).await;
     take(&locks, "first").await.release().await.unwrap();
     let mut left = ["a", "b", "c"].map(|name| {
         let request = locks.lease(name).ttl(TTL);
         Box::pin(request.try_acquire())
     });
+    // So that none is answered by another thread while it is begun.
+    redis.pause().unwrap();
     for call in &mut left {
         begin(call).await;
     }
+    redis.resume().unwrap();
     take(&locks, "d").await.release().await.unwrap();
     for call in left {
         assert!(call.await.unwrap().is_some());

@@ -4,13 +4,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use soldonce_testkit::{PATIENCE, until};
 
 use super::Violation;
 use super::cards::{Card, EVENT, unit_names, units};
 use super::client::{Ask, Client, Outcome};
 
-/// Checks the whole hall.
+/// How a violation begins that says so of seats and places that are held.
+const HELD_DIFFERS: &str = "shown-differs held";
+
+/// Checks the whole hall, once what the clock ended is written down: the sweeper does that a moment after it is no longer
+/// shown as held.
 pub(crate) fn check_hall(
+    client: &mut Client,
+    cards: &[Card],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let written = until("what ended is written down", PATIENCE, || {
+        violations = look_at_hall(client, cards, outcomes);
+        let mut all = violations.iter();
+        !all.any(|violation| violation.what.starts_with(HELD_DIFFERS))
+    });
+    // If it never is, the violations say so.
+    written.ok();
+    violations
+}
+
+fn look_at_hall(
     client: &mut Client,
     cards: &[Card],
     outcomes: &BTreeMap<String, Outcome>,
