@@ -13,8 +13,8 @@ use super::client::{Ask, Client, Outcome};
 /// How a violation begins that says so of seats and places that are held.
 const HELD_DIFFERS: &str = "shown-differs held";
 
-/// Checks the whole hall, once what the clock ended is written down: the sweeper does that a moment after it is no longer
-/// shown as held.
+/// Checks the whole hall, once what the clock ended is written down: the sweeper does that a moment after
+/// it is no longer shown as held.
 pub(crate) fn check_hall(
     client: &mut Client,
     cards: &[Card],
