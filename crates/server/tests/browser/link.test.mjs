@@ -93,3 +93,10 @@ test("a booking goes into the calendar, with its seats and its link", async (t) 
   assert.match(whole, /^BEGIN:VCALENDAR\r\n[^]*DTSTART:\d{8}T\d{6}Z\r\nSUMMARY:An Evening of Tests\r\n/);
   assert.ok(whole.includes(`URL:${link}\r\n`) && whole.includes("Row A seat 1"), whole);
 });
+
+test("a link with a stray percent sign opens the list of events", async (t) => {
+  await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.page.goto("/#/events/%");
+  await shopper.part("event-card").first().waitFor();
+});

@@ -127,7 +127,7 @@ fn the_root_of_the_image_has_all_that_the_binary_needs() {
     );
     let mut command = inside("/usr/bin/soldonce");
     // /data is the user's of the image, who is unknown in a namespace of a test.
-    command.env("SOLDONCE_DATA", "/tmp/data");
+    command.env("SOLDONCE_DATA", "data");
     sells(command, &place.join("server"));
     assert!(root.join("tmp/data/ledger.sqlite").exists());
     std::fs::remove_dir_all(&place).unwrap();

@@ -6,7 +6,7 @@ use crate::{Name, Refusal};
 
 impl Redlock {
     /// Nodes that pick for themselves would pick different names, so each name is put to the vote by itself: first
-    /// the one that the owner holds already. A lost vote is withdrawn while the next goes on: beside a node that says
+    /// the one that the owner holds already. A lost vote is withdrawn while the next goes on: with a node that says
     /// nothing each would take its whole time.
     pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
         let now = self.machine.clock.boot();
