@@ -1,7 +1,7 @@
 //! What `soldonce lease run` says when a backend is not what its options tell: the address, the option,
 //! and what to write instead.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
@@ -106,11 +106,16 @@ fn a_server_that_is_not_there_is_named() {
 fn what_is_not_redis_is_called_so() {
     let (listener, address) = silent();
     std::thread::spawn(move || {
+        // Answers when it is asked, and closes none: what a client still writes must reach a server.
+        let mut open = Vec::new();
         for stream in listener.incoming() {
-            stream
-                .unwrap()
-                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                .ok();
+            let mut stream = stream.unwrap();
+            let asked = stream.read(&mut [0; 1_024]);
+            if asked.is_ok_and(|bytes| bytes > 0) {
+                let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+                stream.write_all(answer).ok();
+            }
+            open.push(stream);
         }
     });
     let url = format!("redis://{address}");
