@@ -119,7 +119,10 @@ impl Trial {
         assert!(next.number() > self.first.number(), "{self}");
         // An epoch begins in between, a vote has its token before it is counted, and what was stuck
         // is granted anew after its release.
-        let uncounted = self.row.on == Kind::Redlock || self.harm == Harm::Stuck;
+        // So is what PostgreSQL was asked by a second connection, if the release behind it overtakes it.
+        let overtaken = self.row.on == Kind::Postgres && self.row.acquires();
+        let overtaken = overtaken && self.harm == Harm::LostAgain;
+        let uncounted = self.row.on == Kind::Redlock || self.harm == Harm::Stuck || overtaken;
         if uncounted || self.row.call == Call::Install {
             return;
         }

@@ -218,14 +218,16 @@ pub(super) fn renewal(nodes: usize, answers: &[Option<&RenewReply>]) -> Option<R
     })
 }
 
-/// What the nodes' answers to one release mean; `None` while it is too early to tell.
+/// What the nodes' answers to one release mean; `None` while it is too early to tell. Another has a name if a majority
+/// says so: one node may not have heard yet that its owner released it.
 pub(super) fn release(nodes: usize, answers: &[Option<&ReleaseReply>]) -> Option<ReleaseReply> {
-    let (mut released, mut silent, mut failed, mut taken) = (0, 0, None, None);
+    let (mut released, mut silent, mut failed) = (0, 0, None);
+    let mut taken = Vec::new();
     for answer in answers.iter().flatten() {
         match answer {
             ReleaseReply::Released => released += 1,
             ReleaseReply::Gone => {}
-            ReleaseReply::Taken { by } => taken = taken.max(Some(*by)),
+            ReleaseReply::Taken { by } => taken.push(*by),
             ReleaseReply::Failed(error) => {
                 failed = Some(error.clone());
                 silent += 1;
@@ -238,14 +240,15 @@ pub(super) fn release(nodes: usize, answers: &[Option<&ReleaseReply>]) -> Option
     if answers.iter().any(Option::is_none) {
         return None;
     }
-    Some(match (failed, taken) {
+    let by = taken.iter().max().copied();
+    Some(match (failed, by) {
         (Some(error), _) if nodes - silent < majority(nodes) => ReleaseReply::Failed(error),
         // A majority may have had it, and none has it now.
         (Some(_), _) if released > 0 && released + silent >= majority(nodes) => {
             ReleaseReply::Released
         }
-        (_, Some(by)) => ReleaseReply::Taken { by },
-        (_, None) => ReleaseReply::Gone,
+        (_, Some(by)) if taken.len() >= majority(nodes) => ReleaseReply::Taken { by },
+        (_, Some(_) | None) => ReleaseReply::Gone,
     })
 }
 

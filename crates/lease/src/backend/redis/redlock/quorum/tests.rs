@@ -141,6 +141,11 @@ fn what_is_left_on_silent_nodes_is_no_lease_after_a_release() {
     assert_eq!(all([&released, &gone, &failed]), Some(released.clone()));
     assert_eq!(all([&released, &gone, &gone]), Some(gone.clone()));
     assert_eq!(all([&gone, &taken, &taken]), Some(taken.clone()));
+    assert_eq!(
+        all([&gone, &taken, &gone]),
+        Some(gone.clone()),
+        "a node has not heard of a release"
+    );
     assert_eq!(all([&gone, &failed, &failed]), Some(failed.clone()));
     assert_eq!(release(3, &[Some(&released), None, None]), None);
 }
