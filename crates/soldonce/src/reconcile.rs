@@ -12,7 +12,6 @@ use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{PaymentState, Span, Timestamp};
 use soldonce_engine::ledger::{OpenMoney, sqlite};
-use soldonce_engine::limits::RECONCILE_AT_ONCE_MAX;
 use soldonce_engine::payment::PaymentProvider;
 use soldonce_engine::{Engine, Mismatch, mismatches};
 
@@ -21,6 +20,7 @@ use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::report;
 use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
+use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
 #[derive(Debug, Args)]
@@ -100,6 +100,9 @@ pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
 
 const SETTLED: &str = "settled";
 
+/// Bookings between two steps of the progress bar.
+const BATCH: usize = 16;
+
 async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
     let (provider, _) = stripe(
         &args.stripe_key,
@@ -113,9 +116,10 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
     match &place {
         LedgerPlace::Folder(options) if args.dry_run => {
-            let before = Timestamp::from_ms(SystemClock.wall_ms()).minus(older);
-            let open = sqlite::verify::open_money(&options.folder, before, RECONCILE_AT_ONCE_MAX)?;
-            Ok(look(&provider, &open).await)
+            let now = Timestamp::from_ms(SystemClock.wall_ms());
+            let recent = now.minus(older)..now;
+            let open = sqlite::verify::open_money(&options.folder, recent)?;
+            compare(&provider, open, None).await
         }
         LedgerPlace::Folder(_) | LedgerPlace::Database(_) => {
             // That a database may lose commits is for servers to refuse; here it would hide money.
@@ -124,40 +128,48 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
             } else {
                 place
             };
-            let engine = place.open().await?;
+            let provider: Arc<dyn PaymentProvider> = Arc::new(provider);
+            let engine = place.open().await?.paid_by(Arc::clone(&provider));
             let open = engine.open_money(older).await?;
-            let lines = if args.dry_run {
-                look(&provider, &open).await
-            } else {
-                settle(engine.clone().paid_by(Arc::new(provider)), &open).await
-            };
+            let settler = (!args.dry_run).then_some(&engine);
+            let lines = compare(&*provider, open, settler).await;
             engine.close().await;
-            Ok(lines)
+            lines
         }
     }
 }
 
-async fn look(provider: &dyn PaymentProvider, open: &OpenMoney) -> Vec<Line> {
-    let found = mismatches(provider, open).await;
-    found.iter().map(Line::of).collect()
-}
-
-async fn settle(engine: Engine, open: &OpenMoney) -> Vec<Line> {
-    let Some(provider) = engine.provider() else {
-        return Vec::new();
-    };
+/// Compares all open money with the provider's word; the engine, if given, settles what differs.
+async fn compare(
+    provider: &dyn PaymentProvider,
+    open: OpenMoney,
+    settler: Option<&Engine>,
+) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
-    for mismatch in mismatches(&**provider, open).await {
-        let outcome = match engine.repair(&mismatch).await {
-            Ok(()) => SETTLED.to_owned(),
-            Err(error) => error.to_string(),
-        };
-        lines.push(Line {
-            outcome: Some(outcome),
-            ..Line::of(&mismatch)
-        });
+    let bar = progress_bar("payments")?;
+    bar.set_length((open.unsettled.len() + open.steps.len()) as u64);
+    let unsettled = open.unsettled.chunks(BATCH).map(|some| OpenMoney {
+        unsettled: some.to_vec(),
+        steps: Vec::new(),
+    });
+    let steps = open.steps.chunks(BATCH).map(|some| OpenMoney {
+        unsettled: Vec::new(),
+        steps: some.to_vec(),
+    });
+    for some in unsettled.chain(steps) {
+        for mismatch in mismatches(provider, &some).await {
+            let mut line = Line::of(&mismatch);
+            if let Some(engine) = settler {
+                let repaired = engine.repair(&mismatch).await;
+                line.outcome =
+                    Some(repaired.map_or_else(|e| e.to_string(), |()| SETTLED.to_owned()));
+            }
+            lines.push(line);
+        }
+        bar.inc((some.unsettled.len() + some.steps.len()) as u64);
     }
-    lines
+    bar.finish_and_clear();
+    Ok(lines)
 }
 
 fn describe(lines: &[Line]) -> String {

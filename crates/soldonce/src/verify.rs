@@ -54,7 +54,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
 
 /// Verifies under a progress bar.
 pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::Result<T> {
-    let bar = progress_bar()?;
+    let bar = progress_bar("transitions")?;
     let verified = verify(&mut |progress: Progress| {
         bar.set_length(progress.all);
         bar.set_position(progress.done);
@@ -63,12 +63,13 @@ pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::
     Ok(verified)
 }
 
-/// Shown only on a terminal, and only if it takes a while.
-fn progress_bar() -> anyhow::Result<ProgressBar> {
+/// Shown only on a terminal.
+pub(crate) fn progress_bar(of: &str) -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} transitions, {eta} left")?;
+    let template = format!("{{bar:40}} {{pos}} of {{len}} {of}, {{eta}} left");
+    let style = ProgressStyle::with_template(&template)?;
     Ok(ProgressBar::new(0).with_style(style))
 }
 

@@ -117,7 +117,7 @@ async fn compare(provider: &dyn PaymentProvider, booking: &Booking) -> Option<Mi
 }
 
 impl Engine {
-    /// Money that was on its way before `now - older`, and still is.
+    /// All money that was on its way before `now - older`, and still is.
     ///
     /// # Errors
     /// [`ReadError`] when the ledger cannot be read.
@@ -127,11 +127,9 @@ impl Engine {
     pub async fn open_money(&self, older: Span) -> Result<OpenMoney, ReadError> {
         let before = self.now().minus(older);
         let ledger = &self.parts.ledger;
-        let unsettled = ledger.unsettled(before, None, RECONCILE_AT_ONCE_MAX);
-        let unsettled = unsettled.await?;
-        let overdue = ledger.overdue_effects(before, RECONCILE_AT_ONCE_MAX);
+        let unsettled = ledger.unsettled(before, None, usize::MAX).await?;
         let mut steps = Vec::new();
-        for open in overdue.await? {
+        for open in ledger.overdue_effects(before, usize::MAX).await? {
             let booking = ledger.booking(open.effect.booking()).await?;
             steps.extend(booking.map(|booking| (booking, open.effect)));
         }

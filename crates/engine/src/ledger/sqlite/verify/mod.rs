@@ -5,6 +5,7 @@
 mod rest;
 mod walk;
 
+use std::ops::Range;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -223,16 +224,15 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
     Ok(found.map(|(_, tombstone)| tombstone))
 }
 
-/// Money that was on its way before `before` and still is, on a live folder or a stopped one.
+/// All money that was on its way before `recent`, or begun after it, and still is, on a live folder or a stopped one.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read.
-pub fn open_money(folder: &Path, before: Timestamp, limit: usize) -> Result<OpenMoney, OpenError> {
+pub fn open_money(folder: &Path, recent: Range<Timestamp>) -> Result<OpenMoney, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
-    let recent = before..Timestamp::MAX;
-    let unsettled = bookings::unsettled(&connection, recent.clone(), None, limit)?;
+    let unsettled = bookings::unsettled(&connection, recent.clone(), None, usize::MAX)?;
     let mut steps = Vec::new();
-    for open in outbox::open(&connection, &recent, limit)? {
+    for open in outbox::open(&connection, &recent, usize::MAX)? {
         let booking = bookings::find(&connection, open.effect.booking())?;
         steps.extend(booking.map(|booking| (booking, open.effect)));
     }
