@@ -16,29 +16,15 @@ pub(crate) const MEND: &str = "it is not encrypted, or not verified: write sslmo
                                rediss:// (Redis), or keep it within a private network";
 
 impl ClearLink {
-    /// The link to a database, if it is one.
-    pub(crate) fn to_database(setting: &'static str, url: &str) -> Option<Self> {
-        let host = unverified_host(url)?;
+    /// The link of a setting that may have the address of a database, a Redis or the first nodes of a cluster.
+    pub(crate) fn of(setting: &'static str, url: Option<&String>) -> Option<Self> {
+        let url = url?;
+        let host = if url.starts_with("redis") {
+            clear_redis(url)?
+        } else {
+            unverified_host(url)?
+        };
         Some(Self { setting, host })
-    }
-
-    /// The link to a Redis or to the first nodes of a cluster, if it is one.
-    pub(crate) fn to_redis(setting: &'static str, url: &str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        if scheme.starts_with("rediss") {
-            return None;
-        }
-        let authority = rest.split(['/', '?']).next().unwrap_or_default();
-        let hosts = authority.rsplit('@').next().unwrap_or_default();
-        let mut hosts = hosts.split(',').map(|host| match host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            Some(_) | None => host,
-        });
-        let host = hosts.find(|host| is_remote(host))?;
-        Some(Self {
-            setting,
-            host: host.to_owned(),
-        })
     }
 
     /// Tells the operator.
@@ -46,6 +32,21 @@ impl ClearLink {
         let Self { setting, host } = self;
         tracing::warn!(setting, %host, "a link to another machine: {MEND}");
     }
+}
+
+/// The first remote host of a Redis address without TLS.
+fn clear_redis(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    if scheme.starts_with("rediss") {
+        return None;
+    }
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    let mut hosts = hosts.split(',').map(|host| match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    });
+    hosts.find(|host| is_remote(host)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -67,7 +68,7 @@ mod tests {
             ("redis://:word@127.0.0.1:6379", None),
             ("redis://[::1]:6379", None),
         ] {
-            let found = ClearLink::to_redis("redis_url", url);
+            let found = ClearLink::of("redis_url", Some(&url.to_owned()));
             assert_eq!(found.map(|link| link.host).as_deref(), remote, "{url}");
         }
     }

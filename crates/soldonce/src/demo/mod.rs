@@ -68,7 +68,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
     let settings = settings.map_err(usage)?;
-    start_logging(settings.log_format.value)?;
+    start_logging(settings.log_format)?;
     env::warn_of_unknown();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

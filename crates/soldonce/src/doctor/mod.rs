@@ -123,8 +123,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     if let Some(url) = &args.shield_url {
         findings.push(shield::look(url)?);
     }
-    let shield = args.shield_url.as_deref();
-    let shield = shield.and_then(|url| ClearLink::to_redis("shield_url", url));
+    let shield = ClearLink::of("shield_url", args.shield_url.as_ref());
     let links = args.backend.clear_links().chain(shield);
     findings.extend(links.map(|ClearLink { setting, host }| {
         Finding::remark("link", format!("{setting} leads to {host}"), MEND)

@@ -102,10 +102,9 @@ impl BackendArgs {
 
     /// The links of them that lead to another machine without encryption.
     pub(crate) fn clear_links(&self) -> impl Iterator<Item = ClearLink> {
-        let database = self.database_url.as_deref();
-        let database = database.and_then(|url| ClearLink::to_database("database_url", url));
+        let database = ClearLink::of("database_url", self.database_url.as_ref());
         let redis = self.redis_url.iter();
-        let redis = redis.filter_map(|url| ClearLink::to_redis("redis_url", url));
+        let redis = redis.filter_map(|url| ClearLink::of("redis_url", Some(url)));
         database.into_iter().chain(redis)
     }
 

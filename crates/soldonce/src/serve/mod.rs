@@ -147,10 +147,10 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     let settings = Settings::gather(args).map_err(usage)?;
     if args.print_settings {
-        print(&settings.describe())?;
+        print(&settings.report)?;
         return Ok(Exit::Done);
     }
-    start_logging(settings.log_format.value)?;
+    start_logging(settings.log_format)?;
     env::warn_of_unknown();
     raise_descriptor_limit(&settings.limits);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         if let Some(key) = &started.new_admin_key {
             print(&format!("admin key: {key}\n"))?;
         }
-        let scheme = settings.tls.scheme();
+        let scheme = settings.scheme();
         print(&format!(
             "soldonce serves on {scheme}://{}\n",
             started.address

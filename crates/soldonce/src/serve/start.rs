@@ -48,23 +48,23 @@ pub(crate) async fn start(
 ) -> anyhow::Result<Started> {
     let signals = Signals::catch()?;
     settings.clear_links.iter().for_each(ClearLink::warn);
-    let listener = listen("--listen", &settings.listen.value).await?;
-    let admin_listener = match &settings.admin_listen.value {
+    let listener = listen("--listen", &settings.listen).await?;
+    let admin_listener = match &settings.admin_listen {
         Some(address) => Some(listen("--admin-listen", address).await?),
         None => None,
     };
-    let redis_shield = settings.shield.value.between.clone();
+    let redis_shield = settings.shield.between.clone();
     let shield = redis_shield.clone().map(|shield| shield as Arc<dyn Shield>);
     let engine = settings.ledger.open_behind(shield).await?;
-    let (engine, stripe) = settings.payments.value.pay(engine);
-    let engine = free_sales(engine, settings.free_sales.value);
-    let engine = settings.webhooks.value.post(engine)?;
-    let given = settings.admin_key.value.as_ref();
+    let (engine, stripe) = settings.payments.pay(engine);
+    let engine = free_sales(engine, settings.free_sales);
+    let engine = settings.webhooks.post(engine)?;
+    let given = settings.admin_key.as_ref();
     let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let listeners = [Some(&listener), admin_listener.as_ref()];
-    let tls = settings.tls.listener.clone();
-    let word = settings.cookie.value;
+    let tls = settings.tls.clone();
+    let word = settings.cookie;
     let word = word.or(tls.is_some().then_some(CookieWord::Secure));
     let cookie = cookie(word, listeners);
     let shutdown = CancellationToken::new();
@@ -93,7 +93,7 @@ pub(crate) async fn start(
         tasks.spawn(run_key_watch(engine.clone(), shutdown.clone()));
     }
     let (stop, shared) = (shutdown.clone(), engine.clone());
-    let rates = settings.limits.shared();
+    let rates = settings.limits.shared.clone();
     tasks.spawn(async move {
         let greeted = async {
             if let Some(rates) = rates {
@@ -118,15 +118,15 @@ pub(crate) async fn start(
 /// What the settings alone say.
 fn server_settings(settings: &Settings) -> ServerSettings {
     ServerSettings {
-        shoppers: access(settings.shoppers.value),
-        allowed_origins: settings.origins.value.clone(),
-        streams: settings.limits.streams(),
-        feed: settings.feed.settings(),
-        rates: settings.limits.rates(),
-        leases: settings.leases.value.settings(settings.limits.leases()),
-        accept: settings.limits.accept(),
-        tls: settings.tls.listener.clone(),
-        keep_ended_events: settings.keep_ended_events.value,
+        shoppers: access(settings.shoppers),
+        allowed_origins: settings.origins.clone(),
+        streams: settings.limits.streams,
+        feed: settings.feed,
+        rates: settings.limits.rates.clone(),
+        leases: settings.leases.settings(settings.limits.leases),
+        accept: settings.limits.accept,
+        tls: settings.tls.clone(),
+        keep_ended_events: settings.keep_ended_events,
         ..ServerSettings::default()
     }
 }
@@ -187,7 +187,7 @@ pub(super) fn raise_descriptor_limit(limits: &LimitSettings) {
 
 /// Says how many files and sockets may be open, and how many the connections need.
 fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
-    let connections = limits.accept().connections_max;
+    let connections = limits.accept.connections_max;
     let needed = u64::try_from(connections).unwrap_or(u64::MAX);
     let needed = needed.saturating_add(DESCRIPTORS_BESIDE);
     let open_files = may_be.unwrap_or(u64::MAX);

@@ -1,37 +1,34 @@
 //! Settings of the server: from flags, environment, file and defaults, each with where it came from.
 
-mod feed;
 mod file;
 mod limits;
-mod shown_only;
 mod source;
+mod stores;
 #[cfg(test)]
 mod tests;
-mod tls;
-
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Deserialize;
 use soldonce_core::Span;
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
+use soldonce_server::limits::{FEED_TICK_MS, FEED_TICK_MS_MAX, FEED_TICK_MS_MIN};
+use soldonce_server::{FeedSettings, PageFeed};
+use soldonce_tls::Listener;
 
-pub(crate) use feed::{FeedChoice, FeedWord};
 pub(crate) use limits::{LimitArgs, LimitSettings};
-pub(crate) use source::Sourced;
-pub(crate) use tls::TlsChoice;
 
 use super::ServeArgs;
 use super::leases::LeaseChoice;
-use super::ledger::{DatabaseArgs, LedgerPlace};
-use super::payments::{PaymentArgs, PaymentPlace};
-use super::shield::{Shared, ShieldPlace, ShieldRedis};
+use super::ledger::LedgerPlace;
+use super::payments::{CaptureWord, PaymentArgs, PaymentPlace};
+use super::shield::ShieldPlace;
+use super::tls::TlsArgs;
 use super::webhooks::WebhookWord;
 use crate::clear_text::ClearLink;
 use crate::lease::span;
 use file::SettingsFile;
-use shown_only::ShownOnly;
-use source::line;
+use source::{Report, first, given, hidden, list, path, word};
+use stores::Stores;
 
 /// Whether shoppers may come without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -73,39 +70,42 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// How the page follows an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FeedWord {
+    /// By a stream for each page.
+    Stream,
+    /// By a request each second.
+    Poll,
+}
+
 /// Everything `serve` needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The settings file, as it was named.
-    config: Sourced<String>,
-    pub(crate) listen: Sourced<String>,
-    pub(crate) admin_listen: Sourced<Option<String>>,
-    pub(crate) tls: TlsChoice,
-    data: Sourced<PathBuf>,
-    /// Whether a database is in its place.
-    database: Sourced<bool>,
+    pub(crate) listen: String,
+    pub(crate) admin_listen: Option<String>,
+    /// The server's own certificate, if it speaks HTTPS.
+    pub(crate) tls: Option<Listener>,
     pub(crate) ledger: LedgerPlace,
-    pub(crate) shield: Sourced<ShieldPlace>,
-    /// Whether it has a Redis of its own.
-    shield_url: Sourced<bool>,
-    pub(crate) leases: Sourced<LeaseChoice>,
-    lease_url: bool,
-    pub(crate) payments: Sourced<PaymentPlace>,
-    pub(crate) webhooks: Sourced<WebhookWord>,
-    pub(crate) admin_key: Sourced<Option<AdminKey>>,
-    pub(crate) shoppers: Sourced<Shoppers>,
-    pub(crate) cookie: Sourced<Option<CookieWord>>,
+    pub(crate) shield: ShieldPlace,
+    pub(crate) leases: LeaseChoice,
+    pub(crate) payments: PaymentPlace,
+    pub(crate) webhooks: WebhookWord,
+    pub(crate) admin_key: Option<AdminKey>,
+    pub(crate) shoppers: Shoppers,
+    pub(crate) cookie: Option<CookieWord>,
     /// Nothing where it was not said.
-    pub(crate) free_sales: Sourced<Option<FreeSales>>,
-    pub(crate) origins: Sourced<Vec<String>>,
-    pub(crate) feed: FeedChoice,
-    pub(crate) keep_ended_events: Sourced<Option<Span>>,
-    pub(crate) log_format: Sourced<LogFormat>,
-    accept_loss: Sourced<&'static str>,
+    pub(crate) free_sales: Option<FreeSales>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) feed: FeedSettings,
+    pub(crate) keep_ended_events: Option<Span>,
+    pub(crate) log_format: LogFormat,
     pub(crate) limits: LimitSettings,
     /// What leads to another machine without encryption.
     pub(crate) clear_links: Vec<ClearLink>,
-    shown_only: ShownOnly,
+    /// Every setting, its value and where it came from, a line each. Secrets are not shown.
+    pub(crate) report: String,
 }
 
 /// An admin key as the operator gave it. Not shown in `Debug`.
@@ -118,6 +118,8 @@ impl std::fmt::Debug for AdminKey {
     }
 }
 
+const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+
 /// Shortest admin key an operator may choose: anything less can be guessed.
 const ADMIN_KEY_BYTES_MIN: usize = 16;
 
@@ -129,81 +131,65 @@ impl Settings {
     pub(crate) fn gather(args: &ServeArgs) -> anyhow::Result<Self> {
         let read = args.config.as_deref().map(file::read);
         let mut file = read.transpose()?.unwrap_or_default();
-        let feed = FeedChoice::gather(args, &file);
-        let shown_only = ShownOnly::gather(args, &file);
-        let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
-        let (key, given) = (args.admin_key.clone(), args.database.clone());
-        let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
-        let limits = LimitSettings::gather(&args.limits, &mut file)?;
-        let is_database = is_given(given.url.as_ref(), file.database_url.as_ref());
-        let database = DatabaseArgs {
-            url: given.url.or(file.database_url.take()),
-            connections: given.connections.or(file.database_connections),
-            statements: given.statements.or(file.database_statements),
-        };
-        let clear_links = clear_links(args, &file, &database, redis.as_deref());
-        let tls = TlsChoice::gather(args, &mut file)?;
-        let shield = shield(args, &file, &database, redis.as_deref())?;
-        let payments = payments(&args.payments, &mut file)?;
-        let lease_urls = lease_urls(args, &mut file);
-        let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
-        let lease_url = !lease_urls.value.is_empty();
-        let leases =
-            lease_urls.try_map(|urls| LeaseChoice::new(urls, database.url.clone(), &data.value))?;
-        let mut ledger = LedgerPlace::new(Some(data.value.clone()), &database)?;
-        if args.accept_loss {
-            ledger = ledger.accept_loss();
-        }
-        let config = args.config.as_ref().map(|path| path.display().to_string());
+        let mut report = Report::default();
+        report.option("config", (args.config.clone(), None), "none", path);
+        let (listen, admin_listen) = addresses(args, &mut file, &mut report);
+        let tls = tls(args, &mut file, &mut report)?;
+        let stores = Stores::gather(args, &mut file, &mut report)?;
+        let payments = payments(&args.payments, &mut file, &mut report)?;
+        let webhooks = (args.webhook_destinations, file.webhook_destinations);
+        let webhooks = report.value("webhook_destinations", webhooks, WebhookWord::Public, word);
+        let admin_key = args.admin_key.clone().map(AdminKey);
+        let admin_key = (admin_key, file.admin_key.take());
+        let admin_key = report.option("admin_key", admin_key, "made at the first start", hidden);
+        let shoppers = (args.shoppers, file.shoppers);
+        let shoppers = report.value("shoppers", shoppers, Shoppers::Closed, word);
+        let cookie = (args.cookie, file.cookie);
+        let cookie = report.option("cookie", cookie, "secure unless on loopback", word);
+        let free_sales = (args.free_sales, file.free_sales);
+        let free_sales = report.option("free_sales", free_sales, "off", word);
+        let origins = (given(&args.origins), file.origins.take());
+        let origins = report.value("origins", origins, Vec::new(), list);
+        let feed = feed(args, &file, &mut report)?;
+        let keep_ended_events = keep(args, &mut file, &mut report)?;
+        let log_format = (args.log_format, file.log_format);
+        let log_format = report.value("log_format", log_format, LogFormat::Text, word);
+        let limits = LimitSettings::gather(&args.limits, &mut file, &mut report)?;
+        let accept_loss = args.accept_loss.then_some("yes");
+        report.value("accept_loss", (accept_loss, None), "no", |&word| {
+            word.into()
+        });
         let settings = Self {
-            config: Sourced::first(config, None, "none".to_owned()),
-            listen: Sourced::first(
-                args.listen.clone(),
-                file.listen,
-                "127.0.0.1:8080".to_owned(),
-            ),
-            admin_listen: Sourced::first(
-                args.admin_listen.clone().map(Some),
-                file.admin_listen.map(Some),
-                None,
-            ),
+            listen,
+            admin_listen,
             tls,
-            data,
-            database: is_database,
-            ledger,
-            shield,
-            shield_url: is_given(args.shield.shield_url.as_ref(), file.shield_url.as_ref()),
-            leases,
-            lease_url,
+            ledger: stores.ledger,
+            shield: stores.shield,
+            leases: stores.leases,
             payments,
-            webhooks: Sourced::first(
-                args.webhook_destinations,
-                file.webhook_destinations,
-                WebhookWord::Public,
-            ),
-            admin_key: Sourced::first(key.map(AdminKey).map(Some), file.admin_key.map(Some), None),
-            shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
-            cookie: Sourced::first(args.cookie.map(Some), file.cookie.map(Some), None),
-            free_sales: Sourced::first(args.free_sales.map(Some), file.free_sales.map(Some), None),
-            origins: Sourced::first(origins, file.origins, Vec::new()),
+            webhooks,
+            admin_key,
+            shoppers,
+            cookie,
+            free_sales,
+            origins,
             feed,
-            keep_ended_events: keep(args, file.keep_ended_events)?,
-            log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
-            accept_loss: Sourced::first(args.accept_loss.then_some("yes"), None, "no"),
+            keep_ended_events,
+            log_format,
             limits,
-            clear_links,
-            shown_only,
+            clear_links: stores.clear_links,
+            report: report.text(),
         };
         settings.check()?;
         Ok(settings)
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        is_address("listen", &self.listen.value)?;
-        if let Some(address) = &self.admin_listen.value {
+        is_address("listen", &self.listen)?;
+        if let Some(address) = &self.admin_listen {
             is_address("admin_listen", address)?;
         }
-        if let Some(AdminKey(key)) = &self.admin_key.value {
+        if let Some(AdminKey(key)) = &self.admin_key {
             let short = key.len() < ADMIN_KEY_BYTES_MIN;
             anyhow::ensure!(
                 !short && key.bytes().all(|byte| byte.is_ascii_graphic()),
@@ -211,15 +197,14 @@ impl Settings {
                  leave it out and one is made for you"
             );
         }
-        self.feed.check()?;
-        let is_said = self.free_sales.value.is_some() || self.payments.value.is_some();
+        let is_said = self.free_sales.is_some() || self.payments.is_some();
         anyhow::ensure!(
-            is_said || self.shoppers.value == Shoppers::Closed,
+            is_said || self.shoppers == Shoppers::Closed,
             "free_sales: say `on` or `off`, because shoppers are open and there is no payment provider: with \
              --free-sales=on everybody who opens the page gets units that cost something for nothing, \
              with --free-sales=off only those that cost nothing. To take money set stripe_key"
         );
-        for origin in &self.origins.value {
+        for origin in &self.origins {
             anyhow::ensure!(
                 is_origin(origin),
                 "origins: `{origin}` is no origin; write https://HOST or http://HOST:PORT, without a \
@@ -229,104 +214,13 @@ impl Settings {
         Ok(())
     }
 
-    fn describe_keep(&self) -> String {
-        let Sourced { value, source } = &self.keep_ended_events;
-        let hours = value.map(|keep| format!("{}h", keep.ms() / 3_600_000));
-        line(
-            "keep_ended_events",
-            hours.as_deref().unwrap_or("for ever"),
-            source,
-        )
+    /// How addresses of the server begin.
+    pub(crate) const fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => "https",
+            None => "http",
+        }
     }
-
-    /// Where the shield and the leases are.
-    fn describe_shield_and_leases(&self) -> String {
-        let shield_url = if self.shield_url.value {
-            "(hidden)"
-        } else {
-            "that of redis_url"
-        };
-        let leases = self.leases.value.shown(self.lease_url);
-        [
-            line("shield", word(&self.shield.value.word), self.shield.source),
-            line("shield_url", shield_url, self.shield_url.source),
-            line("lease_url", leases, self.leases.source),
-        ]
-        .concat()
-    }
-
-    /// Every setting, its value and where it came from, a line each. Secrets are not shown.
-    pub(crate) fn describe(&self) -> String {
-        let key = self
-            .admin_key
-            .value
-            .as_ref()
-            .map_or("made at the first start", |_| "(hidden)");
-        let admin = self
-            .admin_listen
-            .value
-            .as_deref()
-            .unwrap_or("with the rest");
-        let cookie = self.cookie.value.as_ref().map(word);
-        let cookie = cookie.as_deref().unwrap_or("secure unless on loopback");
-        let data = self.data.value.display();
-        let database = if self.database.value {
-            "(hidden; in place of data)"
-        } else {
-            "none"
-        };
-        [
-            line("config", &self.config.value, self.config.source),
-            line("listen", &self.listen.value, self.listen.source),
-            line("admin_listen", admin, self.admin_listen.source),
-            self.tls.describe(),
-            line("data", data, self.data.source),
-            line("database_url", database, self.database.source),
-            self.shown_only.database.clone(),
-            self.describe_shield_and_leases(),
-            self.shown_only.payments.clone(),
-            line(
-                "webhook_destinations",
-                word(&self.webhooks.value),
-                self.webhooks.source,
-            ),
-            line("admin_key", key, self.admin_key.source),
-            line("shoppers", word(&self.shoppers.value), self.shoppers.source),
-            line("cookie", cookie, self.cookie.source),
-            line(
-                "free_sales",
-                self.free_sales
-                    .value
-                    .as_ref()
-                    .map_or_else(|| "off".to_owned(), word),
-                self.free_sales.source,
-            ),
-            line(
-                "origins",
-                self.origins.value.join(", "),
-                self.origins.source,
-            ),
-            self.feed.describe(),
-            self.describe_keep(),
-            line(
-                "log_format",
-                word(&self.log_format.value),
-                self.log_format.source,
-            ),
-            self.limits.describe(),
-            line(
-                "accept_loss",
-                self.accept_loss.value,
-                self.accept_loss.source,
-            ),
-        ]
-        .concat()
-    }
-}
-
-/// Whether a setting that is not shown was given.
-fn is_given(flag: Option<&String>, file: Option<&String>) -> Sourced<bool> {
-    Sourced::first(flag.map(|_| true), file.map(|_| true), false)
 }
 
 /// Whether a server could listen there. What the host's name leads to is found out at the start.
@@ -351,101 +245,101 @@ fn is_origin(text: &str) -> bool {
     host.is_some_and(is_host)
 }
 
-/// For how long events are kept once they are over.
-fn keep(args: &ServeArgs, file: Option<String>) -> anyhow::Result<Sourced<Option<Span>>> {
-    let given = Sourced::first(
-        args.keep_ended_events.clone().map(Some),
-        file.map(Some),
-        None,
+/// Where to listen, and where for operators.
+fn addresses(
+    args: &ServeArgs,
+    file: &mut SettingsFile,
+    report: &mut Report,
+) -> (String, Option<String>) {
+    let listen = (args.listen.clone(), file.listen.take());
+    let listen = report.value("listen", listen, DEFAULT_LISTEN.to_owned(), Clone::clone);
+    let admin = (args.admin_listen.clone(), file.admin_listen.take());
+    let admin = report.option("admin_listen", admin, "with the rest", Clone::clone);
+    (listen, admin)
+}
+
+/// The certificate, if the server speaks HTTPS.
+fn tls(
+    args: &ServeArgs,
+    file: &mut SettingsFile,
+    report: &mut Report,
+) -> anyhow::Result<Option<Listener>> {
+    let certificate = (args.tls.tls_cert.clone(), file.tls_cert.take());
+    let key = (args.tls.tls_key.clone(), file.tls_key.take());
+    TlsArgs {
+        tls_cert: report.option("tls_cert", certificate, "none", path),
+        tls_key: report.option("tls_key", key, "none", path),
+    }
+    .load()
+}
+
+/// How feeds are sent.
+fn feed(
+    args: &ServeArgs,
+    file: &SettingsFile,
+    report: &mut Report,
+) -> anyhow::Result<FeedSettings> {
+    let page = report.value("feed", (args.feed, file.feed), FeedWord::Stream, word);
+    let tick_ms = (args.feed_tick_ms, file.feed_tick_ms);
+    let tick_ms = report.value("feed_tick_ms", tick_ms, FEED_TICK_MS, u64::to_string);
+    anyhow::ensure!(
+        (FEED_TICK_MS_MIN..=FEED_TICK_MS_MAX).contains(&tick_ms),
+        "feed_tick_ms: {tick_ms} is outside {FEED_TICK_MS_MIN} to {FEED_TICK_MS_MAX} milliseconds"
     );
-    given.try_map(|text| {
-        let Some(text) = text else { return Ok(None) };
-        let keep = span(&text).map_err(|wrong| anyhow::anyhow!("keep_ended_events: {wrong}"))?;
-        let keep = Span::from_ms(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
-        anyhow::ensure!(
-            keep >= Span::from_ms(DROP_AFTER_MS_MIN),
-            "keep_ended_events: {text} is shorter than 192h (8 days), for which idempotency keys and webhooks \
-             need the event"
-        );
-        Ok(Some(keep))
-    })
+    let page = match page {
+        FeedWord::Stream => PageFeed::Stream,
+        FeedWord::Poll => PageFeed::Poll,
+    };
+    Ok(FeedSettings { tick_ms, page })
 }
 
-fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sourced<PaymentPlace>> {
-    let by_flag = given.stripe_key.is_some().then_some(());
-    let by_file = file.stripe_key.is_some().then_some(());
-    let secrets = &given.stripe_webhook_secrets;
-    let secrets = (!secrets.is_empty()).then(|| secrets.clone());
-    let all = PaymentArgs {
-        stripe_key: given.stripe_key.clone().or(file.stripe_key.take()),
-        stripe_webhook_secrets: secrets
-            .or(file.stripe_webhook_secret.take())
+/// For how long events are kept once they are over.
+fn keep(
+    args: &ServeArgs,
+    file: &mut SettingsFile,
+    report: &mut Report,
+) -> anyhow::Result<Option<Span>> {
+    let (text, source) = first(
+        args.keep_ended_events.clone(),
+        file.keep_ended_events.take(),
+    );
+    let Some(text) = text else {
+        report.note("keep_ended_events", "for ever", source);
+        return Ok(None);
+    };
+    let keep = span(&text).map_err(|wrong| anyhow::anyhow!("keep_ended_events: {wrong}"))?;
+    let keep = Span::from_ms(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+    anyhow::ensure!(
+        keep >= Span::from_ms(DROP_AFTER_MS_MIN),
+        "keep_ended_events: {text} is shorter than 192h (8 days), for which idempotency keys and webhooks \
+         need the event"
+    );
+    let hours = format!("{}h", keep.ms() / 3_600_000);
+    report.note("keep_ended_events", &hours, source);
+    Ok(Some(keep))
+}
+
+fn payments(
+    args: &PaymentArgs,
+    file: &mut SettingsFile,
+    report: &mut Report,
+) -> anyhow::Result<PaymentPlace> {
+    let key = (args.stripe_key.clone(), file.stripe_key.take());
+    let secrets = (
+        given(&args.stripe_webhook_secrets),
+        file.stripe_webhook_secret.take(),
+    );
+    let account = (args.stripe_account.clone(), file.stripe_account.take());
+    let capture = (args.stripe_capture, file.stripe_capture);
+    let default_capture = word(&CaptureWord::default());
+    let url = (args.stripe_url.clone(), file.stripe_url.take());
+    PaymentPlace::new(&PaymentArgs {
+        stripe_key: report.option("stripe_key", key, "none", hidden),
+        stripe_webhook_secrets: report
+            .option("stripe_webhook_secret", secrets, "none", hidden)
             .unwrap_or_default(),
-        stripe_account: given.stripe_account.clone().or(file.stripe_account.take()),
-        stripe_capture: given.stripe_capture.or(file.stripe_capture.take()),
-        stripe_url: given.stripe_url.clone().or(file.stripe_url.take()),
-    };
-    Sourced::first(by_flag, by_file, ()).try_map(|()| PaymentPlace::new(&all))
-}
-
-fn lease_urls(args: &ServeArgs, file: &mut SettingsFile) -> Sourced<Vec<String>> {
-    let given = args.leases.lease_url.clone();
-    let given = (!given.is_empty()).then_some(given);
-    Sourced::first(given, file.lease_url.take(), Vec::new())
-}
-
-fn shield(
-    args: &ServeArgs,
-    file: &SettingsFile,
-    database: &DatabaseArgs,
-    redis: Option<&str>,
-) -> anyhow::Result<Sourced<ShieldPlace>> {
-    let shared = match database.url {
-        Some(_) => Shared::Yes,
-        None => Shared::No,
-    };
-    let name = Sourced::first(args.shield.shield.map(Some), file.shield.map(Some), None);
-    let own = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
-    let redis = ShieldRedis::first(own.map(String::as_str), redis);
-    name.try_map(|word| ShieldPlace::new(word, shared, redis))
-}
-
-/// The links to other machines that are not encrypted.
-fn clear_links(
-    args: &ServeArgs,
-    file: &SettingsFile,
-    database: &DatabaseArgs,
-    redis: Option<&str>,
-) -> Vec<ClearLink> {
-    let database = database.url.as_deref();
-    let database = database.and_then(|url| ClearLink::to_database("database_url", url));
-    let shield = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
-    let redis = [
-        ("redis_url", redis),
-        ("shield_url", shield.map(String::as_str)),
-    ];
-    let redis = redis
-        .into_iter()
-        .filter_map(|(name, url)| Some((name, url?)));
-    let redis = redis.filter_map(|(name, url)| ClearLink::to_redis(name, url));
-    let leases = match args.leases.lease_url.as_slice() {
-        [] => file.lease_url.as_deref().unwrap_or_default(),
-        given => given,
-    };
-    let leases = leases.iter().filter_map(|url| {
-        let setting = "lease_url";
-        if url.starts_with("postgres") {
-            ClearLink::to_database(setting, url)
-        } else {
-            ClearLink::to_redis(setting, url)
-        }
-    });
-    database.into_iter().chain(redis).chain(leases).collect()
-}
-
-fn word(value: &impl ValueEnum) -> String {
-    value
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
+        stripe_account: report.option("stripe_account", account, "that of the key", Clone::clone),
+        stripe_capture: report.option("stripe_capture", capture, &default_capture, word),
+        stripe_url: report.option("stripe_url", url, "that of Stripe", Clone::clone),
+    })
 }

@@ -1,13 +1,9 @@
-//! Where a setting's value came from: flag or environment, then file, then default.
+//! Gathers settings: the flag or environment wins over the file, the file over the default. Each is noted for
+//! `--print-settings` where it is gathered.
 
-use std::fmt::Display;
+use std::path::PathBuf;
 
-/// A setting's value and where it came from.
-#[derive(Clone, Debug)]
-pub(crate) struct Sourced<T> {
-    pub(crate) value: T,
-    pub(super) source: &'static str,
-}
+use clap::ValueEnum;
 
 /// As wide as the longest name, `stripe_webhook_secret`.
 const NAME_COLUMNS: usize = 21;
@@ -16,41 +12,83 @@ const FLAG: &str = "flag or environment";
 const FILE: &str = "file";
 const DEFAULT: &str = "default";
 
-impl<T> Sourced<T> {
-    /// The same setting in another form.
-    ///
-    /// # Errors
-    /// As `change`.
-    pub(super) fn try_map<U>(
-        self,
-        change: impl FnOnce(T) -> anyhow::Result<U>,
-    ) -> anyhow::Result<Sourced<U>> {
-        Ok(Sourced {
-            value: change(self.value)?,
-            source: self.source,
-        })
-    }
-
-    /// The first that is given, else the default.
-    pub(super) fn first(flag: Option<T>, file: Option<T>, default: T) -> Self {
-        match (flag, file) {
-            (Some(value), _) => Self {
-                value,
-                source: FLAG,
-            },
-            (None, Some(value)) => Self {
-                value,
-                source: FILE,
-            },
-            (None, None) => Self {
-                value: default,
-                source: DEFAULT,
-            },
-        }
+/// What was given, if anything was, and where it came from.
+pub(super) fn first<T>(flag: Option<T>, file: Option<T>) -> (Option<T>, &'static str) {
+    match (flag, file) {
+        (Some(value), _) => (Some(value), FLAG),
+        (None, Some(value)) => (Some(value), FILE),
+        (None, None) => (None, DEFAULT),
     }
 }
 
-/// A line of a report: name, value, source.
-pub(super) fn line(name: &str, value: impl Display, source: &str) -> String {
-    format!("{name:<NAME_COLUMNS$} {value}  ({source})\n")
+/// The settings that were gathered, a line for each: name, value, source. No secret is in it.
+#[derive(Debug, Default)]
+pub(super) struct Report(String);
+
+impl Report {
+    pub(super) fn note(&mut self, name: &str, value: &str, source: &str) {
+        let line = format!("{name:<NAME_COLUMNS$} {value}  ({source})\n");
+        self.0.push_str(&line);
+    }
+
+    /// What flag or file gave, else the default; noted as `show` writes it.
+    pub(super) fn value<T>(
+        &mut self,
+        name: &str,
+        (flag, file): (Option<T>, Option<T>),
+        default: T,
+        show: impl FnOnce(&T) -> String,
+    ) -> T {
+        let (value, source) = first(flag, file);
+        let value = value.unwrap_or(default);
+        self.note(name, &show(&value), source);
+        value
+    }
+
+    /// What flag or file gave, if one did; noted as `show` writes it, or as `none`.
+    pub(super) fn option<T>(
+        &mut self,
+        name: &str,
+        (flag, file): (Option<T>, Option<T>),
+        none: &str,
+        show: impl FnOnce(&T) -> String,
+    ) -> Option<T> {
+        let (value, source) = first(flag, file);
+        let shown = value.as_ref().map_or_else(|| none.to_owned(), show);
+        self.note(name, &shown, source);
+        value
+    }
+
+    /// The lines.
+    pub(super) fn text(self) -> String {
+        self.0
+    }
+}
+
+/// Shows the word of a value.
+pub(super) fn word(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Shows a file or folder.
+#[expect(clippy::ptr_arg, reason = "settings own their paths")]
+pub(super) fn path(path: &PathBuf) -> String {
+    path.display().to_string()
+}
+
+/// Shows that there is a value.
+pub(super) fn hidden<T>(_: &T) -> String {
+    "(hidden)".to_owned()
+}
+
+/// Shows a list.
+#[expect(clippy::ptr_arg, reason = "settings own their lists")]
+pub(super) fn list(values: &Vec<String>) -> String {
+    values.join(", ")
+}
+
+/// The values of a flag, if there are any.
+pub(super) fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
+    (!values.is_empty()).then(|| values.to_vec())
 }

@@ -1,8 +1,6 @@
 //! Reads what was given for a setting about limits. Every error names the setting, the value and the
 //! mend.
 
-use std::fmt::Display;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,84 +8,95 @@ use soldonce_clock::SystemClock;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
 use soldonce_server::Network;
-use soldonce_server::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 
-use super::super::source::Sourced;
+use super::super::source::Report;
 use crate::lease::span;
 
 /// Keeps what servers count together apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
 
-/// A setting as it was given, if it was.
-pub(super) struct Given {
+/// A limit as it was given, if it was.
+pub(super) struct Given<'a> {
     pub(super) name: &'static str,
-    pub(super) text: Sourced<Option<String>>,
+    /// What was given, and where.
+    pub(super) text: (Option<String>, &'static str),
+    pub(super) report: &'a mut Report,
 }
 
-impl Given {
+impl Given<'_> {
     /// A quota; without one the default.
-    pub(super) fn quota(self, default: Option<Quota>) -> anyhow::Result<Sourced<Option<Quota>>> {
-        let name = self.name;
-        self.text.try_map(|text| match text {
-            None => Ok(default),
-            Some(text) if is_off(&text) => Ok(None),
-            Some(text) => read(&text).map(Some).with_context(|| {
-                format!("{name}: {text} is no limit; write 300/1m, 50/s, or off for none")
-            }),
+    pub(super) fn quota(self, default: Option<Quota>) -> anyhow::Result<Option<Quota>> {
+        self.read(default, "300/1m, 50/s", |text| read(text).ok(), written)
+    }
+
+    /// A number of 1 or more.
+    pub(super) fn number(self, default: u32) -> anyhow::Result<Option<u32>> {
+        let read = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        let right = format!("1 to {}", u32::MAX);
+        self.read(Some(default), &right, read, |number| number.to_string())
+    }
+
+    /// A number of 1 to 100, with or without a percent sign.
+    pub(super) fn percent(self, default: u32) -> anyhow::Result<Option<u32>> {
+        let read = |text: &str| {
+            let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+            number.filter(|number| (1..=100).contains(number))
+        };
+        self.read(Some(default), "1 to 100", read, |number| {
+            format!("{number}%")
         })
     }
 
-    /// How many streams one address may have.
-    pub(super) fn streams(self) -> anyhow::Result<Sourced<usize>> {
-        let streams = self.number(STREAMS_PER_ADDRESS_MAX, STREAMS_MAX)?;
-        streams.try_map(|streams| Ok(streams.unwrap_or(STREAMS_MAX)))
+    /// How many of something the server has at once: 1 to `most`, which is also meant by no limit.
+    pub(super) fn count(self, default: usize, most: usize) -> anyhow::Result<usize> {
+        let read = |text: &str| {
+            let number = text.parse().ok();
+            number.filter(|number| (1..=most).contains(number))
+        };
+        let right = format!("1 to {most}");
+        let number = self.read(Some(default), &right, read, |number| number.to_string());
+        Ok(number?.unwrap_or(most))
     }
 
-    /// A number of 1 to `most`, with or without a percent sign; none where it is off.
-    pub(super) fn number<N>(self, default: N, most: N) -> anyhow::Result<Sourced<Option<N>>>
-    where
-        N: Copy + FromStr + PartialOrd + Display + From<u8>,
-    {
+    fn read<T: Copy>(
+        self,
+        default: Option<T>,
+        right: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+        show: impl FnOnce(T) -> String,
+    ) -> anyhow::Result<Option<T>> {
         let name = self.name;
-        self.text.try_map(|text| match text {
-            None => Ok(Some(default)),
-            Some(text) if is_off(&text) => Ok(None),
-            Some(text) => {
-                let number = text.strip_suffix('%').unwrap_or(&text).parse().ok();
-                let number = number.filter(|number| *number >= N::from(1) && *number <= most);
-                number.map(Some).with_context(|| {
-                    format!("{name}: {text} is no limit; write 1 to {most}, or off for none")
-                })
-            }
-        })
+        let (text, source) = self.text;
+        let value = match text {
+            None => default,
+            Some(text) if is_off(&text) => None,
+            Some(text) => Some(read(&text).with_context(|| {
+                format!("{name}: {text} is no limit; write {right}, or off for none")
+            })?),
+        };
+        let shown = value.map_or_else(|| "off".to_owned(), show);
+        self.report.note(name, &shown, source);
+        Ok(value)
     }
+}
 
-    /// Where servers count together. The address may hold a password, so no error repeats it.
-    pub(super) fn shared(self) -> anyhow::Result<Sourced<Option<Arc<RedisRates>>>> {
-        let name = self.name;
-        self.text.try_map(|url| {
-            let Some(url) = url else {
-                return Ok(None);
-            };
-            let namespace = Namespace::new(NAMESPACE)?;
-            let rates = RedisRates::at(&url, &namespace, Arc::new(SystemClock));
-            let rates = rates.with_context(|| {
-                format!("{name}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")
-            })?;
-            Ok(Some(Arc::new(rates)))
-        })
-    }
+/// Where servers count together. The address may hold a password, so no error repeats it.
+pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
+    let namespace = Namespace::new(NAMESPACE)?;
+    let rates = RedisRates::at(url, &namespace, Arc::new(SystemClock));
+    let rates = rates.with_context(
+        || "redis_url: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT",
+    )?;
+    Ok(Arc::new(rates))
 }
 
 /// The proxies that are believed.
-pub(super) fn networks(given: Sourced<Vec<String>>) -> anyhow::Result<Sourced<Vec<Network>>> {
-    given.try_map(|texts| {
-        let network = |text: String| {
-            let parsed = text.trim().parse::<Network>();
-            parsed.with_context(|| format!("trusted_proxies: {text}"))
-        };
-        texts.into_iter().map(network).collect()
-    })
+pub(super) fn networks(texts: &[String]) -> anyhow::Result<Vec<Network>> {
+    let network = |text: &String| {
+        let parsed = text.trim().parse::<Network>();
+        parsed.with_context(|| format!("trusted_proxies: {text}"))
+    };
+    texts.iter().map(network).collect()
 }
 
 fn is_off(text: &str) -> bool {

@@ -7,16 +7,17 @@ mod tests;
 use std::sync::Arc;
 
 use clap::Args;
-use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
+use soldonce_engine::rate::{RedisRates, SharedRates};
 use soldonce_server::limits::{
     CHECKOUTS_PER_ADDRESS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
     HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, LEASES_PER_KEY_MAX, STREAMS_MAX,
+    STREAMS_PER_ADDRESS_MAX,
 };
-use soldonce_server::{AcceptLimits, HeldLimits, Network, RateLimits, StreamLimits};
+use soldonce_server::{AcceptLimits, HeldLimits, RateLimits, StreamLimits};
 
 use super::file::SettingsFile;
-use super::source::{Sourced, line};
-use given::{Given, networks, written};
+use super::source::{Report, first, given, hidden, list};
+use given::{Given, networks, shared};
 
 /// Arguments about limits.
 #[derive(Clone, Debug, Default, Args)]
@@ -85,27 +86,16 @@ pub(crate) struct LimitArgs {
     pub(super) redis_url: Option<String>,
 }
 
-/// Settings about limits.
+/// Settings about limits, as the server takes them.
 #[derive(Clone, Debug)]
 pub(crate) struct LimitSettings {
-    sessions: Sourced<Option<Quota>>,
-    commands: Sourced<Option<Quota>>,
-    address: Sourced<Option<Quota>>,
-    held: Sourced<Option<u32>>,
-    share: Sourced<Option<u32>>,
-    checkouts: Sourced<Option<u32>>,
-    lapses: Sourced<Option<Quota>>,
-    reads: Sourced<Option<Quota>>,
-    keys: Sourced<Option<Quota>>,
-    leases: Sourced<Option<u32>>,
-    acquires: Sourced<Option<Quota>>,
-    streams: Sourced<usize>,
-    connections: Sourced<Option<u32>>,
-    peer: Sourced<Option<u32>>,
-    trusted_proxies: Sourced<Vec<Network>>,
-    /// As they were written, for people.
-    proxies_text: String,
-    shared: Sourced<Option<Arc<RedisRates>>>,
+    pub(crate) rates: RateLimits,
+    pub(crate) accept: AcceptLimits,
+    pub(crate) streams: StreamLimits,
+    /// Most live leases of a key, if there is a limit.
+    pub(crate) leases: Option<u32>,
+    /// Where servers count together, if they do.
+    pub(crate) shared: Option<Arc<RedisRates>>,
 }
 
 impl LimitSettings {
@@ -113,158 +103,63 @@ impl LimitSettings {
     ///
     /// # Errors
     /// Names the setting, the value, and what would be right.
-    pub(super) fn gather(args: &LimitArgs, file: &mut SettingsFile) -> anyhow::Result<Self> {
-        let given = |name, flag: &Option<String>, file: &mut Option<String>| Given {
-            name,
-            text: Sourced::first(flag.clone().map(Some), file.take().map(Some), None),
-        };
-        let proxies = (!args.trusted_proxies.is_empty()).then(|| args.trusted_proxies.clone());
-        let proxies = Sourced::first(proxies, file.trusted_proxies.take(), Vec::new());
+    pub(super) fn gather(
+        args: &LimitArgs,
+        file: &mut SettingsFile,
+        report: &mut Report,
+    ) -> anyhow::Result<Self> {
         macro_rules! given {
-            ($($name:ident),*) => {
-                $(let $name = given(stringify!($name), &args.$name, &mut file.$name);)*
+            ($name:ident.$read:ident($($default:expr),*)) => {
+                Given {
+                    name: stringify!($name),
+                    text: first(args.$name.clone(), file.$name.take()),
+                    report: &mut *report,
+                }
+                .$read($($default),*)?
             };
         }
-        given!(
-            limit_sessions,
-            limit_commands,
-            limit_address,
-            limit_held,
-            limit_share,
-            limit_checkouts,
-            limit_lapses,
-            limit_reads,
-            limit_keys,
-            limit_leases,
-            limit_acquires,
-            limit_streams,
-            limit_connections,
-            limit_peer,
-            redis_url
-        );
         let default = RateLimits::default();
+        let mut rates = RateLimits {
+            sessions: given!(limit_sessions.quota(default.sessions)),
+            commands: given!(limit_commands.quota(default.commands)),
+            address_commands: given!(limit_address.quota(default.address_commands)),
+            held: HeldLimits {
+                units: given!(limit_held.number(HELD_UNITS_PER_ADDRESS_MAX)),
+                share_percent: given!(limit_share.percent(HELD_SHARE_PERCENT_MAX)),
+                checkouts: given!(limit_checkouts.number(CHECKOUTS_PER_ADDRESS_MAX)),
+            },
+            lapses: given!(limit_lapses.quota(default.lapses)),
+            reads: given!(limit_reads.quota(default.reads)),
+            keys: given!(limit_keys.quota(None)),
+            acquires: given!(limit_acquires.quota(default.acquires)),
+            ..default
+        };
+        let leases = given!(limit_leases.number(LEASES_PER_KEY_MAX));
+        let per_address = given!(limit_streams.count(STREAMS_PER_ADDRESS_MAX, STREAMS_MAX));
+        let accept = AcceptLimits {
+            connections_max: given!(limit_connections.count(CONNECTIONS_MAX, usize::MAX)),
+            connections_per_address_max: given!(
+                limit_peer.count(CONNECTIONS_PER_ADDRESS_MAX, usize::MAX)
+            ),
+            ..AcceptLimits::default()
+        };
+        let proxies = (given(&args.trusted_proxies), file.trusted_proxies.take());
+        let name = "trusted_proxies";
+        let proxies = report.value(name, proxies, Vec::new(), list);
+        rates.trusted_proxies = networks(&proxies)?;
+        let urls = (args.redis_url.clone(), file.redis_url.take());
+        let url = report.option("redis_url", urls, "none", hidden);
+        let shared = url.as_deref().map(shared).transpose()?;
+        rates.shared = shared.clone().map(|shared| shared as Arc<dyn SharedRates>);
         Ok(Self {
-            sessions: limit_sessions.quota(default.sessions)?,
-            commands: limit_commands.quota(default.commands)?,
-            address: limit_address.quota(default.address_commands)?,
-            held: limit_held.number(HELD_UNITS_PER_ADDRESS_MAX, u32::MAX)?,
-            share: limit_share.number(HELD_SHARE_PERCENT_MAX, 100)?,
-            checkouts: limit_checkouts.number(CHECKOUTS_PER_ADDRESS_MAX, u32::MAX)?,
-            lapses: limit_lapses.quota(default.lapses)?,
-            reads: limit_reads.quota(default.reads)?,
-            keys: limit_keys.quota(None)?,
-            leases: limit_leases.number(LEASES_PER_KEY_MAX, u32::MAX)?,
-            acquires: limit_acquires.quota(default.acquires)?,
-            streams: limit_streams.streams()?,
-            connections: limit_connections.number(count(CONNECTIONS_MAX), u32::MAX)?,
-            peer: limit_peer.number(count(CONNECTIONS_PER_ADDRESS_MAX), u32::MAX)?,
-            proxies_text: proxies.value.join(", "),
-            trusted_proxies: networks(proxies)?,
-            shared: redis_url.shared()?,
+            rates,
+            streams: StreamLimits {
+                total: accept.connections_max,
+                per_address,
+            },
+            accept,
+            leases,
+            shared,
         })
     }
-
-    /// A line for each.
-    pub(super) fn describe(&self) -> String {
-        let quota = |name, quota: &Sourced<Option<Quota>>| {
-            let text = quota.value.map_or_else(|| "off".to_owned(), written);
-            line(name, text, quota.source)
-        };
-        let number = |name, number: &Sourced<Option<u32>>, unit| {
-            let text = number.value.map(|number| format!("{number}{unit}"));
-            line(
-                name,
-                text.unwrap_or_else(|| "off".to_owned()),
-                number.source,
-            )
-        };
-        let streams = match self.streams.value {
-            STREAMS_MAX => "off".to_owned(),
-            streams => streams.to_string(),
-        };
-        let redis = self.shared.value.as_ref().map_or("none", |_| "(hidden)");
-        [
-            quota("limit_sessions", &self.sessions),
-            quota("limit_commands", &self.commands),
-            quota("limit_address", &self.address),
-            number("limit_held", &self.held, ""),
-            number("limit_share", &self.share, "%"),
-            number("limit_checkouts", &self.checkouts, ""),
-            quota("limit_lapses", &self.lapses),
-            quota("limit_reads", &self.reads),
-            quota("limit_keys", &self.keys),
-            number("limit_leases", &self.leases, ""),
-            quota("limit_acquires", &self.acquires),
-            line("limit_streams", streams, self.streams.source),
-            number("limit_connections", &self.connections, ""),
-            number("limit_peer", &self.peer, ""),
-            line(
-                "trusted_proxies",
-                &self.proxies_text,
-                self.trusted_proxies.source,
-            ),
-            line("redis_url", redis, self.shared.source),
-        ]
-        .concat()
-    }
-
-    /// As the server takes them.
-    pub(crate) fn rates(&self) -> RateLimits {
-        RateLimits {
-            sessions: self.sessions.value,
-            commands: self.commands.value,
-            address_commands: self.address.value,
-            lapses: self.lapses.value,
-            held: HeldLimits {
-                units: self.held.value,
-                share_percent: self.share.value,
-                checkouts: self.checkouts.value,
-            },
-            reads: self.reads.value,
-            keys: self.keys.value,
-            acquires: self.acquires.value,
-            trusted_proxies: self.trusted_proxies.value.clone(),
-            shared: self
-                .shared
-                .value
-                .clone()
-                .map(|shared| shared as Arc<dyn SharedRates>),
-        }
-    }
-
-    /// As the server takes them.
-    pub(crate) fn accept(&self) -> AcceptLimits {
-        let most = |limit: &Sourced<Option<u32>>| {
-            let number = limit.value.and_then(|limit| usize::try_from(limit).ok());
-            number.unwrap_or(usize::MAX)
-        };
-        AcceptLimits {
-            connections_max: most(&self.connections),
-            connections_per_address_max: most(&self.peer),
-            ..AcceptLimits::default()
-        }
-    }
-
-    /// Most live leases of a key, if there is a limit.
-    pub(crate) fn leases(&self) -> Option<u32> {
-        self.leases.value
-    }
-
-    /// Where servers count together, if they do.
-    pub(crate) fn shared(&self) -> Option<Arc<RedisRates>> {
-        self.shared.value.clone()
-    }
-
-    /// As the server takes them.
-    pub(crate) fn streams(&self) -> StreamLimits {
-        StreamLimits {
-            total: self.accept().connections_max,
-            per_address: self.streams.value,
-        }
-    }
-}
-
-/// A limit of the server as it can be given.
-fn count(limit: usize) -> u32 {
-    u32::try_from(limit).unwrap_or(u32::MAX)
 }

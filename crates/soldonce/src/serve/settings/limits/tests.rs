@@ -4,8 +4,11 @@ use soldonce_server::limits::STREAMS_MAX;
 use super::given::{read, written};
 use super::*;
 
-fn gather(args: &LimitArgs, file: &str) -> anyhow::Result<LimitSettings> {
-    LimitSettings::gather(args, &mut toml::from_str(file).unwrap())
+/// The limits, and what is shown of them.
+fn gather(args: &LimitArgs, file: &str) -> anyhow::Result<(LimitSettings, String)> {
+    let mut report = Report::default();
+    let limits = LimitSettings::gather(args, &mut toml::from_str(file).unwrap(), &mut report)?;
+    Ok((limits, report.text()))
 }
 
 fn with(set: impl FnOnce(&mut LimitArgs)) -> LimitArgs {
@@ -16,7 +19,7 @@ fn with(set: impl FnOnce(&mut LimitArgs)) -> LimitArgs {
 
 #[test]
 fn the_defaults_are_those_that_help_tells() {
-    let text = gather(&LimitArgs::default(), "").unwrap().describe();
+    let (_, text) = gather(&LimitArgs::default(), "").unwrap();
     for (name, told) in [
         ("limit_sessions", "300/1m"),
         ("limit_commands", "120/1m"),
@@ -33,7 +36,7 @@ fn the_defaults_are_those_that_help_tells() {
         ("trusted_proxies", ""),
         ("redis_url", "none"),
     ] {
-        let told = line(name, told, "default");
+        let told = format!("{name:<21} {told}  (default)\n");
         assert!(text.contains(&told), "{told}\n{text}");
     }
 }
@@ -43,8 +46,8 @@ fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     let args = with(|args| args.limit_sessions = Some("off".to_owned()));
     let file = "limit_held = 'off'\nlimit_share = '25%'\nlimit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
                 trusted_proxies = ['10.0.0.0/8', '::1']";
-    let limits = gather(&args, file).unwrap();
-    let rates = limits.rates();
+    let (limits, text) = gather(&args, file).unwrap();
+    let rates = limits.rates;
     assert_eq!(rates.sessions, None);
     assert_eq!(
         (rates.held.units, rates.held.share_percent),
@@ -52,8 +55,7 @@ fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     );
     assert_eq!(rates.keys, Quota::new(90, 90).ok());
     assert_eq!(rates.trusted_proxies.len(), 2);
-    assert_eq!(limits.streams().per_address, STREAMS_MAX);
-    let text = limits.describe();
+    assert_eq!(limits.streams.per_address, STREAMS_MAX);
     assert!(text.contains("off  (flag or environment)"), "{text}");
     assert!(text.contains("90/90s  (file)"), "{text}");
     assert!(text.contains("10.0.0.0/8, ::1  (file)"), "{text}");
@@ -104,9 +106,10 @@ fn a_wrong_address_of_redis_stops_the_start_and_is_not_shown() {
         "{error}"
     );
     assert!(!error.contains("hidden"), "{error}");
-    let limits = gather(&LimitArgs::default(), "redis_url = 'redis://:hidden@h'").unwrap();
-    assert!(limits.rates().shared.is_some());
-    let shown = format!("{}{limits:?}", limits.describe());
+    let file = "redis_url = 'redis://:hidden@h'";
+    let (limits, text) = gather(&LimitArgs::default(), file).unwrap();
+    assert!(limits.rates.shared.is_some());
+    let shown = format!("{text}{limits:?}");
     assert!(
         shown.contains("(hidden)  (file)") && !shown.contains(":hidden@"),
         "{shown}"
