@@ -114,7 +114,8 @@ async fn a_lost_answer_and_a_dropped_call_are_asked_again() {
         matches!(unknown, Err(AcquireError::Unknown { .. })),
         "{unknown:?}"
     );
-    world.faulty.next(Op::Acquire, Fault::LoseReply);
+    // A lost answer would be asked for again at once, and perhaps be there before it is dropped.
+    world.faulty.next(Op::Acquire, Fault::DelayReply(secs(1)));
     let mut dropped = Box::pin(ask());
     assert!(is_pending(&mut dropped).await);
     world.settle().await;
