@@ -35,7 +35,8 @@ pub enum Effect {
     Refund {
         booking: BookingId,
         amount: Amount,
-        /// How much is to have gone back in all when it is done. No two of a booking are equal.
+        /// How much is to have gone back in all when it is done. Two of a booking are equal if the
+        /// money of the first one came back.
         total: Amount,
     },
     /// The hold ended while payment was open: cancel the intent, then ask what became of it.

@@ -96,6 +96,24 @@ impl Bits {
         None
     }
 
+    /// Returns the number of `range` that has `before` numbers of the set before it.
+    pub(crate) fn nth_in(&self, range: Range<u32>, before: u32) -> Option<u32> {
+        let (mut from, mut left) = (range.start, before);
+        while from < range.end {
+            let word = self.words.get(index(from / BITS)).copied().unwrap_or(0);
+            let word = word & (u64::MAX << (from % BITS));
+            let next = (from / BITS + 1).saturating_mul(BITS);
+            if word.count_ones() > left {
+                let rest = (0..left).fold(word, |word, _| word & (word - 1));
+                let found = next - BITS + rest.trailing_zeros();
+                return Some(found).filter(|number| *number < range.end);
+            }
+            left -= word.count_ones();
+            from = next;
+        }
+        None
+    }
+
     /// Returns the first number of `range` that is not in the set; its end when all are.
     pub(crate) fn next_out(&self, range: Range<u32>) -> u32 {
         let mut from = range.start;
@@ -160,6 +178,12 @@ mod tests {
             assert_eq!(others.has(from), next != Some(from));
         }
         assert_eq!(some.next_in(2..62), None, "the end does not count");
+        for (from, before) in [(0, 0), (0, 3), (1, 0), (2, 1), (63, 4), (4_097, 2), (64, 9)] {
+            let mut chosen = CHOSEN.into_iter().filter(|number| *number >= from);
+            let found = chosen.nth(usize::try_from(before).unwrap());
+            assert_eq!(some.nth_in(from..10_000, before), found, "{from} {before}");
+        }
+        assert_eq!(some.nth_in(0..127, 5), None, "the end does not count");
         assert_eq!(others.next_out(2..62), 62);
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bits::Bits;
-use crate::number::index;
+use crate::number::{count, index};
 use crate::unit::Step;
 use crate::{
     Area, AreaNo, Chart, Fence, RowNo, StateKind, Tally, Timestamp, Transition, Unit, UnitNo,
@@ -122,38 +122,28 @@ impl Seating {
         self.areas.get(area.index()).map_or(0, |count| count.open)
     }
 
-    /// `quantity` open places of an area, fewer if there are not so many, in unit order: those from this
-    /// open one on, counted from 0 and around, and no other than the first when it is 0.
+    /// `quantity` open places of an area, fewer if there are not so many, in unit order: those from the open one
+    /// with this number on, counted from 0 and around.
     pub(crate) fn open_places(&self, area: AreaNo, quantity: u32, from: u32) -> Vec<UnitNo> {
-        let count = self.open_count(area);
-        let quantity = quantity.min(count);
-        let passed = from.checked_rem(count).unwrap_or(0);
-        let looked_at = passed.saturating_add(quantity).min(count);
-        let mut places = self.places_in(&self.open, area, looked_at);
-        let first = index(passed).min(places.len());
-        places.rotate_left(first);
-        places.truncate(index(quantity));
+        let passed = from.checked_rem(self.open_count(area)).unwrap_or(0);
+        let units = self.units_of(area);
+        let first = self.open.nth_in(units.clone(), passed);
+        let first = first.unwrap_or(units.start);
+        let mut places = numbers_in(&self.open, first..units.end, quantity);
+        let missing = quantity.saturating_sub(count(places.len()));
+        places.extend(numbers_in(&self.open, units.start..first, missing));
         places.sort_unstable();
         places
     }
 
     /// Returns the first `quantity` blocked places of an area, fewer if there are not so many.
     pub(crate) fn blocked_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
-        let quantity = quantity.min(self.area_tally(area).blocked);
-        self.places_in(&self.blocked, area, quantity)
+        numbers_in(&self.blocked, self.units_of(area), quantity)
     }
 
-    fn places_in(&self, set: &Bits, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
-        let Some(area) = self.chart.area(area) else {
-            return Vec::new();
-        };
-        let mut from = area.first.0;
-        let next = || {
-            let found = set.next_in(from..area.end().0)?;
-            from = found.saturating_add(1);
-            Some(UnitNo(found))
-        };
-        std::iter::from_fn(next).take(index(quantity)).collect()
+    fn units_of(&self, area: AreaNo) -> Range<u32> {
+        let area = self.chart.area(area);
+        area.map_or(0..0, |area| area.first.0..area.end().0)
     }
 
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
@@ -276,4 +266,15 @@ impl Availability for OpenUnits<'_> {
         let first = self.0.next_in(within.start.0..end)?;
         Some(UnitNo(first)..UnitNo(self.0.next_out(first..end)))
     }
+}
+
+/// Returns the first `quantity` units of a set in a range.
+fn numbers_in(set: &Bits, units: Range<u32>, quantity: u32) -> Vec<UnitNo> {
+    let mut from = units.start;
+    let next = || {
+        let found = set.next_in(from..units.end)?;
+        from = found.saturating_add(1);
+        Some(UnitNo(found))
+    };
+    std::iter::from_fn(next).take(index(quantity)).collect()
 }

@@ -32,7 +32,7 @@ pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 pub const LIST_MAX: usize = 100;
 /// Most holds or bookings that are looked at for one page of a list that names which it means.
 pub const LIST_LOOK_MAX: usize = 10 * LIST_MAX;
-/// Most transitions in one unit's history.
+/// Most transitions in one unit's history: the newest.
 pub const UNIT_HISTORY_MAX: usize = 1_000;
 /// Longest idempotency key, bytes.
 pub const KEY_BYTES_MAX: usize = 255;
@@ -93,6 +93,8 @@ pub const RECONCILE_EVERY_MS: u64 = 15_000;
 pub const RECONCILE_OLDER_MS: u64 = 30_000;
 /// Payments that are compared in one step.
 pub const RECONCILE_AT_ONCE_MAX: usize = 256;
+/// Most refusals of a refund that a repair passes.
+pub const REPAIR_REFUSALS_MAX: u32 = 8;
 
 /// Most webhook endpoints of a ledger.
 pub const WEBHOOK_ENDPOINTS_MAX: usize = 16;

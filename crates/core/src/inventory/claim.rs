@@ -77,7 +77,13 @@ impl Inventory {
             units.extend(places);
         }
         if !conflicts.is_empty() {
-            let seats = selection.seats();
+            // A full area has nothing near it.
+            let is_seat = |conflict: &Conflict| matches!(conflict, Conflict::Seat { .. });
+            let seats = if conflicts.iter().any(is_seat) {
+                selection.seats()
+            } else {
+                &[]
+            };
             let alternatives = alternatives_near(&book.event.chart, &book.seating.open(), seats);
             return Err(unavailable(book, conflicts, alternatives));
         }

@@ -5,8 +5,8 @@ use super::Inventory;
 use super::work::Work;
 use crate::unit::{Owner, Step};
 use crate::{
-    Answer, Applied, BookingId, Cause, EventNo, HoldId, Invalid, Origin, Rejection, Span, Text,
-    Timestamp, UnitNo, UnitState,
+    Answer, Applied, BookingId, Cause, EventNo, HoldId, Invalid, Line, LineState, Origin,
+    Rejection, Span, Text, Timestamp, UnitNo, UnitState,
 };
 
 impl Inventory {
@@ -102,7 +102,8 @@ impl Inventory {
             return;
         };
         let lines = &mut self.booking_mut(work, booking).lines;
-        for line in lines.iter_mut().filter(|line| line.unit == unit) {
+        let is_sold = |line: &&mut Line| line.unit == unit && line.state == LineState::Sold;
+        for line in lines.iter_mut().filter(is_sold) {
             line.version = version;
         }
     }

@@ -144,9 +144,11 @@ impl Inventory {
         let (owned, cancelled) = booking.lines.iter().copied().partition(is_sold);
         booking.lines = owned;
         self.give_back(work, id, units, Cause::Exchanged);
+        let fence = self.holds.get(&on.hold).map(|hold| hold.fence);
         let new = self.sell_hold(work, on.hold, id, Cause::Exchanged);
         let units = new.len();
         let booking = self.booking_mut(work, id);
+        booking.fence = booking.fence.max(fence.unwrap_or_default());
         booking.lines.retain(is_sold);
         booking.state = if cancelled.is_empty() {
             BookingState::Confirmed

@@ -27,10 +27,13 @@ impl Inventory {
         if currency != report.currency || !known.is_meant_by(report) {
             return Err(Rejection::PaymentMismatch(report.booking));
         }
-        work.done_effects.extend(report.settles);
         let next = known.after(report);
+        let settled = report.settles.filter(|effect| next.has_done(*effect));
+        work.done_effects.extend(settled);
         let has_bounced = next.bounced > known.bounced;
-        let is_news = next.state != known.state && !has_bounced;
+        // Money that came back may undo an end; on a way forward it changes nothing about where that leads.
+        let goes_on = !has_bounced || known.state.may_become(next.state);
+        let is_news = next.state != known.state && goes_on;
         if next == **known {
             return Ok(Answer::Booking(booking.clone()));
         }

@@ -57,13 +57,15 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn changed_booking(&mut self, booking: BookingId) {
-        if !self.bookings.contains(&booking) {
+        if self.bookings.last() != Some(&booking) {
             self.bookings.push(booking);
         }
     }
 
     /// Numbers the commits: one for each event that was touched.
-    pub(super) fn finish(self, inventory: &mut Inventory, answer: Answer) -> Applied {
+    pub(super) fn finish(mut self, inventory: &mut Inventory, answer: Answer) -> Applied {
+        self.bookings.sort_unstable();
+        self.bookings.dedup();
         let mut commits: Vec<Commit> = Vec::new();
         let mut of_event: BTreeMap<EventNo, usize> = BTreeMap::new();
         for (event, transition) in self.transitions {

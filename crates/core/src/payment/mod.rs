@@ -9,7 +9,7 @@ use std::fmt;
 pub use report::PaymentReport;
 pub use state::PaymentState;
 
-use crate::{Amount, BookingId, Text, UnitNo};
+use crate::{Amount, BookingId, Effect, Text, UnitNo};
 
 /// What a provider calls a payment, and what the buyer's browser needs to pay it.
 #[derive(Clone, PartialEq, Eq)]
@@ -107,6 +107,18 @@ impl Payment {
     /// Returns what the buyer has back.
     pub fn given_back(&self) -> Amount {
         self.refunded.checked_sub(self.bounced).unwrap_or_default()
+    }
+
+    /// Returns whether nothing is left to be done of an effect that a report says is done. A refund may have come
+    /// back since, and been told of before.
+    pub(crate) fn has_done(&self, effect: Effect) -> bool {
+        match effect {
+            Effect::Refund { total, .. } => self.given_back() >= total || !self.state.has_money(),
+            Effect::Authorise(_)
+            | Effect::Capture(_)
+            | Effect::Void(_)
+            | Effect::CancelIntent(_) => true,
+        }
     }
 
     /// Returns whether a report is about this payment: the same amount, and the same intent if one is

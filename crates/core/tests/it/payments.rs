@@ -1,6 +1,9 @@
 //! A payment follows the reports of its provider, in every order.
 
-use soldonce_core::{Amount, BookingId, Command, Currency, Payment, PaymentReport, PaymentState};
+use soldonce_core::{
+    Amount, BookingId, BookingState, Command, Currency, HoldState, Payment, PaymentReport,
+    PaymentState,
+};
 
 use crate::world::{World, booked, policy, rows_and_floor};
 
@@ -55,6 +58,29 @@ fn a_refund_that_came_back_counts_in_any_order_of_reports() {
         assert_eq!(payment.state, Refunded, "{order:?}");
         assert_eq!(payment.given_back(), payment.amount, "{order:?}");
     }
+}
+
+/// The first report that comes may tell of all that ever happened.
+#[test]
+fn a_booking_follows_a_report_that_skips_what_came_back() {
+    let (mut world, id) = paying();
+    report(&mut world, id, PaymentState::Captured, (1, 1));
+    let state = |world: &World, id| world.inventory.booking(id).unwrap().state;
+    assert_eq!(state(&world, id), BookingState::Confirmed);
+
+    let (mut world, id) = paying();
+    let hold = world.inventory.booking(id).unwrap().hold.unwrap();
+    world.wait(20 * 60_000);
+    world.sweep();
+    assert_eq!(
+        world.inventory.hold(hold).unwrap().state,
+        HoldState::Expired
+    );
+    world.hold("bob", "A-1");
+    report(&mut world, id, PaymentState::Captured, (0, 0));
+    assert_eq!(state(&world, id), BookingState::NeedsRefund);
+    report(&mut world, id, PaymentState::Refunded, (2, 1));
+    assert_eq!(state(&world, id), BookingState::Refunded);
 }
 
 #[test]

@@ -309,7 +309,7 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Every transition of a unit, oldest first.
+    /// The newest [`UNIT_HISTORY_MAX`] transitions of a unit, oldest first.
     ///
     /// # Errors
     /// `EventNotFound`, `UnknownUnit`.

@@ -186,7 +186,7 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 
-    /// Every transition of a unit, oldest first, at most `limit`.
+    /// The newest `limit` transitions of a unit, oldest first.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.

@@ -349,4 +349,15 @@ fn live_holds_and_those_that_the_clock_ended_are_counted() {
         .apply(Command::Sweep { limit: 10 })
         .expect("it sweeps");
     assert_eq!(counts(&world), (0, 2));
+    let selection = world.select(&named(&[0, 1]), 0);
+    let (holder, booking) = (holder(0), BookingId::from_bits(world.mint()));
+    let sell = Command::Sell {
+        event: EVENT,
+        booking,
+        holder,
+        selection,
+        reference: None,
+    };
+    world.apply(sell).expect("they are free");
+    assert_eq!(world.live.metrics.units_sold.get(), 2);
 }

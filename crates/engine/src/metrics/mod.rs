@@ -91,6 +91,8 @@ pub struct Metrics {
     pub reconciled: Family<FoundLabel, Counter>,
     /// Writes refused because of an older fence.
     pub stale_writes: Counter,
+    /// Units that this server sold: by confirms, by payments and directly.
+    pub units_sold: Counter,
     /// Holds that the clock ended.
     pub holds_expired: Counter,
     /// Holds that are not over.
@@ -132,6 +134,7 @@ impl Default for Metrics {
             unreconciled: Gauge::default(),
             reconciled: Family::default(),
             stale_writes: Counter::default(),
+            units_sold: Counter::default(),
             holds_expired: Counter::default(),
             holds_live: Gauge::default(),
             feed_lag: Gauge::default(),
@@ -174,6 +177,7 @@ impl Metrics {
             units_conflicted: "units_conflicted", "Units in refusals";
             confirm_conflicts: "confirm_conflicts", "Final-sale conflicts";
             stale_writes: "stale_writes", "Writes with an older fence";
+            units_sold: "units_sold", "Units sold";
             holds_expired: "holds_expired", "Holds ended by the clock";
             holds_live: "holds_live", "Holds that are not over";
             feed_lag: "feed_lag_seconds", "Age of the oldest commit that feed and maps do not show";
@@ -197,18 +201,23 @@ impl Metrics {
         self.webhook_attempts.get_or_create(&label).inc();
     }
 
-    /// Counts the holds that the clock ended, whether the sweeper wrote them down or who took their units.
+    /// Counts the units that were sold, and the holds that the clock ended, whether the sweeper wrote them down or who
+    /// took their units.
     pub(crate) fn applied(&self, applied: &Applied) {
-        let steps = applied
-            .commits
-            .iter()
-            .flat_map(|commit| &commit.transitions);
-        let ended = steps.filter(|step| step.cause == Cause::Expired);
-        let mut holds: Vec<_> = ended.filter_map(|step| step.hold).collect();
+        let steps = || {
+            let commits = applied.commits.iter();
+            commits.flat_map(|commit| &commit.transitions)
+        };
+        let is_sale = |cause| matches!(cause, Cause::Confirmed | Cause::SoldDirectly);
+        let sold = steps().filter(|step| is_sale(step.cause)).count();
+        let ended = steps().filter(|step| step.cause == Cause::Expired);
+        let mut ended: Vec<_> = ended.filter_map(|step| step.hold).collect();
         // All units of a hold end together.
-        holds.dedup();
+        ended.dedup();
+        self.units_sold
+            .inc_by(u64::try_from(sold).unwrap_or_default());
         self.holds_expired
-            .inc_by(u64::try_from(holds.len()).unwrap_or_default());
+            .inc_by(u64::try_from(ended.len()).unwrap_or_default());
     }
 
     /// Counts a confirm.

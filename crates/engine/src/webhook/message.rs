@@ -1,7 +1,7 @@
 //! Which messages a command makes. Decided from what it did, on the state in which it left the rules'
 //! memory, before the next command of the same batch changes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -79,17 +79,17 @@ impl Before {
         for hold in expired(applied) {
             messages.extend(of_hold(inventory, hold, at));
         }
-        let bookings: BTreeSet<BookingId> = applied.bookings.iter().copied().collect();
-        for booking in bookings.into_iter().filter_map(|id| inventory.booking(id)) {
-            let kinds = steps_of(applied, booking.id).filter_map(|step| told_as(step.cause));
-            let mut kinds: BTreeSet<MessageKind> = kinds.collect();
+        let mut told = told_of_bookings(applied);
+        let bookings = applied.bookings.iter();
+        for booking in bookings.filter_map(|id| inventory.booking(*id)) {
+            let mut kinds = told.remove(&booking.id).unwrap_or_default();
             // Money goes back by commands alone that name the booking.
             let before = self.0.filter(|known| known.booking == booking.id);
             if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
                 kinds.insert(MessageKind::BookingRefunded);
             }
-            let told = kinds.into_iter();
-            messages.extend(told.filter_map(|kind| of_booking(inventory, booking, kind, at)));
+            let kinds = kinds.into_iter();
+            messages.extend(kinds.filter_map(|kind| of_booking(inventory, booking, kind, at)));
         }
         messages
     }
@@ -109,10 +109,17 @@ fn expired(applied: &Applied) -> BTreeSet<HoldId> {
     steps(applied).filter_map(owner).collect()
 }
 
-/// The transitions by which units came to a booking or left it.
-fn steps_of(applied: &Applied, booking: BookingId) -> impl Iterator<Item = &Transition> {
-    let sold = UnitState::Sold(booking);
-    steps(applied).filter(move |step| step.from == sold || step.to == sold)
+/// What is told of each booking that units came to or left.
+fn told_of_bookings(applied: &Applied) -> BTreeMap<BookingId, BTreeSet<MessageKind>> {
+    let mut told: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for step in steps(applied) {
+        for state in [step.from, step.to] {
+            if let (UnitState::Sold(booking), Some(kind)) = (state, told_as(step.cause)) {
+                told.entry(booking).or_default().insert(kind);
+            }
+        }
+    }
+    told
 }
 
 fn told_as(cause: Cause) -> Option<MessageKind> {

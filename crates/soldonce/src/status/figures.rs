@@ -25,7 +25,7 @@ pub(crate) struct Figures {
 /// What was counted: in all the time of a server, or in each second between two looks.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Rates {
-    /// Bookings that were made.
+    /// Units that were sold.
     pub(super) sold: f64,
     /// Holds that were answered.
     pub(super) held: f64,
@@ -91,7 +91,7 @@ impl Rates {
             0.0
         };
         Self {
-            sold: counted("soldonce_confirms_total", &["outcome=\"ok\""]),
+            sold: counted("soldonce_units_sold_total", &[]),
             held,
             refused: asked - held,
             defects: counted("soldonce_http_requests_total", &["status=\"500\""]),
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
 
     const BEFORE: &str = "\
-# TYPE soldonce_confirms_total counter
-soldonce_confirms_total{outcome=\"ok\"} 10
+# TYPE soldonce_units_sold_total counter
+soldonce_units_sold_total 10
 soldonce_hold_requests_total{outcome=\"ok\"} 20
 soldonce_hold_requests_total{outcome=\"unit_unavailable\"} 5
 soldonce_ledger_commit_seconds_bucket{le=\"0.001\"} 4
@@ -154,8 +154,7 @@ soldonce_ledger_commit_seconds_bucket{le=\"+Inf\"} 4
 ";
 
     const AFTER: &str = "\
-soldonce_confirms_total{outcome=\"ok\"} 30
-soldonce_confirms_total{outcome=\"hold_expired\"} 9
+soldonce_units_sold_total 30
 soldonce_hold_requests_total{outcome=\"ok\"} 60
 soldonce_hold_requests_total{outcome=\"unit_unavailable\"} 25
 soldonce_ledger_commit_seconds_bucket{le=\"0.001\"} 4

@@ -4,7 +4,7 @@ use super::*;
 fn seen(server: &str, sold: Option<u32>) -> Look {
     let scrape = sold.map(|sold| {
         Scrape::read(&format!(
-            "soldonce_confirms_total{{outcome=\"ok\"}} {sold}\nsoldonce_connections 3\n"
+            "soldonce_units_sold_total {sold}\nsoldonce_connections 3\n"
         ))
     });
     let silent = || State::Unreachable("no answer".to_owned());

@@ -43,12 +43,24 @@ fn areas_give_any_places_that_are_open() {
     };
     let area = soldonce_core::AreaNo(0);
     assert_eq!(refusal.conflicts, [Conflict::Area { area, free: 2 }]);
+    assert_eq!(refusal.alternatives, [], "nothing is near a full area");
     assert_eq!(world.state("A-1"), StateKind::Free, "all or nothing");
     world.apply(Command::Release { on: on(first) }).unwrap();
     let third = world.hold("cid", "floor*5");
     let hold = world.inventory.hold(third).unwrap();
     let places = world.names(hold.units.iter().map(|held| held.unit));
     assert_eq!(places, "floor.1 floor.2 floor.3 floor.9 floor.10");
+}
+
+#[test]
+fn a_change_ends_what_best_had_promised() {
+    let mut world = world();
+    let hold = held(&world.try_best("ann", 3).unwrap()).clone();
+    assert_eq!(hold.together, Some(true));
+    let units = world.names(hold.units.iter().map(|held| held.unit));
+    let middle = units.split(' ').nth(1).unwrap();
+    change(&mut world, hold.id, "", middle).unwrap();
+    assert_eq!(world.inventory.hold(hold.id).unwrap().together, None);
 }
 
 #[test]

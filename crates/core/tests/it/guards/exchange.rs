@@ -201,6 +201,24 @@ fn only_what_is_paid_is_exchanged_and_only_the_dearer_by_a_checkout() {
     assert_eq!(refusal, Rejection::BookingNotFound);
 }
 
+/// The target of a booking's writes orders them by its fence.
+#[test]
+fn an_exchanged_booking_has_the_newest_fence_of_its_units() {
+    let mut world = world();
+    let first = world.hold("ann", "A-1");
+    let booking = booked(&world.confirm(first).unwrap()).clone();
+    for _ in 0..3 {
+        let passing = world.hold("bob", "A-2");
+        world.apply(Command::Release { on: on(passing) }).unwrap();
+    }
+    let new = world.hold("ann", "A-2");
+    let fence = world.inventory.hold(new).unwrap().fence;
+    assert!(fence > booking.fence);
+    let units = lines(&world, booking.id, "A-1").units;
+    let exchange = crate::world::exchange_of(booking.id, units, on(new));
+    assert_eq!(booked(&world.apply(exchange).unwrap()).fence, fence);
+}
+
 /// Who sells without a provider sees to the money himself, as for a confirm.
 #[test]
 fn a_vouched_difference_needs_no_checkout() {

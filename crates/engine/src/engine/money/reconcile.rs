@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id};
 use crate::ledger::{MadeAt, OpenMoney, ReadError};
-use crate::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS};
+use crate::limits::{
+    RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS, REPAIR_REFUSALS_MAX,
+};
 use crate::metrics::FoundLabel;
 use crate::payment::{Intent, PaymentProvider, ProviderError};
 
@@ -147,10 +149,22 @@ impl Engine {
     pub async fn repair(&self, mismatch: &Mismatch) -> Result<(), super::EngineError> {
         let repaired = match &mismatch.remedy {
             Remedy::TakeNote(intent) => self.tell(mismatch.booking, intent, None, None).await,
-            Remedy::Step(effect) => self.carry_out(*effect, &mut 0).await,
+            Remedy::Step(effect) => self.carry_out_past_refusals(*effect).await,
             Remedy::AskAgain(error) => Err(error.clone().into()),
         };
         repaired.map_err(StepError::told)
+    }
+
+    /// The same with the next key after each refusal: the provider repeats those of others and of days before.
+    async fn carry_out_past_refusals(&self, effect: Effect) -> Result<(), StepError> {
+        let mut round = 0;
+        loop {
+            let tried = round;
+            let done = self.carry_out(effect, &mut round).await;
+            if done.is_ok() || round == tried || round == REPAIR_REFUSALS_MAX {
+                return done;
+            }
+        }
     }
 
     /// One round: what no notice told of is settled. The next one goes on behind it, and begins anew at the end.

@@ -182,7 +182,9 @@ impl Ledger for PostgresLedger {
             let read = |row: &Row| audit::read_one(event, row);
             let database = &self.parts.context.database;
             let found = database.read(audit::AUDIT_OF_UNIT, &values, read);
-            Ok(found.await?)
+            let mut history = found.await?;
+            history.reverse();
+            Ok(history)
         })
     }
 

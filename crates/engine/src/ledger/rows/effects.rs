@@ -44,6 +44,12 @@ impl EffectColumns {
         }
     }
 
+    /// Whether what settles one of them settles the other.
+    pub(crate) fn is_settled_with(self, other: Self) -> bool {
+        let named = |effect: Self| (effect.booking, effect.kind, effect.total);
+        named(self) == named(other)
+    }
+
     pub(crate) fn put(self) -> [Column<'static>; 4] {
         [
             Column::Code(self.kind),

@@ -79,20 +79,18 @@ pub(super) fn write(
     tails: &mut Tails,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    write_events(connection, inventory, batch, tails)?;
+    write_events(connection, inventory, batch, tails, now)?;
     write_holds(connection, inventory, batch)?;
     let changed = changed_units(batch);
     units::write(connection, inventory, &changed, IsSold(false))?;
     write_bookings(connection, inventory, batch)?;
     units::write(connection, inventory, &changed, IsSold(true))?;
     write_audit(connection, batch, tails)?;
-    let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
-    tails.effect = outbox::write(connection, effects, now, tails.effect)?;
-    let settled = batch
-        .applied
-        .iter()
-        .flat_map(|applied| &applied.done_effects);
-    outbox::settle(connection, settled.copied(), now)?;
+    // One command may settle what a later one wants again: money that went back and came back.
+    for applied in &batch.applied {
+        outbox::settle(connection, applied.done_effects.iter().copied(), now)?;
+        tails.effect = outbox::write(connection, applied.effects.iter(), now, tails.effect)?;
+    }
     let (to, messages) = (&tails.endpoints, &batch.messages);
     tails.delivery = deliveries::write(connection, to, messages, now, tails.delivery)?;
     let moved = moved_events(batch);
@@ -108,6 +106,7 @@ fn write_events(
     inventory: &Inventory,
     batch: &Batch,
     tails: &mut Tails,
+    now: Timestamp,
 ) -> Result<(), Fault> {
     let event = |no: EventNo| {
         let missing = || Fault::damaged("events", format!("event {} is not in memory", no.0));
@@ -150,7 +149,7 @@ fn write_events(
         tails.chains.push(Chain::start(new));
     }
     for no in changed_events(batch) {
-        events::update(connection, event(no)?)?;
+        events::update(connection, event(no)?, now)?;
     }
     Ok(())
 }

@@ -187,7 +187,7 @@ pub(super) async fn a_sale_without_hold(test: TestLedger) {
     );
 }
 
-fn checkout(test: &TestLedger, hold: &Hold) -> Command {
+pub(super) fn checkout(test: &TestLedger, hold: &Hold) -> Command {
     Command::Checkout {
         on: on(hold),
         booking: test.booking_id(),

@@ -44,6 +44,20 @@ async fn call_off(test: &TestLedger, event: &Event) {
     test.ask(cancel).await.unwrap();
 }
 
+/// It ends no hold, so that no transition tells of it: its refunds have their days from then on.
+pub(super) async fn an_event_that_was_sold_is_kept_from_the_day_it_is_called_off(test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    test.advance_ms(2 * DROP_AFTER_MS_MIN);
+    call_off(&test, &event).await;
+    let at = test.ledger.now().plus(Span::from_ms(DROP_AFTER_MS_MIN));
+    let kept = drop_event(&test, &event).await.unwrap_err();
+    assert_eq!(kept, Rejection::EventNotOver(Some(at)));
+    let found = test.ledger.booking(booking.id).await.unwrap();
+    assert_eq!(found, Some(booking));
+}
+
 /// Deletes everything; in how many steps.
 async fn clear(test: &TestLedger) -> usize {
     let mut steps = 0;

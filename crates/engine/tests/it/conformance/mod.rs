@@ -6,6 +6,7 @@ mod holds;
 mod keys;
 mod races;
 mod reads;
+mod refunds;
 
 use soldonce_testkit::postgres::PgBouncer;
 
@@ -69,6 +70,7 @@ on_every_ledger! {
         late_money_gets_free_units_or_goes_back
         a_failed_payment_gives_the_units_back_to_the_same_buyer;
     dropped:
+        an_event_that_was_sold_is_kept_from_the_day_it_is_called_off
         an_event_that_is_over_is_dropped_for_good
         a_cut_deletion_goes_on_to_its_end;
     keys:
@@ -91,4 +93,6 @@ on_every_ledger! {
         api_keys_are_kept_and_revoked
         ledger_time_never_goes_back
         a_closed_ledger_takes_nothing;
+    refunds:
+        money_that_comes_back_is_sent_again;
 }

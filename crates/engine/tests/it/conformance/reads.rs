@@ -73,7 +73,7 @@ pub(super) async fn a_unit_knows_its_history(mut test: TestLedger) {
         .unit_history(event.no, UnitNo(1), 2)
         .await
         .unwrap();
-    assert_eq!(causes(&commits), [Cause::Held, Cause::Released]);
+    assert_eq!(causes(&commits), [Cause::Held, Cause::Confirmed]);
     let history = test.ledger.history(event.id.clone()).await.unwrap();
     assert_eq!(
         (history.units, history.holds.len(), history.commits.len()),

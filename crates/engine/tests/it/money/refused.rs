@@ -40,3 +40,28 @@ async fn a_refused_refund_is_asked_for_once_in_each_try() {
     let state = rig.booking(paying.booking).await.state;
     assert_eq!(state, BookingState::Cancelled);
 }
+
+/// What was refused under a key is refused under it again, for a day.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_passes_keys_that_were_refused_before() {
+    let rig = Rig::on(Store::Sqlite, |_| {}).await;
+    let (_, paying) = rig.begun("ann", &["A-1"]).await;
+    rig.pay(&paying, "pm_card_visa").await;
+    rig.settle().await;
+    rig.place
+        .refunds
+        .to_come
+        .lock()
+        .unwrap()
+        .extend([refused(), refused()]);
+    rig.cancel_all(paying.booking).await;
+    let stuck = loop {
+        let found = rig.mismatches().await.pop();
+        if let Some(found) = found {
+            break found;
+        }
+    };
+    rig.engine.repair(&stuck).await.unwrap();
+    assert_eq!(rig.place.refunds.keys.lock().unwrap().len(), 3);
+    assert_eq!(rig.kept(), 0);
+}

@@ -80,7 +80,7 @@ pub(in super::super) const AUDIT_OF_UNIT: &str = select_audit!(
     "-- audit_of_unit",
     "a.batch",
     "FROM audit a LEFT JOIN feed f ON f.batch = a.batch
-     WHERE a.event_no = $1 AND a.unit_no = $2 ORDER BY a.version LIMIT $3"
+     WHERE a.event_no = $1 AND a.unit_no = $2 ORDER BY a.version DESC LIMIT $3"
 );
 
 /// The commit of one row, with this one transition. One that has no number yet gets 0.

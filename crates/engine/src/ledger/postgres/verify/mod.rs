@@ -87,7 +87,7 @@ pub async fn verify(
     Ok(report)
 }
 
-/// Every transition of a unit, oldest first, each as a commit of its own; with its event. For `why`.
+/// The newest `limit` transitions of a unit, oldest first, each as a commit of its own; with its event. For `why`.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
@@ -116,7 +116,8 @@ pub async fn unit_history(
     let (no, unit, limit) = (int(event.no.0)?, int(unit.0)?, most(limit));
     let values = [bind(&no), bind(&unit), bind(&limit)];
     let rows = connection.rows(audit::AUDIT_OF_UNIT, &values).await?;
-    let commits = rows.iter().map(|row| audit::read_one(event.no, row));
+    let commits = rows.iter().rev();
+    let commits = commits.map(|row| audit::read_one(event.no, row));
     let commits = commits.collect::<Result<_, _>>()?;
     Ok(Some((event, commits)))
 }

@@ -77,31 +77,26 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
     Ok(())
 }
 
-/// Effects that are new, and those that are done.
+/// Effects that are new, and those that are done. What one command adds and a later one settles is neither. What one
+/// settles and a later one wants again is new alone: the call stores what is new before it settles.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
-    let settled = batch
-        .applied
-        .iter()
-        .flat_map(|applied| &applied.done_effects);
-    let settled: Vec<_> = settled.copied().map(EffectColumns::of).collect();
-    for (name, effects) in [
-        ("new_effects", new_effects(batch)),
-        ("done_effects", settled),
-    ] {
+    let (mut new, mut done): (Vec<EffectColumns>, Vec<EffectColumns>) = Default::default();
+    for applied in &batch.applied {
+        let settled = applied.done_effects.iter().copied().map(EffectColumns::of);
+        let settled: Vec<_> = settled.collect();
+        new.retain(|effect| !settled.contains(effect));
+        done.extend(settled);
+        let wanted = applied.effects.iter().copied().map(EffectColumns::of);
+        for effect in wanted {
+            done.retain(|done| !done.is_settled_with(effect));
+            new.push(effect);
+        }
+    }
+    for (name, effects) in [("new_effects", new), ("done_effects", done)] {
         let rows = Rows::of(effects, |effect, row| row.put(&effect.put()))?;
         to.put_rows(name, rows, RowType::Effect);
     }
     Ok(())
-}
-
-/// What the batch leaves to be done: what one command adds and a later one settles is not added at all.
-fn new_effects(batch: &Batch) -> Vec<EffectColumns> {
-    let mut effects = Vec::new();
-    for applied in &batch.applied {
-        effects.retain(|effect| !applied.done_effects.contains(effect));
-        effects.extend(&applied.effects);
-    }
-    effects.into_iter().map(EffectColumns::of).collect()
 }
 
 /// What webhook endpoints are to get.

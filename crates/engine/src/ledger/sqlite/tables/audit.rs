@@ -40,7 +40,7 @@ const AUDIT_AFTER: &str = select!(
 
 const AUDIT_OF_UNIT: &str = select!(
     "-- audit_of_unit",
-    "WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq, n LIMIT ?3"
+    "WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq DESC, n DESC LIMIT ?3"
 );
 
 const UPSERT_CHAIN: &str = "-- upsert_chain
@@ -223,7 +223,7 @@ pub(crate) fn commits(
     Ok(commits)
 }
 
-/// The first transitions of a unit, each as a commit of its own.
+/// The newest transitions of a unit, oldest first, each as a commit of its own.
 pub(crate) fn of_unit(
     connection: &Connection,
     event: EventNo,
@@ -233,5 +233,8 @@ pub(crate) fn of_unit(
     let mut statement = connection.prepare_cached(AUDIT_OF_UNIT)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_and_then(params![event.0, unit.0, limit], read)?;
-    rows.map(|row| Ok(row?.commit)).collect()
+    let newest: Result<Vec<Commit>, Fault> = rows.map(|row| Ok(row?.commit)).collect();
+    let mut history = newest?;
+    history.reverse();
+    Ok(history)
 }

@@ -18,8 +18,8 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "dropped_events";
 
-/// What is open of an event, and the time of its last commit. Effects of the last days are commits, too, and leave
-/// no row in the audit.
+/// What is open of an event, and the time of its last commit. A change of its policy or state and the effects of the
+/// last days are commits, too, and leave no row in the audit.
 const EVENT_USE: &str = "-- event_use
 SELECT (SELECT count(*) FROM bookings
         WHERE (payment < 4 OR payment = 10 OR state = 6) AND event_no = ?1)
@@ -29,7 +29,8 @@ SELECT (SELECT count(*) FROM bookings
         WHERE d.state = 0 AND d.endpoint IN (SELECT id FROM webhook_endpoints)
           AND (EXISTS (SELECT 1 FROM holds WHERE id = d.subject AND event_no = ?1)
                OR EXISTS (SELECT 1 FROM bookings WHERE id = d.subject AND event_no = ?1))),
-       coalesce((SELECT at FROM audit WHERE event_no = ?1 ORDER BY seq DESC LIMIT 1), created_at),
+       max(coalesce((SELECT at FROM audit WHERE event_no = ?1 ORDER BY seq DESC LIMIT 1), created_at),
+           coalesce(changed_at, 0)),
        coalesce((SELECT max(o.at) FROM outbox o JOIN bookings b ON b.id = o.booking
                  WHERE b.event_no = ?1
                    AND o.n > coalesce((SELECT n FROM outbox WHERE at < ?2 ORDER BY n DESC LIMIT 1), 0)), 0)

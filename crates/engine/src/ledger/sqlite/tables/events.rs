@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row};
-use soldonce_core::{Chart, Event, EventNo, Policy};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use soldonce_core::{Chart, Event, EventNo, Policy, Timestamp};
 
 use super::summed;
 use crate::ledger::rows::Damaged;
@@ -25,6 +25,9 @@ const UPDATE_EVENT: &str = "-- update_event
 UPDATE events SET policy = ?8, cancelled = ?9, checksum = ?12
 WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency = ?5
   AND chart_no = ?6 AND prices = ?7 AND created_at = ?10 AND fingerprint = ?11";
+
+const NOTE_CHANGE: &str = "-- note_change
+UPDATE events SET changed_at = ?2 WHERE event_no = ?1";
 
 const EVENTS: &str = concat!(
     "-- events\nSELECT",
@@ -49,6 +52,7 @@ SELECT event_no, checksum FROM steady_terms WHERE event_no = ?1";
 pub(super) const STATEMENTS: &[&str] = &[
     INSERT_EVENT,
     UPDATE_EVENT,
+    NOTE_CHANGE,
     EVENTS,
     STORED_EVENT,
     ADD_STEADY_TERMS,
@@ -78,7 +82,7 @@ pub(crate) fn steady_terms(
 }
 
 /// Writes the policy and the state of an event that is in the file.
-pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault> {
+pub(crate) fn update(connection: &Connection, event: &Event, now: Timestamp) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(STORED_EVENT)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let (chart_no, policy): (i64, String) = statement.query_row([event.no.0], read)?;
@@ -87,7 +91,10 @@ pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault
             .prepare_cached(END_STEADY_TERMS)?
             .execute([event.no.0])?;
     }
-    write(connection, UPDATE_EVENT, event, chart_no)
+    write(connection, UPDATE_EVENT, event, chart_no)?;
+    let mut statement = connection.prepare_cached(NOTE_CHANGE)?;
+    statement.execute(params![event.no.0, now.ms()])?;
+    Ok(())
 }
 
 fn write(
@@ -196,7 +203,7 @@ mod tests {
             assert_eq!(found[0].policy, Policy::default(), "{}", absent.name);
             let policy = event.policy.clone();
             event.policy.units_per_hold_max = 7;
-            update(&connection, &event).unwrap();
+            update(&connection, &event, event.created_at).unwrap();
             let found = all(&connection, |_| Ok(Arc::clone(&event.chart))).unwrap();
             assert_eq!(found[0].policy, event.policy, "{}", absent.name);
             event.policy = policy;

@@ -186,7 +186,7 @@ fn check_pages(folder: &Folder) -> Result<Vec<String>, OpenError> {
     Ok(lines.filter(|line| line != "ok").collect())
 }
 
-/// Every transition of a unit, oldest first, each as a commit of its own; with its event. For `why`,
+/// The newest `limit` transitions of a unit, oldest first, each as a commit of its own; with its event. For `why`,
 /// on a live folder or a stopped one.
 ///
 /// # Errors
