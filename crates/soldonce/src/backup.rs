@@ -1,11 +1,12 @@
 //! `soldonce backup` and `soldonce restore`: copies of the embedded ledger. Each is verified where it was put.
 
+use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
-use soldonce_engine::ledger::sqlite::{self, Copied};
+use soldonce_engine::ledger::sqlite::{self, Copied, OpenError};
 use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::reply::Rfc3339;
 
@@ -56,9 +57,12 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
+/// The files of a ledger that a server must be able to open.
+pub(crate) const FILES: [&str; 3] = ["ledger.sqlite", "ledger.lock", "high-water"];
+
 /// What the operator has to do after a restore.
 const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, their messages, and events and keys that were made. A key \
-                             that was revoked later counts again. Before the server starts look at `soldonce keys list`; after it run \
+                             that was revoked later counts again. Before the server starts look at `soldonce keys list`, and run \
                              `soldonce reconcile` if a provider takes money: it settles payments that the copy knows. Look at the \
                              provider for payments that are later.\n";
 
@@ -69,7 +73,7 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
             "database_url: a database is copied by pg_dump or pg_basebackup; see docs/operations.md"
         )));
     };
-    let (copied, report) = copy(&options.folder, &args.to)?;
+    let (copied, report) = copy(&options.folder, &args.to, LedgerPlace::unread)?;
     let to = args.to.display();
     output::report(args.json, &told(copied, &report), || {
         format!("copied to {to}: {}{}", ends(copied), describe(&report))
@@ -80,7 +84,7 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
 /// Runs `soldonce restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
-    let (copied, report) = copy(&args.from, &data)?;
+    let (copied, report) = copy(&args.from, &data, no_copy)?;
     output::report(args.json, &told(copied, &report), || {
         let (data, ends, lost) = (data.display(), ends(copied), lost(copied));
         let verified = describe(&report);
@@ -89,11 +93,36 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(report.is_clean()))
 }
 
-fn copy(from: &Path, to: &Path) -> anyhow::Result<(Copied, VerifyReport)> {
-    let copied = sqlite::copy(from, to).map_err(LedgerPlace::unread);
+fn copy(
+    from: &Path,
+    to: &Path,
+    unread: fn(OpenError) -> anyhow::Error,
+) -> anyhow::Result<(Copied, VerifyReport)> {
+    let copied = sqlite::copy(from, to).map_err(unread);
     let copied = copied.context("nothing was copied")?;
+    // Before SQLite makes its other files: it gives them the owner of the database.
+    hand_over(to).context("the copy still belongs to root")?;
     let report = watched(|show| sqlite::verify::verify(to, show))?;
     Ok((copied, report.context("the copy cannot be verified")?))
+}
+
+/// Tells an error of reading the folder of a copy.
+fn no_copy(error: OpenError) -> anyhow::Error {
+    if matches!(error, OpenError::Missing { .. }) {
+        return anyhow!("{error}; name the folder of a copy with --from");
+    }
+    error.into()
+}
+
+/// Gives what root made to the owner of the folder, whose server has to open it.
+fn hand_over(folder: &Path) -> std::io::Result<()> {
+    let owner = std::fs::metadata(folder)?;
+    for file in FILES.map(|name| folder.join(name)) {
+        if owner.uid() != 0 && std::fs::symlink_metadata(&file)?.uid() == 0 {
+            lchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+        }
+    }
+    Ok(())
 }
 
 fn lost(copied: Copied) -> String {
@@ -115,16 +144,17 @@ fn ends(copied: Copied) -> String {
     match commits {
         0 => "no commit yet\n".to_owned(),
         _ => format!(
-            "{commits} commits, the last at {}\n",
+            "it ends with commit {commits} of the ledger, made at {}\n",
             Rfc3339(last_commit_at)
         ),
     }
 }
 
 fn told(copied: Copied, report: &VerifyReport) -> Value {
+    let is_made = copied.commits > 0;
     json!({
         "commits": copied.commits,
-        "last_commit_at": Rfc3339(copied.last_commit_at),
+        "last_commit_at": is_made.then_some(Rfc3339(copied.last_commit_at)),
         "lost_commits": copied.lost_commits,
         "verified": report,
     })

@@ -1,7 +1,7 @@
 //! The data folder and its disk.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use soldonce_core::Timestamp;
 use soldonce_engine::ledger::sqlite::{OpenError, verify};
 
 use super::{Finding, clock};
+use crate::backup;
 
 /// Below it the ledger will soon refuse to write.
 const FREE_BYTES_WANTED: u64 = 1_024 * 1_024 * 1_024;
@@ -38,6 +39,14 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
 
 /// Looks at the file of the ledger and its clock, if there is one. The first `soldonce serve` makes it.
 fn ledger(data: &Path) -> Vec<Finding> {
+    for name in backup::FILES {
+        if let Err(error) = File::open(data.join(name))
+            && error.kind() == ErrorKind::PermissionDenied
+        {
+            let mend = "give it to the user of the server, and run this as that user";
+            return vec![Finding::wrong("ledger", format!("{name}: {error}"), mend)];
+        }
+    }
     match verify::look(data) {
         Ok(last) => {
             let found = "can be read; `soldonce verify` checks what is in it, as after a log line that memory \

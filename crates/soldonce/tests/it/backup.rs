@@ -4,6 +4,7 @@
     reason = "an answer without the member fails the test"
 )]
 
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -214,13 +215,19 @@ fn a_restored_ledger_sells_on_and_says_what_is_lost() {
     for file in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
         std::fs::remove_file(data.join(file)).ok();
     }
+    // Where root runs this the folder is another user's, as that of a service; else the owner stays.
+    chown(&data, Some(65_534), Some(65_534)).ok();
+    let owner = data.metadata().unwrap().uid();
     let (from, to) = (copy.display().to_string(), data.display().to_string());
     let restore = ["restore", "--from", &from, "--data", &to];
     let (code, said) = run(&restore);
     assert_eq!(code, Some(0), "{said}");
+    for file in data.read_dir().unwrap().map(Result::unwrap) {
+        assert_eq!(file.metadata().unwrap().uid(), owner, "{file:?}");
+    }
     let commits = made["commits"].as_u64().unwrap();
     for told in [
-        &format!("{commits} commits, the last at "),
+        &format!("it ends with commit {commits} of the ledger, made at "),
         "4 later commits were made and are lost",
         "soldonce reconcile",
         "nothing is wrong",
@@ -283,6 +290,12 @@ fn what_cannot_be_copied_is_said() {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("there is no ledger in"), "{said}");
     assert!(!copy.exists(), "nothing is left of it");
+    let (code, said) = run(&["restore", "--from", &from, "--data", &to]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("name the folder of a copy with --from"),
+        "{said}"
+    );
     let server = Server::start(&data).unwrap();
     create(&mut server.client("organiser"));
     assert!(server.stop().success());
