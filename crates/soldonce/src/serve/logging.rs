@@ -9,18 +9,18 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, registry};
 
 use super::LogFormat;
+use crate::exit::usage;
 
-/// Starts logging at `info`, or as `SOLDONCE_LOG` says, such as `debug` or `soldonce_server=trace`.
+/// Has the level of all lines, and of some, such as `debug` or `soldonce_server=trace`.
+const VARIABLE: &str = "SOLDONCE_LOG";
+
+/// Starts logging at `info`, or as `SOLDONCE_LOG` says.
 ///
 /// # Errors
 /// When `SOLDONCE_LOG` is no filter.
 pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder()
-        .with_env_var("SOLDONCE_LOG")
-        .with_default_directive(tracing::level_filters::LevelFilter::INFO.into())
-        .from_env()?
-        // Migrations are told by the ledger itself.
-        .add_directive("refinery_core=warn".parse()?);
+    let given = std::env::var_os(VARIABLE).unwrap_or_default();
+    let filter = filter(&given.to_string_lossy()).map_err(usage)?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false);
@@ -33,8 +33,41 @@ pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads a filter, which begins with `info`: what names some lines leaves the others as they are.
+fn filter(given: &str) -> anyhow::Result<EnvFilter> {
+    let read = EnvFilter::try_new(format!("info,{given}"));
+    // Its source says the same again.
+    let read = read.map_err(|wrong| {
+        anyhow::anyhow!("{VARIABLE}: {wrong}; write debug, or soldonce_server=debug")
+    })?;
+    // Migrations are told by the ledger itself.
+    Ok(read.add_directive("refinery_core=warn".parse()?))
+}
+
 /// Whether lines of this kind carry no values of SQL statements, the ledger's keys among them. The
 /// driver writes them into its lines below `info`, which no setting turns on.
 fn is_free_of_values(line: &Metadata<'_>) -> bool {
     *line.level() <= Level::INFO || !line.target().starts_with("tokio_postgres")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_of_some_lines_leaves_the_others_at_info() {
+        let shown = |given: &str| filter(given).unwrap().to_string();
+        for (given, told) in [
+            ("", "info"),
+            ("soldonce_server=debug", "info"),
+            ("inof", "info"),
+            ("warn", "warn"),
+            ("off", "off"),
+        ] {
+            let shown = shown(given);
+            assert!(shown.split(',').any(|one| one == told), "{given}: {shown}");
+        }
+        let wrong = format!("{:#}", filter("soldonce_server=loud").unwrap_err());
+        assert_eq!(wrong.matches("SOLDONCE_LOG").count(), 1, "{wrong}");
+    }
 }
