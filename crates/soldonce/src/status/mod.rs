@@ -14,6 +14,7 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use hyper::Method;
 use serde::Serialize;
+use serde_json::Value;
 use soldonce_server::{Client, ClientError};
 use tokio::task::JoinSet;
 
@@ -24,6 +25,9 @@ use crate::exit::{Exit, usage};
 use crate::output::report;
 
 pub(crate) use self::top::{TopArgs, run as top};
+
+/// The row of all servers together.
+const ALL: &str = "all";
 
 /// The servers.
 #[derive(Debug, Args)]
@@ -83,7 +87,9 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
     let clients = args.servers.clients()?;
     let looks = block_on(look(&clients))?;
     let reports = reports(&[], &looks, 1.0);
-    report(args.json, &reports, || format!("{}\n", table(&reports)))?;
+    let mut told = serde_json::to_value(&reports)?;
+    round(&mut told);
+    report(args.json, &told, || format!("{}\n", table(&reports)))?;
     Ok(Exit::done_if(worst(&looks) == State::Ready))
 }
 
@@ -162,12 +168,28 @@ fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
         let now = together(after.iter().filter_map(|look| look.scrape.as_ref()));
         let risen = together(risen.iter().flatten());
         reports.push(Report {
-            server: "all".to_owned(),
+            server: ALL.to_owned(),
             state: worst(after),
             figures: now.map(|now| figures(&now, risen.as_ref())),
         });
     }
     reports
+}
+
+/// Writes counts as whole numbers, and all others with three digits behind the point.
+fn round(told: &mut Value) {
+    match told {
+        Value::Number(number) => {
+            let text = format!("{:.3}", number.as_f64().unwrap_or_default());
+            let short = text.trim_end_matches('0').trim_end_matches('.');
+            if let Ok(short) = short.parse() {
+                *number = short;
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(round),
+        Value::Object(members) => members.values_mut().for_each(round),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 /// Puts together what several servers said; none where none said anything.
@@ -183,7 +205,8 @@ fn worst(looks: &[Look]) -> State {
     states.max().cloned().unwrap_or(State::Ready)
 }
 
-fn table(reports: &[Report]) -> Table {
+/// Draws a row for each, and below them why one was not reached.
+fn table(reports: &[Report]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
@@ -206,7 +229,13 @@ fn table(reports: &[Report]) -> Table {
         row.extend(report.figures.iter().flat_map(cells));
         table.add_row(row);
     }
-    table
+    let mut lines = vec![table.to_string()];
+    for report in reports.iter().filter(|report| report.server != ALL) {
+        if let State::Unreachable(why) = &report.state {
+            lines.push(format!("{}: {why}", report.server));
+        }
+    }
+    lines.join("\n")
 }
 
 fn cells(figures: &Figures) -> [String; 11] {
@@ -239,7 +268,7 @@ impl State {
         match self {
             Self::Ready => "ready".to_owned(),
             Self::Refusing(code) => code.clone(),
-            Self::Unreachable(why) => why.clone(),
+            Self::Unreachable(_) => "unreachable".to_owned(),
         }
     }
 }

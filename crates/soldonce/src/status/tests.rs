@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 /// Makes up a look at a server that has sold so much by now, or that is silent.
@@ -63,4 +65,21 @@ fn all_are_in_the_worst_state_of_one() {
     assert_eq!(worst(&looks), looks[2].state);
     assert_eq!(worst(&looks[..2]), looks[1].state);
     assert_eq!(worst(&looks[..1]), State::Ready);
+}
+
+#[test]
+fn counts_are_whole_numbers_and_times_have_three_digits() {
+    let mut told = json!([{"sold": 100.0, "hold_ms": {"p50": 0.0, "p99": 1.989_96}}]);
+    round(&mut told);
+    let expected = json!([{"sold": 100, "hold_ms": {"p50": 0, "p99": 1.99}}]);
+    assert_eq!(told.to_string(), expected.to_string());
+}
+
+#[test]
+fn why_a_server_is_not_reached_stands_below_the_table() {
+    let shown = table(&reports(&[], &[seen("a", Some(1)), seen("b", None)], 1.0));
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert!(lines[2].ends_with("unreachable"), "{shown}");
+    assert!(lines[3].starts_with("all"), "{shown}");
+    assert_eq!(lines[4..], ["b: no answer"], "{shown}");
 }

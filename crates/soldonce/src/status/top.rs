@@ -70,7 +70,7 @@ async fn watch(args: &TopArgs) -> anyhow::Result<()> {
         clock.sleep_until(before.0.plus(args.every)).await;
         let now = (clock.boot(), look(&clients).await);
         let seconds = now.0.since(before.0).as_secs_f64();
-        let shown = table(&reports(&before.1, &now.1, seconds)).to_string();
+        let shown = table(&reports(&before.1, &now.1, seconds));
         if screen {
             let lines = shown.lines().flat_map(|line| [line, END_OF_LINE]);
             print(&format!("{HOME}{}{REST}", lines.collect::<String>()))?;
