@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context;
 use clap::Args;
 use fake_stripe::FakeStripe;
 
@@ -64,7 +65,11 @@ pub(crate) struct DemoArgs {
 
 /// Runs `soldonce demo`.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
-    let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT))?;
+    let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT));
+    let stripe = stripe.with_context(|| {
+        let folder = args.data.display();
+        format!("{folder} cannot be used; choose another folder with --data")
+    })?;
     let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
     let settings = settings.map_err(usage)?;

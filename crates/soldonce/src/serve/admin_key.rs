@@ -59,6 +59,13 @@ pub(super) async fn admin_key(
     }
     let is_admin = |key: &ApiKey| key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin);
     if engine.keys().iter().any(is_admin) {
+        if let Some(folder) = place.folder() {
+            let folder = folder.display();
+            tracing::info!(
+                "there is an admin key, made earlier; for another one stop the server and run `soldonce keys \
+                 create --scope admin --data {folder}`"
+            );
+        }
         return Ok(None);
     }
     if std::io::stdout().is_terminal() {

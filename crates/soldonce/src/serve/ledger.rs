@@ -16,6 +16,7 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
+use soldonce_lease::backend::postgres::PgConfig;
 
 use crate::exit::usage;
 
@@ -80,6 +81,7 @@ impl DatabaseArgs {
             );
             return Ok(None);
         };
+        PgConfig::url(url).context("database_url")?;
         let mut options = PostgresOptions::new(url.clone());
         if let Some(connections) = self.connections {
             anyhow::ensure!(
@@ -103,6 +105,14 @@ pub(crate) enum LedgerPlace {
     Folder(SqliteOptions),
     /// In a database, for many.
     Database(PostgresOptions),
+}
+
+/// Adds to the error of a folder that a server has what to do without a stop.
+pub(crate) fn in_use(error: anyhow::Error, meanwhile: &str) -> anyhow::Error {
+    if matches!(error.downcast_ref(), Some(OpenError::Locked { .. })) {
+        return anyhow::anyhow!("{error}; {meanwhile}");
+    }
+    error
 }
 
 impl std::fmt::Display for LedgerPlace {

@@ -19,7 +19,7 @@ use clap::Args;
 
 pub(crate) use admin_key::NewAdminKey;
 use leases::LeaseUrlArgs;
-pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
+pub(crate) use ledger::{DatabaseArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
 pub(crate) use settings::{
@@ -48,7 +48,8 @@ use crate::output::print;
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
-A flag wins over the environment, the environment over the file, the file over the default.
+A flag wins over the environment, the environment over the file, the file over the default. The variable
+SOLDONCE_LOG has the level of log lines (warn, debug), or that of some: soldonce_server=debug logs each request.
 Exit code 0 when it was ended, 2 for settings that cannot be, 3 when something is not available, 4 when it
 must be started again: its ledger failed to store, as on a full disk, or a part of it ended by itself. Let a
 supervisor restart it.")]
@@ -166,6 +167,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
             "soldonce serves on {scheme}://{}\n",
             started.address
         ))?;
+        if let Some(address) = started.admin_address {
+            print(&format!(
+                "admin routes and metrics on {scheme}://{address}\n"
+            ))?;
+        }
         until_stopped(started).await
     })
 }

@@ -29,6 +29,8 @@ pub(crate) struct Started {
     pub(super) folder: Option<PathBuf>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// Where its admin routes are, if they are elsewhere.
+    pub(super) admin_address: Option<SocketAddr>,
     /// The admin key that was made at this start, if one was.
     pub(crate) new_admin_key: Option<NewAdminKey>,
     /// Ends everything when cancelled.
@@ -62,11 +64,11 @@ pub(crate) async fn start(
     let given = settings.admin_key.as_ref();
     let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
-    let listeners = [Some(&listener), admin_listener.as_ref()];
+    let admin_address = admin_listener.as_ref().map(TcpListener::local_addr);
     let tls = settings.tls.clone();
     let word = settings.cookie;
     let word = word.or(tls.is_some().then_some(CookieWord::Secure));
-    let cookie = cookie(word, listeners);
+    let cookie = cookie(word, [Some(&listener), admin_listener.as_ref()]);
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
@@ -108,6 +110,7 @@ pub(crate) async fn start(
         engine,
         folder: settings.ledger.folder(),
         address,
+        admin_address: admin_address.transpose()?,
         new_admin_key,
         shutdown,
         tasks,

@@ -85,6 +85,9 @@ pub(super) fn hidden<T>(_: &T) -> String {
 /// Shows a list.
 #[expect(clippy::ptr_arg, reason = "settings own their lists")]
 pub(super) fn list(values: &Vec<String>) -> String {
+    if values.is_empty() {
+        return "none".to_owned();
+    }
     values.join(", ")
 }
 

@@ -33,7 +33,7 @@ fn the_defaults_are_those_that_help_tells() {
         ("limit_streams", "256"),
         ("limit_connections", "10000"),
         ("limit_peer", "1250"),
-        ("trusted_proxies", ""),
+        ("trusted_proxies", "none"),
         ("redis_url", "none"),
     ] {
         let told = format!("{name:<21} {told}  (default)\n");
