@@ -39,12 +39,20 @@ pub enum ClientError {
     Unreachable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0} gave no answer in {wait} ms", wait = CLIENT_WAIT_MS)]
     Silent(String),
-    #[error("{0} did not answer in HTTP with a body of at most {most} bytes", most = CLIENT_ANSWER_BYTES_MAX)]
-    Http(String, #[source] Option<reqwest::Error>),
+    #[error("{0} did not answer in HTTP{1}")]
+    Http(String, &'static str, #[source] reqwest::Error),
+    #[error("{0} answered with more than {most} bytes", most = CLIENT_ANSWER_BYTES_MAX)]
+    Long(String),
     #[error("{0} did not answer in JSON")]
     Json(String, #[source] serde_json::Error),
-    #[error("{status}: {title}: {detail}", status = .0.as_u16(), title = .1, detail = .2)]
+    #[error("{}", told(*.0, .1, .2))]
     Problem(StatusCode, String, String),
+}
+
+/// Tells a problem, which may have no detail.
+fn told(status: StatusCode, title: &str, detail: &str) -> String {
+    let colon = if detail.is_empty() { "" } else { ": " };
+    format!("{}: {title}{colon}{detail}", status.as_u16())
 }
 
 impl Client {
@@ -136,7 +144,8 @@ impl Client {
         let (status, bytes) = self.bytes(request).await?;
         if !status.is_success() {
             let title = format!("{path} is not to be had here");
-            return Err(ClientError::Problem(status, title, String::new()));
+            let detail = "a server with --admin-listen has it at that address";
+            return Err(ClientError::Problem(status, title, detail.to_owned()));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -173,7 +182,7 @@ impl Client {
         let mut bytes = Vec::new();
         while let Some(part) = response.chunk().await.map_err(failed)? {
             if bytes.len().saturating_add(part.len()) > CLIENT_ANSWER_BYTES_MAX {
-                return Err(ClientError::Http(self.server(), None));
+                return Err(ClientError::Long(self.server()));
             }
             bytes.extend_from_slice(&part);
         }
@@ -193,7 +202,12 @@ impl Client {
         if error.is_connect() {
             return ClientError::Unreachable(self.server(), error.into());
         }
-        ClientError::Http(self.server(), Some(error))
+        let hint = if self.base.scheme() == "http" {
+            "; does it serve https://?"
+        } else {
+            ""
+        };
+        ClientError::Http(self.server(), hint, error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `soldonce events`: drop an event that is over, through a running server or on the data of a stopped one.
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::target::{TargetArgs, success};
 /// Arguments of `soldonce events`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  soldonce events drop hamlet --url http://127.0.0.1:8080 --admin-key KEY
+  SOLDONCE_ADMIN_KEY=sk_.. soldonce events drop hamlet --url http://127.0.0.1:8080
   soldonce events drop hamlet --data ./data
   soldonce events drop hamlet --database-url postgres://soldonce@db/soldonce
 
@@ -81,7 +82,13 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 async fn through_server(client: &Client, event: &EventId) -> anyhow::Result<Value> {
     let path = format!("/v1/events/{event}");
     let response = client.send(Method::DELETE, &path, None).await?;
-    success(response)
+    let at = response.body.get("droppable_at").and_then(Value::as_str);
+    let at = at.map(|at| format!("it can be from {at} on"));
+    let done = success(response);
+    match at {
+        Some(at) => done.context(at),
+        None => done,
+    }
 }
 
 async fn on_data(args: &EventsArgs, event: &EventId) -> anyhow::Result<Value> {

@@ -19,7 +19,7 @@ use crate::target::{TargetArgs, success};
 /// Arguments of `soldonce keys`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080 --admin-key KEY
+  SOLDONCE_ADMIN_KEY=sk_.. soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080
   soldonce keys create --scope admin --data ./data
   soldonce keys list --data ./data --json
   soldonce keys revoke cal_01j.. --data ./data
@@ -105,16 +105,20 @@ async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Val
         KeysCommand::Create { scopes, name } => {
             let name = Text::parse(name).context("--name")?;
             let (key, text) = engine.create_key(name, scopes.clone()).await?;
-            Ok(json!({ "id": key.id.to_string(), "key": text }))
+            let mut made = describe(&key);
+            if let Some(members) = made.as_object_mut() {
+                members.insert("key".to_owned(), text.into());
+            }
+            Ok(made)
         }
         KeysCommand::List => {
             let keys: Vec<Value> = engine.keys().iter().map(describe).collect();
-            Ok(json!({ "keys": keys }))
+            Ok(json!({ "keys": keys, "next": null }))
         }
         KeysCommand::Revoke { id } => {
             let id = key_id(id)?;
             match engine.revoke_key(id).await? {
-                Revocation::Revoked(_) => Ok(Value::Null),
+                Revocation::Revoked(key) => Ok(describe(&key)),
                 Revocation::Unknown => anyhow::bail!("no key {id} that could be revoked"),
                 Revocation::LastAdmin => anyhow::bail!(
                     "key {id} is the last one with scope admin: make another one first, by \
@@ -156,10 +160,9 @@ fn print_answer(command: &KeysCommand, answer: &Value) -> anyhow::Result<()> {
                 .into_iter()
                 .flatten()
             {
-                let scopes = key
-                    .get("scopes")
-                    .map(ToString::to_string)
-                    .unwrap_or_default();
+                let scopes = key.get("scopes").and_then(Value::as_array);
+                let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
+                let scopes = scopes.collect::<Vec<_>>().join(",");
                 let (id, name) = (text(key, "id"), text(key, "name"));
                 table.add_row([
                     id,

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use hyper::StatusCode;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use soldonce_engine::Engine;
 use soldonce_server::{Client, Response};
 
 use crate::exit::usage;
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{DatabaseArgs, LedgerPlace, in_use};
 
 /// Which ledger, and how the answer is printed.
 #[derive(Debug, Args)]
@@ -21,15 +22,9 @@ pub(crate) struct TargetArgs {
     #[command(flatten)]
     database: DatabaseArgs,
     /// A running server, as http://HOST:PORT or https://HOST:PORT
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        requires = "admin_key",
-        conflicts_with = "data"
-    )]
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "data")]
     url: Option<String>,
-    /// The admin key for `--url`
+    /// The admin key for `--url`; other users of the machine see flags, so rather as the variable
     #[arg(
         long,
         global = true,
@@ -46,9 +41,11 @@ pub(crate) struct TargetArgs {
 impl TargetArgs {
     /// Returns a client of the running server, if one is named.
     pub(crate) fn client(&self) -> anyhow::Result<Option<Client>> {
-        let (Some(url), Some(key)) = (&self.url, &self.admin_key) else {
+        let Some(url) = &self.url else {
             return Ok(None);
         };
+        let missing = || usage(anyhow!("--url needs an admin key: set SOLDONCE_ADMIN_KEY"));
+        let key = self.admin_key.as_ref().ok_or_else(missing)?;
         let client = Client::new(url, key).map_err(|wrong| usage(wrong.into()))?;
         Ok(Some(client))
     }
@@ -60,7 +57,9 @@ impl TargetArgs {
             place.is_made(),
             "there is no ledger in {place}: name --data, or --url of a running server"
         );
-        place.open().await
+        let meanwhile = "a running server takes --url and its admin key";
+        let opened = place.open().await;
+        opened.map_err(|error| in_use(error, meanwhile))
     }
 }
 
@@ -69,6 +68,11 @@ pub(crate) fn success(response: Response) -> anyhow::Result<Value> {
     anyhow::ensure!(
         response.status != StatusCode::UNAUTHORIZED,
         "--admin-key: the server does not know this key"
+    );
+    let detail = response.body.get("detail").and_then(Value::as_str);
+    anyhow::ensure!(
+        !detail.is_some_and(|detail| detail.contains("no such route")),
+        "--url: this address has no such route; give that of --admin-listen, if the server has one"
     );
     Ok(response.into_success()?)
 }

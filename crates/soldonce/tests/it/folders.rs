@@ -81,6 +81,8 @@ fn wrong_settings_are_a_usage_error_and_named() {
         ("serve --config bad.toml", "lisen"),
         ("serve --stripe-key foo", "stripe_key"),
         ("serve --database-connections 5", "database_url"),
+        ("serve --database-url foo", "database_url"),
+        ("keys list --url http://h", "SOLDONCE_ADMIN_KEY"),
         ("verify --database-connections 5", "database_url"),
         ("demo --bots 100000", "--bots"),
         ("demo --listen nonsense", "listen: nonsense"),

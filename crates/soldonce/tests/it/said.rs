@@ -44,12 +44,30 @@ fn keys_through_a_server_name_what_is_wrong() {
     let admin = crate::crash::server::ADMIN_KEY;
     let no_id = through(admin, &["keys", "revoke", "cal_nope"]);
     assert!(no_id.contains("`cal_nope` is no key's id"), "{no_id}");
+    let data = at.join("data").display().to_string();
+    let busy = said(&["keys", "list", "--data", &data], &at, 3);
+    assert!(busy.contains("a running server takes --url"), "{busy}");
     let unknown = "cal_00000000000000000000000000";
     let unknown = through(admin, &["keys", "revoke", unknown]);
     assert!(
         unknown.contains("there is no API key of this id"),
         "{unknown}"
     );
+}
+
+#[test]
+fn who_asks_the_public_address_is_told_of_that_for_operators() {
+    let at = folder("said-admin-listen");
+    let data = at.join("data");
+    let mut command = crate::crash::server::serving(&data);
+    command.args(["--admin-listen", "127.0.0.1:0"]);
+    let server = Server::run(command, &data).unwrap();
+    let url = format!("http://{}", server.address);
+    let key = crate::crash::server::ADMIN_KEY;
+    let keys = said(&["keys", "list", "--url", &url, "--admin-key", key], &at, 3);
+    assert!(keys.contains("give that of --admin-listen"), "{keys}");
+    let status = said(&["status", "--url", &url], &at, 1);
+    assert!(status.contains("a server with --admin-listen"), "{status}");
 }
 
 #[test]

@@ -59,6 +59,9 @@ fn a_server_speaks_tls_to_its_database_and_to_its_tools() {
     until("the renewed certificate is shown", PATIENCE, is_shown).unwrap();
     let (code, said) = run(&list, &trusted);
     assert_eq!(code, Some(0), "{said}");
+    let plain = format!("http://{}", server.address);
+    let (_, said) = run(&["status", "--url", &plain], &trusted);
+    assert!(said.contains("does it serve https://?"), "{said}");
 }
 
 /// Whether all connections to this Redis, but for the one that asks, have TLS; and how many there are.
@@ -137,7 +140,7 @@ fn files_of_tls_that_cannot_be_used_are_named() {
         ),
         (
             vec!["migrate", "--database-url", gone],
-            3,
+            2,
             "/no/ca.pem cannot be read",
         ),
         (
