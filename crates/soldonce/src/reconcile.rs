@@ -19,7 +19,7 @@ use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::report;
-use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
+use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, in_use, stripe};
 use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
@@ -92,8 +92,8 @@ impl Line {
 
 /// Runs `soldonce reconcile`.
 pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
-    let lines = block_on(reconcile(args))??;
-    report(args.json, &lines, || describe(&lines))?;
+    let (compared, lines) = block_on(reconcile(args))??;
+    report(args.json, &lines, || describe(compared, &lines))?;
     let is_left = |line: &Line| line.outcome.as_deref() != Some(SETTLED);
     Ok(Exit::done_if(!lines.iter().any(is_left)))
 }
@@ -103,7 +103,8 @@ const SETTLED: &str = "settled";
 /// Bookings between two steps of the progress bar.
 const BATCH: usize = 16;
 
-async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
+/// Gives how many payments were compared, and what differs.
+async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     let (provider, _) = stripe(
         &args.stripe_key,
         args.stripe_account.as_ref(),
@@ -118,7 +119,8 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
         LedgerPlace::Folder(options) if args.dry_run => {
             let now = Timestamp::from_ms(SystemClock.wall_ms());
             let recent = now.minus(older)..now;
-            let open = sqlite::verify::open_money(&options.folder, recent)?;
+            let open = sqlite::verify::open_money(&options.folder, recent);
+            let open = open.map_err(LedgerPlace::unread)?;
             compare(&provider, open, None).await
         }
         LedgerPlace::Folder(_) | LedgerPlace::Database(_) => {
@@ -129,7 +131,10 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
                 place
             };
             let provider: Arc<dyn PaymentProvider> = Arc::new(provider);
-            let engine = place.open().await?.paid_by(Arc::clone(&provider));
+            let opened = place.open().await;
+            let opened =
+                opened.map_err(|error| in_use(error, "--dry-run reads it all the same"))?;
+            let engine = opened.paid_by(Arc::clone(&provider));
             let open = engine.open_money(older).await?;
             let settler = (!args.dry_run).then_some(&engine);
             let lines = compare(&*provider, open, settler).await;
@@ -144,10 +149,11 @@ async fn compare(
     provider: &dyn PaymentProvider,
     open: OpenMoney,
     settler: Option<&Engine>,
-) -> anyhow::Result<Vec<Line>> {
+) -> anyhow::Result<(usize, Vec<Line>)> {
     let mut lines = Vec::new();
     let bar = progress_bar("payments")?;
-    bar.set_length((open.unsettled.len() + open.steps.len()) as u64);
+    let all = open.unsettled.len() + open.steps.len();
+    bar.set_length(all as u64);
     let unsettled = open.unsettled.chunks(BATCH).map(|some| OpenMoney {
         unsettled: some.to_vec(),
         steps: Vec::new(),
@@ -169,12 +175,16 @@ async fn compare(
         bar.inc((some.unsettled.len() + some.steps.len()) as u64);
     }
     bar.finish_and_clear();
-    Ok(lines)
+    Ok((all, lines))
 }
 
-fn describe(lines: &[Line]) -> String {
+fn describe(compared: usize, lines: &[Line]) -> String {
+    if compared == 0 {
+        let said = "no payment is open: the provider was not asked, and the key not tried\n";
+        return said.to_owned();
+    }
     if lines.is_empty() {
-        return "every payment is where it should be\n".to_owned();
+        return format!("{compared} compared: every payment is where it should be\n");
     }
     let mut table = Table::new();
     table.set_header(["booking", "state", "payment", "found", "remedy", "outcome"]);

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
+use serde_json::json;
 use soldonce_engine::ledger::{Tombstone, TombstoneBody, postgres, sqlite};
 use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_engine::reply::TransitionBody;
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::report;
+use crate::output::{print_json, report};
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce why`.
@@ -56,7 +57,12 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
         }
     };
     let Some((_, commits)) = found else {
-        eprintln!("no unit `{unit}` in an event `{event}` of {place}");
+        let missing = format!("no unit `{unit}` in an event `{event}` of {place}");
+        if args.json {
+            print_json(&json!({ "error": missing }))?;
+        } else {
+            eprintln!("{missing}; a place in an area is written floor.17");
+        }
         return Ok(Exit::Refused);
     };
     let steps = TransitionBody::of(&commits);

@@ -206,6 +206,7 @@ fn reconcile_tells_what_is_wrong_and_settles_it() {
     assert!(said.contains("take note of `authorised`"), "{said}");
     let (code, said) = shop.reconcile(&[]);
     assert_eq!(code, Some(3), "the server has the folder: {said}");
+    assert!(said.contains("--dry-run"), "{said}");
     server.stop();
     let (code, said) = shop.reconcile(&[]);
     assert_eq!(code, Some(0), "{said}");
@@ -220,7 +221,7 @@ fn reconcile_tells_what_is_wrong_and_settles_it() {
     assert_eq!((code, shop.kept()), (Some(0), PRICE), "{said}");
     let (code, said) = shop.reconcile(&[]);
     assert_eq!(code, Some(0));
-    assert_eq!(said, "every payment is where it should be\n");
+    assert!(said.starts_with("no payment is open: "), "{said}");
     std::fs::remove_dir_all(&shop.folder).unwrap();
 }
 

@@ -105,6 +105,10 @@ fn verify_and_why_say_what_is_wrong() {
     assert_eq!(code, Some(1), "{said}");
     let missing = "no unit `A-1` in an event `hamlet` of the database";
     assert!(said.contains(missing), "{said}");
+    let (code, said) = run(&["why", "hamlet", "A-1", "--json"], &database);
+    assert_eq!(code, Some(1), "{said}");
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(told["error"], missing, "{said}");
     database.query("UPDATE sequencer SET n = 7").unwrap();
     let (code, said) = run(&["verify"], &database);
     assert_eq!(code, Some(1), "{said}");
