@@ -29,10 +29,11 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Debug, Args)]
 #[command(
     after_help = "Writes soldonce.toml (every setting, with its default), soldonce.service (for systemd) and
-compose.yaml (three servers, PostgreSQL, Redis). A file that is there already stays as it is."
+compose.yaml (three servers, PostgreSQL, Redis; its first lines say how). A file that is there already stays
+as it is."
 )]
 pub(crate) struct InitArgs {
-    /// Where to write them
+    /// Where to write them; made if it is not there
     #[arg(default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
 }
@@ -58,6 +59,9 @@ pub(crate) struct ManArgs {
 
 /// Runs `soldonce init`.
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
+    let folder = args.folder.display();
+    let made = std::fs::create_dir_all(&args.folder);
+    made.with_context(|| format!("{folder} cannot be made"))?;
     for (name, text) in FILES {
         let file = args.folder.join(name);
         let shown = file.display();
@@ -70,6 +74,9 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
             Err(error) => return Err(error).with_context(|| format!("{shown} cannot be written")),
         }
     }
+    print(&format!(
+        "next: soldonce serve --config {folder}/soldonce.toml\n"
+    ))?;
     Ok(Exit::Done)
 }
 

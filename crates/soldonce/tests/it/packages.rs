@@ -249,10 +249,14 @@ fn the_recipe_of_the_image_is_as_hadolint_wants_it() {
 
 #[test]
 fn init_completions_and_man_write_what_an_installation_needs() {
-    let place = folder("packages-init");
+    let place = folder("packages-init").join("made");
     let at = place.display().to_string();
     let (code, said) = run(&["init", &at]);
     assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("next: soldonce serve --config "), "{said}");
+    // Its folder is no checkout.
+    let compose = std::fs::read_to_string(place.join("compose.yaml")).unwrap();
+    assert!(!compose.contains("build:"), "{compose}");
     let config = place.join("soldonce.toml");
     let settings = [
         "serve",
