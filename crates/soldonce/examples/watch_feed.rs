@@ -18,9 +18,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let named = args.next().zip(args.next());
     let (server, event) = named.ok_or("usage: watch_feed SERVER EVENT")?;
-    let mut seq = snapshot(&server, &event)?;
+    let server = server.trim_start_matches("http://").trim_end_matches('/');
+    let mut seq = snapshot(server, &event)?;
     loop {
-        seq = follow(&server, &event, seq)?;
+        seq = follow(server, &event, seq)?;
     }
 }
 

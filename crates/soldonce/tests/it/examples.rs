@@ -150,7 +150,7 @@ fn lease_in_axum_writes_one_report_at_a_time() {
 fn watch_feed_shows_the_seats_and_then_each_commit() {
     let mut served = Served::start("feed", &["--shoppers", "open", "--free-sales", "off"]);
     let mut command = example("watch_feed");
-    command.args([&served.server.address.to_string(), "hamlet"]);
+    command.args([&format!("http://{}/", served.server.address), "hamlet"]);
     let mut running = Running::start(command);
     let seats = running.line();
     assert!(seats.contains("\"free\":20"), "{seats}");
