@@ -74,11 +74,12 @@ fn unreadable(error: &OpenError) -> Finding {
         ),
         OpenError::Schema { .. } => Finding::wrong(what, found, "start a newer soldonce"),
         OpenError::Folder { .. } => Finding::wrong(what, found, "give this user access"),
+        OpenError::Behind { .. } | OpenError::Unmarked { .. } => {
+            Finding::wrong(what, found, "`soldonce serve` refuses it until then")
+        }
         OpenError::Missing { .. }
         | OpenError::Taken { .. }
         | OpenError::Locked { .. }
-        | OpenError::Behind { .. }
-        | OpenError::Unmarked { .. }
         | OpenError::Failed(_) => {
             let mend =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";

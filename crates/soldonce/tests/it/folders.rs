@@ -178,6 +178,9 @@ fn a_ledger_without_its_high_water_file_is_verified_and_starts_by_its_flag() {
         "{said}"
     );
     assert!(said.contains("nothing is wrong"), "{said}");
+    let (code, said) = run(&place, &["doctor"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("has no file `high-water`"), "{said}");
     let refused = Server::run(serving(&data), &log).err().unwrap();
     assert_eq!(refused.status.code(), Some(3), "{}", refused.log);
     assert!(

@@ -13,7 +13,7 @@ use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, 
 use super::batch::Tails;
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
-use super::folder::{Folder, HighWater};
+use super::folder::{Folder, HighWater, Mark};
 use super::read_ahead::read_ahead;
 use super::tables::audit::Chain;
 use super::tables::head::Head;
@@ -53,7 +53,7 @@ pub(super) fn open(
     }
     let found = Head::find(&connection)?;
     if !options.accept_loss {
-        require_whole(folder, found.as_ref())?;
+        require_whole(folder, folder.high_water(), found.as_ref())?;
     }
     let head = match found {
         Some(head) => head,
@@ -79,14 +79,16 @@ pub(super) fn open(
 }
 
 /// Passes a ledger that is not behind the point it once had reached.
-fn require_whole(folder: &Folder, head: Option<&Head>) -> Result<(), OpenError> {
+pub(super) fn require_whole(
+    folder: &Folder,
+    mark: Result<Option<Mark>, Fault>,
+    head: Option<&Head>,
+) -> Result<(), OpenError> {
     let behind = |what: String| OpenError::Behind {
         folder: folder.path().to_owned(),
         what,
     };
-    let mark = folder
-        .high_water()
-        .map_err(|fault| behind(fault.to_string()))?;
+    let mark = mark.map_err(|fault| behind(fault.to_string()))?;
     match (head, mark) {
         (None, Some(mark)) => Err(behind(format!("it is empty, {} were made", mark.commits))),
         (Some(head), None) if head.commits > 0 => Err(OpenError::Unmarked {

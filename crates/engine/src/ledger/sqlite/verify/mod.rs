@@ -15,6 +15,7 @@ use super::OpenError;
 use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
+use super::rebuild::require_whole;
 use super::tables::head::Head;
 use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
@@ -26,15 +27,20 @@ SELECT coalesce(sum(steps), 0) FROM chains";
 const INTEGRITY: &str = "-- integrity
 PRAGMA integrity_check(20)";
 
-/// Looks whether a folder has a ledger that this program can read, on a live folder or a stopped one; gives
-/// the time of its last commit, if there is one. What is in it is not checked.
+/// Looks whether a folder has a ledger that this program can read and that is not behind its high-water mark, on a
+/// live folder or a stopped one; gives the time of its last commit, if there is one. What is in it is not checked.
 ///
 /// # Errors
-/// [`OpenError`]: `Missing` when there is none, `Schema` when it is older or newer, `Failed` when the file
-/// is no ledger.
+/// [`OpenError`]: `Missing` when there is none, `Schema` when it is older or newer, `Behind` or `Unmarked` when
+/// commits are or may be missing, `Failed` when the file is no ledger.
 pub fn look(folder: &Path) -> Result<Option<Timestamp>, OpenError> {
-    let connection = connection::reader(&Folder::new(folder))?;
-    Ok(Head::find(&connection)?.map(|head| head.clock))
+    let folder = Folder::new(folder);
+    // Read first: the ledger may only be further.
+    let mark = folder.high_water();
+    let connection = connection::reader(&folder)?;
+    let head = Head::find(&connection)?;
+    require_whole(&folder, mark, head.as_ref())?;
+    Ok(head.map(|head| head.clock))
 }
 
 /// Verifies the ledger of a folder. On a live one it sees a single commit's state, and the server
