@@ -94,8 +94,6 @@ impl Inventory {
                 .extend(held_units(this.known_book(hold.event), added));
             hold.units.sort_unstable_by_key(|held| held.unit);
             hold.fence = this.next_fence(hold.event, &fenced);
-            // They are no longer what was chosen.
-            hold.together = None;
             this.restate_units(work, hold, Cause::Changed);
             hold.clone()
         });

@@ -287,6 +287,7 @@ fn set_back(file: &Path) {
     );
     old.execute_batch(
         "DROP TABLE dropped_events; DROP INDEX outbox_done; DROP INDEX kept_replies_of_booking;
+         ALTER TABLE events DROP COLUMN changed_at;
          DELETE FROM migrations WHERE version > 7; PRAGMA user_version = 7",
     )
     .unwrap();

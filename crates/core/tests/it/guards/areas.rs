@@ -53,17 +53,6 @@ fn areas_give_any_places_that_are_open() {
 }
 
 #[test]
-fn a_change_ends_what_best_had_promised() {
-    let mut world = world();
-    let hold = held(&world.try_best("ann", 3).unwrap()).clone();
-    assert_eq!(hold.together, Some(true));
-    let units = world.names(hold.units.iter().map(|held| held.unit));
-    let middle = units.split(' ').nth(1).unwrap();
-    change(&mut world, hold.id, "", middle).unwrap();
-    assert_eq!(world.inventory.hold(hold.id).unwrap().together, None);
-}
-
-#[test]
 fn a_change_takes_and_drops_places() {
     let mut world = world();
     let hold = world.hold("ann", "A-1 floor*2");

@@ -60,7 +60,8 @@ struct IntentShape {
     metadata: BTreeMap<String, String>,
     last_payment_error: Option<DeclineShape>,
     cancellation_reason: Option<String>,
-    latest_charge: Option<ChargeShape>,
+    #[serde(default)]
+    latest_charge: ChargeShape,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,11 +71,17 @@ struct DeclineShape {
 }
 
 /// The charge of an intent: in full where that was asked for, else its name.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 enum ChargeShape {
     InFull(FullCharge),
     Named(String),
+    /// Null: it was never charged.
+    Never(()),
+    /// A notice is written in the version of its endpoint: before 2022-11-15 it has no such member.
+    #[default]
+    #[serde(skip)]
+    Untold,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -98,7 +105,7 @@ enum ChargeStatus {
 pub(super) struct Seen {
     pub(super) intent: Intent,
     pub(super) status: Status,
-    /// Whether what it tells depends on its charge, which was only named.
+    /// Whether what it tells depends on its charge, which was not told in full.
     pub(super) is_half: bool,
 }
 
@@ -131,9 +138,9 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
         amount.ok_or_else(|| odd(what))
     };
     let charge = match &shape.latest_charge {
-        Some(ChargeShape::InFull(charge)) => Some(*charge),
-        Some(ChargeShape::Named(name)) if name.is_empty() => return Err(odd("charge")),
-        Some(ChargeShape::Named(_)) | None => None,
+        ChargeShape::InFull(charge) => Some(*charge),
+        ChargeShape::Named(name) if name.is_empty() => return Err(odd("charge")),
+        ChargeShape::Named(_) | ChargeShape::Never(()) | ChargeShape::Untold => None,
     };
     let captured = charge.map_or(shape.amount_received, |charge| charge.amount_captured);
     let refunded = charge.map_or(Some(0), FullCharge::given_back);
@@ -195,9 +202,12 @@ impl FullCharge {
     }
 }
 
-/// The payment's state, and whether it depends on a charge that was only named.
+/// The payment's state, and whether it depends on a charge that was only named, or not told of at all.
 fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (PaymentState, bool) {
-    let is_named = matches!(shape.latest_charge, Some(ChargeShape::Named(_)));
+    let is_half = matches!(
+        shape.latest_charge,
+        ChargeShape::Named(_) | ChargeShape::Untold
+    );
     match shape.status {
         Status::RequiresPaymentMethod if shape.last_payment_error.is_some() => {
             (PaymentState::Declined, false)
@@ -214,7 +224,7 @@ fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (Pay
             let (captured, refunded) = (Amount::from_minor(captured), Amount::from_minor(refunded));
             (taken(captured, refunded), false)
         }
-        Status::Canceled => (given_up(shape, charge), is_named),
+        Status::Canceled => (given_up(shape, charge), is_half),
     }
 }
 

@@ -140,10 +140,13 @@ fn a_cancelled_intent_was_voided_lapsed_or_never_reserved() {
 }
 
 #[test]
-fn a_cancelled_intent_with_a_named_charge_is_only_half_told() {
+fn a_cancelled_intent_without_its_charge_in_full_is_only_half_told() {
     let named = with(shape("canceled"), &[("latest_charge", json!("ch_1"))]);
+    let mut untold = shape("canceled");
+    untold.as_object_mut().unwrap().remove("latest_charge");
     let half = |shape: &Value| intent(shape.to_string().as_bytes()).unwrap().is_half;
     assert!(half(&named));
+    assert!(half(&untold), "an old API has `charges`");
     assert!(!half(&shape("canceled")));
     assert!(!half(&shape("succeeded")));
 }
