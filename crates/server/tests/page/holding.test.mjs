@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldIn } from "../../web/js/basket.js";
 import { Shopper } from "./shopper.mjs";
-import { Refusal, FakeServer } from "./server.mjs";
+import { FakeServer, Refusal, namesOf } from "./server.mjs";
 
 const shopperIn = (seats = 12) => {
   const server = new FakeServer(seats);
@@ -71,12 +71,82 @@ test("a refusal of what is no longer wanted is not shown", () => {
 test("a server that is too busy offers the same choice again", () => {
   const { shopper } = shopperIn();
   shopper.toggle("A-1");
-  shopper.take(shopper.sent[0], { problem: { status: 503, code: "overloaded" } });
-  const { refusal } = shopper.state;
-  assert.deepEqual([refusal?.again?.requests(), shopper.wanted], [[{ seat: "A-1" }], []]);
-  shopper.dispatch({ type: "swap", drop: [], add: refusal?.again?.requests() ?? [] });
+  shopper.refuse();
+  assert.deepEqual([shopper.state.refusal?.again?.add, shopper.wanted], [[{ seat: "A-1" }], []]);
+  shopper.again();
   shopper.settle();
   assert.deepEqual(shopper.held, ["A-1"]);
+});
+
+test("what is tried again becomes what was chosen, and no more: places are not summed", () => {
+  const { shopper } = shopperIn();
+  shopper.floor(1);
+  shopper.settle();
+  shopper.floor(2);
+  shopper.refuse();
+  assert.deepEqual(shopper.wanted, ["floor"]);
+  // Pressed twice, before the notice is gone.
+  shopper.again();
+  shopper.again();
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["floor", "floor"]);
+});
+
+test("giving all back is tried again too", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.floor(2);
+  shopper.settle();
+  shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] });
+  shopper.refuse();
+  assert.deepEqual(shopper.wanted, ["A-1", "floor", "floor"]);
+  shopper.again();
+  shopper.settle();
+  assert.deepEqual([shopper.state.hold, shopper.wanted], [null, []]);
+});
+
+test("what is tried again undoes nothing of another tab", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-2");
+  shopper.refuse();
+  server.change(server.live("hold-1"), { add: [{ seat: "A-3" }] });
+  shopper.dispatch({ type: "recheck" });
+  shopper.settle();
+  shopper.again();
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2", "A-3"]);
+});
+
+test("what is chosen while more time or the best seats are asked for outlives their refusal", () => {
+  for (const press of /** @type {const} */ ([{ kind: "extend" }, { kind: "best", quantity: 2, category: null }])) {
+    for (const problem of [{ status: 503, code: "overloaded" }, { status: 409, code: "unit_unavailable", conflicts: [] }]) {
+      const { shopper } = shopperIn();
+      shopper.toggle("A-1", "A-2");
+      shopper.settle();
+      shopper.press(press);
+      const command = shopper.state.pending;
+      assert.ok(command);
+      // One is given back, which must not be bought, and another is chosen.
+      shopper.toggle("A-2", "A-5");
+      shopper.take(command, { problem });
+      assert.equal(shopper.state.refusal?.problem.code, problem.code);
+      shopper.settle();
+      assert.deepEqual(shopper.held, ["A-1", "A-5"]);
+    }
+  }
+});
+
+test("a server that made a mistake is asked what became of a change", () => {
+  const { server, shopper } = shopperIn();
+  shopper.floor(1);
+  shopper.settle();
+  shopper.floor(2);
+  server.perform(shopper.sent[1]);
+  shopper.refuse("internal_error");
+  shopper.settle();
+  assert.deepEqual([shopper.held, shopper.wanted], [["floor", "floor"], ["floor", "floor"]]);
 });
 
 test("more than the event allows is refused without a request", () => {
@@ -223,6 +293,7 @@ function run(seed) {
   const acts = [
     () => shopper.toggle(seat()),
     () => shopper.toggle(seat()),
+    () => shopper.floor(pick(4)),
     () => shopper.hear(),
     () => shopper.hear(),
     () => shopper.lose(),
@@ -270,11 +341,11 @@ test("five hundred random runs end with what is wanted held, and only what was a
     const { state } = shopper;
     assert.ok(heldIn(state).equals(state.wanted), `seed ${seed}: wanted is held`);
     if (state.hold) {
-      const seats = [...server.holds.get(state.hold.id).seats].sort();
-      assert.deepEqual(shopper.held, seats, `seed ${seed}: the server agrees`);
+      const { units } = server.shown(server.holds.get(state.hold.id));
+      assert.deepEqual(shopper.held, namesOf(units), `seed ${seed}: the server agrees`);
     }
-    for (const { seats } of server.bookings.values()) {
-      assert.ok(agreed.some((basket) => basket.join() === seats.join()), `seed ${seed}: bought as seen`);
+    for (const { units } of server.bookings.values()) {
+      assert.ok(agreed.some((basket) => basket.join() === units.join()), `seed ${seed}: bought as seen`);
     }
     assert.ok(server.bookings.size <= 1, `seed ${seed}: bought once`);
     seen.add(state.refusal?.problem.code).add(state.ended?.state).add(state.booked !== null);

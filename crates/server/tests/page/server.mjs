@@ -1,5 +1,5 @@
-// A server of one event for tests of the page's state: seats, holds with fences, keys, bookings. Decides
-// as the real one does, in memory and at once.
+// A server of one event for tests of the page's state: seats and a floor, holds with fences, keys, bookings.
+// Decides as the real one does, in memory and at once.
 
 /** @typedef {import("../../web/js/state.d.ts").Command} Command */
 
@@ -12,6 +12,7 @@ export const EVENT = /** @type {any} */ ({
   currency: "EUR",
   policy: { units_per_hold_max: 4, on_payment_failure: "keep" },
 });
+const FLOOR_CAPACITY = 5;
 export const FREE_OF_CHARGE = /** @type {any} */ ({ provider: null, free_sales: true, demo_cards: [] });
 
 export class Refusal extends Error {
@@ -85,12 +86,13 @@ export class FakeServer {
     return free.map(([seat]) => ({ seat }));
   }
 
-  /** @param {{seat: string}[]} units @param {boolean} [mine]  Of the shopper under test. */
+  /** @param {any[]} units @param {boolean} [mine]  Of the shopper under test. */
   hold(units, mine = true) {
     this.refuseTaken(units);
     this.made += 1;
     const id = `hold-${this.made}`;
-    const hold = { id, mine, state: "active", fence: this.made, seats: new Set(), expires: this.now + MINUTE_MS, booking: null };
+    const expires = this.now + MINUTE_MS;
+    const hold = { id, mine, state: "active", fence: this.made, seats: new Set(), places: 0, expires, booking: null };
     this.holds.set(id, hold);
     this.add(hold, units);
     return { ...this.shown(hold), secret: `secret of ${id}` };
@@ -99,8 +101,9 @@ export class FakeServer {
   /** @param {any} hold @param {{add?: any[], drop?: any[]}} body */
   change(hold, { add = [], drop = [] }) {
     this.refuseTaken(add);
-    for (const { seat } of drop) {
-      if (hold.seats.delete(seat)) this.owner.set(seat, "");
+    for (const { seat, quantity } of drop) {
+      if (quantity) hold.places = Math.max(0, hold.places - quantity);
+      else if (hold.seats.delete(seat)) this.owner.set(seat, "");
     }
     this.add(hold, add);
     this.made += 1;
@@ -108,11 +111,17 @@ export class FakeServer {
     return this.shown(hold);
   }
 
-  /** @param {{seat: string}[]} units */
+  /** Places of the floor that are neither held nor sold. */
+  get room() {
+    return [...this.holds.values()].reduce((room, { places }) => room - places, FLOOR_CAPACITY);
+  }
+
+  /** @param {any[]} units */
   refuseTaken(units) {
-    const conflicts = units
-      .filter(({ seat }) => this.owner.get(seat) !== "")
-      .map(({ seat }) => ({ seat, state: this.stateOf(this.owner.get(seat) ?? "") }));
+    const conflicts = units.flatMap(/** @returns {any[]} */ ({ seat, area, quantity }) => {
+      if (area) return quantity > this.room ? [{ area, state: "full", free: this.room }] : [];
+      return this.owner.get(seat) === "" ? [] : [{ seat, state: this.stateOf(this.owner.get(seat) ?? "") }];
+    });
     if (conflicts.length > 0) throw new Refusal(409, "unit_unavailable", { conflicts });
   }
 
@@ -122,9 +131,13 @@ export class FakeServer {
     return this.holds.get(owner)?.mine ? "yours" : "held";
   }
 
-  /** @param {any} hold @param {{seat: string}[]} units */
+  /** @param {any} hold @param {any[]} units */
   add(hold, units) {
-    for (const { seat } of units) {
+    for (const { seat, quantity } of units) {
+      if (quantity) {
+        hold.places += quantity;
+        continue;
+      }
       hold.seats.add(seat);
       this.owner.set(seat, hold.id);
     }
@@ -134,7 +147,7 @@ export class FakeServer {
   confirm(hold, fence) {
     if (hold.fence !== fence) throw new Refusal(412, "stale_fence");
     const id = `booking-${hold.id}`;
-    this.bookings.set(id, { id, seats: [...hold.seats].sort() });
+    this.bookings.set(id, { id, units: namesOf(this.shown(hold).units) });
     for (const seat of hold.seats) this.owner.set(seat, id);
     Object.assign(hold, { state: "consumed", booking: id });
     return { id, event: EVENT.id, state: "confirmed" };
@@ -143,7 +156,7 @@ export class FakeServer {
   /** @param {any} hold @param {string} state */
   end(hold, state) {
     for (const seat of hold.seats) this.owner.set(seat, "");
-    hold.state = state;
+    Object.assign(hold, { state, places: 0 });
     return this.shown(hold);
   }
 
@@ -166,8 +179,12 @@ export class FakeServer {
   shown(hold) {
     if (hold.state === "active" && this.now >= hold.expires) this.end(hold, "expired");
     const { id, state, fence, booking } = hold;
-    const units = [...hold.seats].map((seat) => ({ seat, price: 100, version: 1 }));
+    const places = Array.from({ length: hold.places }, () => ({ area: "floor" }));
+    const units = [...[...hold.seats].map((seat) => ({ seat })), ...places].map((unit) => ({ ...unit, price: 100 }));
     const [server_time, expires_at] = [at(this.now), at(hold.expires)];
     return { id, state, fence, booking, units, event: EVENT.id, total: units.length * 100, server_time, expires_at };
   }
 }
+
+/** Seats by their ids, each place of the floor as "floor". @param {{seat?: string, area?: string}[]} units */
+export const namesOf = (units) => units.map(({ seat, area }) => seat ?? area ?? "").sort();

@@ -2,7 +2,7 @@
 
 import { nextCommand } from "../../web/js/commands.js";
 import { initial, reduce } from "../../web/js/reducer.js";
-import { EVENT, FREE_OF_CHARGE } from "./server.mjs";
+import { EVENT, FREE_OF_CHARGE, namesOf } from "./server.mjs";
 
 /** @typedef {import("../../web/js/state.d.ts").State} State */
 /** @typedef {import("../../web/js/state.d.ts").Action} Action */
@@ -78,11 +78,30 @@ export class Shopper {
     this.dispatch({ type: "restore", stored: this.stored });
   }
 
+  /** The server cannot take the command now. @param {string} [code] */
+  refuse(code = "overloaded") {
+    const command = this.state.pending;
+    const status = code === "internal_error" ? 500 : 503;
+    if (command) this.take(command, { problem: { status, code } });
+  }
+
+  /** "Try again" is pressed. */
+  again() {
+    this.dispatch({ type: "again" });
+  }
+
+  /** So many places of the floor. @param {number} quantity */
+  floor(quantity) {
+    this.dispatch({ type: "area", area: "floor", quantity });
+  }
+
   get held() {
-    return (this.state.hold?.units ?? []).map(({ seat }) => seat).sort();
+    return namesOf(this.state.hold?.units ?? []);
   }
 
   get wanted() {
-    return [...this.state.wanted.seats].sort();
+    const { wanted } = this.state;
+    const places = Array.from({ length: wanted.quantity("floor") }, () => ({ area: "floor" }));
+    return namesOf([...[...wanted.seats].map((seat) => ({ seat })), ...places]);
   }
 }

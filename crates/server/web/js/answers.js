@@ -23,7 +23,7 @@ function isLive(hold) {
 }
 
 /** Shows a refusal. @param {State} state @param {Problem} problem @param {UnitRequest[]} [asked]
- *  @param {Basket|null} [again] @returns {State} */
+ *  @param {import("./state.js").Refusal["again"]} [again] @returns {State} */
 export function refuse(state, problem, asked = [], again = null) {
   return { ...state, refusal: { problem, asked, again } };
 }
@@ -186,26 +186,39 @@ function cleared(state) {
 
 /** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
 export function refused(state, command, problem) {
-  const { kind, asked, goal } = command;
-  const isReconciling = RECONCILING.includes(kind);
-  const isWait = problem.status === 429 || problem.status === 503;
-  const isOver = OVER.includes(problem.code);
-  const isTaken = problem.code === "unit_unavailable";
+  const { kind, hold } = command;
   if (kind === "find" || kind === "list" || kind === "read") return readRefused(state, kind, problem);
-  if (command.hold && command.hold === state.replaced) return { ...state, replaced: null };
+  if (hold && hold === state.replaced) return { ...state, replaced: null };
+  if (RECONCILING.includes(kind)) return changeRefused(state, command, problem);
+  return taskRefused({ ...state, task: null }, command, problem);
+}
+
+/** Whether the same may be taken a moment later. @param {Problem} problem */
+const isBusy = ({ status }) => status === 429 || status === 503;
+
+/** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
+function changeRefused(state, { asked, goal }, problem) {
+  if (problem.code === "unit_unavailable") return unavailable(state, problem, asked);
+  if (OVER.includes(problem.code) && state.hold) return { ...state, inDoubt: true };
+  const held = heldIn(state);
+  const stays = { ...state, wanted: held };
+  if (isBusy(problem)) return refuse(stays, problem, asked, difference(held, state.wanted));
+  // A server that made a mistake may have done it.
+  if (problem.status >= 500) return refuse({ ...stays, inDoubt: true }, problem, asked);
   // The refused goal is no longer what is wanted: the next command asks for that.
-  if (isReconciling && !isWait && !isOver && !isTaken && !goal.equals(state.wanted)) return state;
-  const next = isReconciling ? state : { ...state, task: null };
-  // It went on meanwhile: what became of it stands in the booking.
+  return goal.equals(state.wanted) ? refuse(stays, problem, asked) : state;
+}
+
+/** What the shopper has chosen meanwhile is still wanted. @param {State} state @param {Command} command
+ *  @param {Problem} problem @returns {State} */
+function taskRefused(state, { kind, asked }, problem) {
   const isPayment = problem.code === "payment_refused";
-  if (isPayment && (kind === "charge" || kind === "prove")) return next;
-  if (isOver && state.hold) return { ...next, inDoubt: true };
-  if (problem.code === "stale_fence") return refuse({ ...next, inDoubt: true }, problem, asked);
-  if (isTaken) return unavailable(next, problem, asked);
-  const again = isReconciling && isWait ? state.wanted : null;
-  const stays = { ...next, wanted: heldIn(state) };
-  const known = isPayment && kind === "checkout" ? { ...forgetPayment(stays), inDoubt: true } : stays;
-  return refuse(known, problem, asked, again);
+  // It went on meanwhile: what became of it stands in the booking.
+  if (isPayment && (kind === "charge" || kind === "prove")) return state;
+  if (OVER.includes(problem.code) && state.hold) return { ...state, inDoubt: true };
+  const known = isPayment && kind === "checkout" ? forgetPayment(state) : state;
+  const isOld = problem.code === "stale_fence" || known !== state;
+  return refuse(isOld ? { ...known, inDoubt: true } : known, problem, asked);
 }
 
 /** @param {State} state @param {"find"|"list"|"read"} kind @param {Problem} problem @returns {State} */

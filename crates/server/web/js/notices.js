@@ -95,7 +95,7 @@ export class Notices {
       ),
     );
     if (again) {
-      const retry = () => this.holding.dispatch({ type: "swap", drop: [], add: again.requests() });
+      const retry = () => this.holding.dispatch({ type: "again" });
       buttons.push(
         el(
           "button.primary",

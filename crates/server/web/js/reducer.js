@@ -57,7 +57,9 @@ function step(state, action) {
     case "area":
       return want(state, state.wanted.withArea(action.area, action.quantity));
     case "swap":
-      return want(state, state.wanted.minus(action.drop).plus(action.add));
+      return swap(state, action);
+    case "again":
+      return state.refusal?.again ? swap(state, state.refusal.again) : state;
     case "press":
       return press(state, action.press);
     case "dismiss":
@@ -109,6 +111,9 @@ function want(state, wanted) {
   const ended = wanted.size > 0 ? null : state.ended;
   return { ...state, wanted, ended, rounds: 0, refusal: null };
 }
+
+/** @param {State} state @param {NonNullable<import("./state.js").Refusal["again"]>} change @returns {State} */
+const swap = (state, { drop, add }) => want(state, state.wanted.minus(drop).plus(add));
 
 /** A second press changes nothing until the first is done.
  *  @param {State} state @param {Press} pressed @returns {State} */

@@ -79,9 +79,10 @@ export interface Lost {
   readonly asked: UnitRequest[];
 }
 
-/** `again` is what to want on "try again". */
+/** `again` is how what is wanted changes on "try again": not all that was wanted, or places would be counted
+ *  twice and changes of another tab undone. */
 export interface Refusal extends Lost {
-  readonly again: Basket | null;
+  readonly again: { readonly drop: UnitRequest[]; readonly add: UnitRequest[] } | null;
 }
 
 /** One call to the server. `goal` is what was wanted when it was sent. */
@@ -127,6 +128,7 @@ export type Action =
   | { type: "toggle"; seat: string }
   | { type: "area"; area: string; quantity: number }
   | { type: "swap"; drop: UnitRequest[]; add: UnitRequest[] }
+  | { type: "again" }
   | { type: "press"; press: Press }
   | { type: "dismiss"; what: "refusal" | "ended" }
   | { type: "recheck" }
