@@ -19,7 +19,7 @@ export class Shopper {
     this.keys = 0;
     /** @type {Command[]} */ this.sent = [];
     /** @type {any} */ this.stored = null;
-    /** @type {State} */ this.state = initial(EVENT, payments);
+    /** @type {State} */ this.state = initial(EVENT, payments, null);
   }
 
   /** @param {Action} action */
@@ -29,6 +29,10 @@ export class Shopper {
     const { hold, kept } = this.state;
     const isKept = hold !== before.hold || kept !== before.kept;
     if (isKept) this.stored = hold && { id: hold.id, secret: hold.secret, ...kept };
+    this.send();
+  }
+
+  send() {
     this.keys += 1;
     const command = nextCommand(this.state, `key-${this.keys}`);
     if (!command) return;
@@ -48,6 +52,7 @@ export class Shopper {
 
   /** The server's answer arrives. */
   hear() {
+    if (!this.state.pending) this.send();
     const command = this.state.pending;
     if (command) this.take(command, this.server.perform(command));
   }
@@ -66,16 +71,18 @@ export class Shopper {
 
   /** Hears answers until nothing is left to do. */
   settle() {
+    this.send();
     for (let k = 0; this.state.pending; k += 1) {
       if (k > COMMANDS_MAX) throw new Error(`no rest: ${this.sent.slice(-6).map(({ kind }) => kind)}`);
       this.hear();
     }
   }
 
-  /** The tab is loaded anew; commands on their way get no answer here. */
+  /** The tab is loaded anew; commands on their way get no answer here. Something may be chosen before it has
+   *  sent anything. */
   reload() {
-    this.state = initial(EVENT, this.payments);
-    this.dispatch({ type: "restore", stored: this.stored });
+    const { stored } = this;
+    this.state = initial(EVENT, this.payments, { stored, isUnknown: !stored });
   }
 
   /** The server cannot take the command now. @param {string} [code] */

@@ -147,9 +147,10 @@ export class Hall {
 
   async start() {
     this.refresh();
+    // Not after the snapshot: until then a seat could be chosen beside the earlier hold.
+    this.holding.send();
     await this.feed.resync();
     this.refreshSale();
-    if (this.event.state !== "cancelled") this.holding.restore();
     await this.showBooked();
   }
 

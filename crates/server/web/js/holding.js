@@ -25,7 +25,7 @@ export class Holding extends EventTarget {
   constructor(event, inventory, payments) {
     super();
     this.inventory = inventory;
-    this.state = initial(event, payments);
+    this.state = initial(event, payments, earlierHold(event));
     this.closed = false;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.looking = undefined;
     /** @type {import("./attempts.js").AttemptWatch} */
@@ -44,11 +44,6 @@ export class Holding extends EventTarget {
 
   get settled() {
     return isSettled(this.state);
-  }
-
-  /** Looks for the hold of an earlier visit, if there was one. */
-  restore() {
-    if (hadSession()) this.dispatch({ type: "restore", stored: storedHold(this.state.event.id) });
   }
 
   /** @param {import("./state.js").Press} press */
@@ -84,6 +79,7 @@ export class Holding extends EventTarget {
     if (kind !== trouble.kind || kind === "waiting") this.dispatch({ type: "trouble", trouble });
   }
 
+  /** Sends what the state asks for: at first, to look for the hold of an earlier visit. */
   send() {
     const command = nextCommand(this.state, newKey());
     if (!command || this.closed) return;
@@ -157,4 +153,11 @@ export class Holding extends EventTarget {
     if (answer) this.dispatch({ type: "looked", booking: answer });
     this.lookIn();
   }
+}
+
+/** What may be left of an earlier visit. @param {import("./wire.js").SaleEvent} event */
+function earlierHold({ id, state }) {
+  if (!hadSession() || state === "cancelled") return null;
+  const stored = storedHold(id);
+  return { stored, isUnknown: stored === null };
 }

@@ -13,8 +13,12 @@ import { Basket, heldIn } from "./basket.js";
 const ROUNDS_MAX = 8;
 const UNEXPECTED = { status: 0, code: "unexpected", detail: "Something went wrong here. Please try again." };
 
-/** @param {import("./wire.js").SaleEvent} event @param {import("./wire.js").Payments} payments @returns {State} */
-export function initial(event, payments) {
+/**
+ * @param {import("./wire.js").SaleEvent} event @param {import("./wire.js").Payments} payments
+ * @param {State["restoring"]} restoring  Of the first state: what is chosen before an earlier hold is found joins it.
+ * @returns {State}
+ */
+export function initial(event, payments, restoring) {
   return {
     event,
     payments,
@@ -22,7 +26,7 @@ export function initial(event, payments) {
     wanted: new Basket(),
     replaced: null,
     chosen: null,
-    restoring: null,
+    restoring,
     task: null,
     inDoubt: false,
     elsewhere: null,
@@ -47,8 +51,6 @@ function step(state, action) {
   switch (action.type) {
     case "terms":
       return { ...state, event: action.event };
-    case "restore":
-      return { ...state, restoring: { stored: action.stored, isUnknown: action.stored === null } };
     case "toggle": {
       const units = [{ seat: action.seat }];
       const isOwn = state.wanted.seats.has(action.seat);

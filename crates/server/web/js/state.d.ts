@@ -124,7 +124,6 @@ export type Press =
 export type Action =
   | Answered
   | { type: "terms"; event: SaleEvent }
-  | { type: "restore"; stored: StoredHold | null }
   | { type: "toggle"; seat: string }
   | { type: "area"; area: string; quantity: number }
   | { type: "swap"; drop: UnitRequest[]; add: UnitRequest[] }
