@@ -79,6 +79,49 @@ test("a hold that expired while the page was away is told after the reload", asy
   assert.equal(await shopper.part("ended").getAttribute("data-state"), "expired");
 });
 
+/** Has the next reads of a hold refused. @param {Shopper} shopper @param {number} status @param {number} times */
+async function refuseReads(shopper, status, times) {
+  shopper.foresee(status);
+  let left = times;
+  await shopper.page.route(/\/v1\/holds\/[^/]+$/, (route) => {
+    if (route.request().method() !== "GET" || left === 0) return route.continue();
+    left -= 1;
+    const code = status === 503 ? "read_only" : "internal_error";
+    const headers = status === 503 ? { "Retry-After": "1" } : undefined;
+    return route.fulfill({ status, headers, contentType: "application/problem+json", body: JSON.stringify({ code }) });
+  });
+}
+
+test("a reload while the server takes nothing for a moment keeps the hold", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("B-3");
+  const { hold } = await shopper.state();
+  await refuseReads(shopper, 503, 3);
+  await shopper.page.reload();
+  await shopper.part("waiting").waitFor();
+  // Pressed while it is looked for, a seat joins it.
+  const { x, y } = await shopper.pointOf("C-7");
+  await shopper.page.mouse.click(x, y);
+  await shopper.holds("B-3", "C-7");
+  assert.equal((await shopper.state()).hold.id, hold.id);
+});
+
+test("a hold that cannot be read is looked for again when the shopper asks for that", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("B-3");
+  const { hold } = await shopper.state();
+  await refuseReads(shopper, 500, 1);
+  await shopper.page.reload();
+  await shopper.part("refusal-retry").click();
+  await shopper.holds("B-3");
+  assert.equal((await shopper.state()).hold.id, hold.id);
+  await shopper.part("refusal").waitFor({ state: "detached" });
+});
+
 test("a hold the organiser takes back says so", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);

@@ -253,6 +253,75 @@ test("what is chosen after a reload, before an answer, joins the hold of before 
   }
 });
 
+test("a hold that cannot be read is not forgotten: it is looked for again when the shopper acts", () => {
+  /** @type {((shopper: Shopper) => void)[]} */
+  const acts = [
+    (shopper) => shopper.again(),
+    (shopper) => shopper.toggle("A-6"),
+    (shopper) => shopper.dispatch({ type: "recheck" }),
+  ];
+  for (const code of ["read_only", "internal_error"]) {
+    for (const act of acts) {
+      const { shopper } = shopperIn();
+      shopper.toggle("A-1");
+      shopper.settle();
+      shopper.reload();
+      shopper.toggle("A-5");
+      shopper.refuse(code);
+      // Nothing is sent by itself, and what was chosen meanwhile is still wanted.
+      assert.deepEqual([shopper.state.pending, shopper.wanted], [null, ["A-5"]]);
+      assert.equal(shopper.state.refusal?.problem.code, code);
+      const { stored } = shopper;
+      assert.equal(stored.id, "hold-1");
+      act(shopper);
+      assert.equal(shopper.sent.at(-1)?.kind, "find");
+      shopper.settle();
+      assert.equal(shopper.state.hold?.id, shopper.stored.id);
+      assert.ok(shopper.held.includes("A-5"), shopper.held.join());
+    }
+  }
+});
+
+test("a notice that is dismissed gives up what was chosen, and no hold", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.reload();
+  shopper.toggle("A-5");
+  shopper.refuse("internal_error");
+  shopper.dispatch({ type: "dismiss", what: "refusal" });
+  assert.deepEqual([shopper.state.pending, shopper.wanted], [null, []]);
+  shopper.toggle("A-6");
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-6"]);
+});
+
+test("a read that is refused leaves what was chosen meanwhile alone", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1", "A-2");
+  shopper.settle();
+  shopper.dispatch({ type: "recheck" });
+  shopper.toggle("A-2", "A-5");
+  shopper.refuse();
+  assert.deepEqual(shopper.wanted, ["A-1", "A-5"]);
+  shopper.again();
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-5"]);
+});
+
+test("the hold that the best seats took the place of is given back, if not at once", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-9");
+  shopper.settle();
+  shopper.press({ kind: "best", quantity: 1, category: null });
+  shopper.hear();
+  assert.equal(shopper.sent.at(-1)?.call.isPatient, true);
+  shopper.refuse();
+  shopper.again();
+  shopper.settle();
+  assert.deepEqual([shopper.held, server.owner.get("A-9")], [["A-1"], ""]);
+});
+
 test("a second press changes nothing while the first is on its way", () => {
   const { shopper } = shopperIn();
   shopper.toggle("A-1");
@@ -304,6 +373,8 @@ function run(seed) {
   const pick = numbers(seed);
   /** @type {string[][]} */ const agreed = [];
   const seat = () => `A-${1 + pick(8)}`;
+  // What was done under its key is answered so.
+  const refuse = (/** @type {string} */ code) => !server.keys.has(shopper.state.pending?.call.key ?? "") && shopper.refuse(code);
   const acts = [
     () => shopper.toggle(seat()),
     () => shopper.toggle(seat()),
@@ -322,6 +393,10 @@ function run(seed) {
     () => server.change(server.live(shopper.state.hold?.id), { add: server.best(1) }),
     () => pick(3) === 0 && server.end(server.live(shopper.state.hold?.id), "revoked"),
     () => (server.now += 9000),
+    () => refuse("overloaded"),
+    () => refuse("internal_error"),
+    () => shopper.again(),
+    () => shopper.dispatch({ type: "dismiss", what: "refusal" }),
     () => shopper.dispatch({ type: "recheck" }),
     () => shopper.press({ kind: "best", quantity: 1 + pick(3), category: null }),
     () => shopper.press({ kind: "extend" }),
@@ -340,6 +415,7 @@ function run(seed) {
       if (!(error instanceof Refusal)) throw error;
     }
   }
+  shopper.again();
   shopper.settle();
   if (!shopper.state.booked) {
     shopper.dispatch({ type: "recheck" });

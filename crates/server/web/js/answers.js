@@ -28,6 +28,14 @@ export function refuse(state, problem, asked = [], again = null) {
   return { ...state, refusal: { problem, asked, again } };
 }
 
+/** Says why nothing is sent until the shopper acts; the same reason is not told anew.
+ *  @param {State} state @param {Problem} problem @returns {State} */
+export function stall(state, problem) {
+  const isTold = state.refusal?.again && state.refusal.problem.code === problem.code;
+  const next = { ...state, isStalled: true };
+  return isTold ? next : refuse(next, problem, [], { drop: [], add: [] });
+}
+
 /** @param {Basket} agreed @returns {import("./state.js").Task} */
 export const paying = (agreed) => ({ kind: "pay", agreed, begun: null, isSecond: false });
 
@@ -176,7 +184,7 @@ function end(state, hold) {
 
 /** @param {State} state @param {string} id @param {boolean} isLate @returns {State} */
 function leave(state, id, isLate) {
-  return { ...cleared(state), booked: { id, isLate } };
+  return { ...cleared(state), refusal: null, booked: { id, isLate } };
 }
 
 /** @param {State} state @returns {State} */
@@ -186,7 +194,8 @@ function cleared(state) {
 
 /** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
 export function refused(state, command, problem) {
-  const { kind, hold } = command;
+  const { kind, hold, call } = command;
+  if (call.isPatient && (isBusy(problem) || problem.status >= 500)) return stall(state, problem);
   if (kind === "find" || kind === "list" || kind === "read") return readRefused(state, kind, problem);
   if (hold && hold === state.replaced) return { ...state, replaced: null };
   if (RECONCILING.includes(kind)) return changeRefused(state, command, problem);
@@ -225,7 +234,7 @@ function taskRefused(state, { kind, asked }, problem) {
 function readRefused(state, kind, problem) {
   const { hold, restoring, elsewhere } = state;
   if (kind === "read" && hold && problem.status === 404) return end(state, { ...hold, state: "released" });
-  if (kind === "read") return refuse({ ...state, inDoubt: false, wanted: heldIn(state) }, problem);
+  if (kind === "read") return refuse({ ...state, inDoubt: false }, problem);
   if (kind === "list" && elsewhere) return lose({ ...state, elsewhere: null }, elsewhere.problem, elsewhere.asked);
   // No shopper asked for the restoring; a server closed to shoppers simply has nothing.
   const isUnknown = kind === "find" && problem.status === 404;

@@ -1,5 +1,5 @@
 // Gets a command through: repeats it while no answer comes, and once more after the server asked to
-// wait. Repeatable are reads, commands with an Idempotency-Key, and those whose
+// wait; what must get through, for a minute of such pauses. Repeatable are reads, commands with an Idempotency-Key, and those whose
 // repetition has the same answer (extend, release).
 
 import { Refused, Unreachable } from "./api.js";
@@ -7,6 +7,8 @@ import { Refused, Unreachable } from "./api.js";
 const RETRY_MS = [600, 1200, 2500, 5000, 10_000];
 // A longer pause is told at once: the shopper may do something else meanwhile.
 const WAIT_MS_MAX = 15_000;
+// All pauses of what must get through.
+const PATIENCE_MS = 60_000;
 
 /** The page has moved on: the answer is of no use any more. */
 export class Abandoned extends Error {}
@@ -22,13 +24,13 @@ export class Abandoned extends Error {}
 /**
  * @template T
  * @param {() => Promise<T>} call @param {AttemptWatch} watch
- * @param {"repeatable"|"unsafe-to-repeat"} [kind]  What must not be repeated blindly fails with
- *   `Unreachable`: the caller looks what became of it.
+ * @param {"repeatable"|"patient"|"unsafe-to-repeat"} [kind]  What must not be repeated blindly fails
+ *   with `Unreachable`: the caller looks what became of it.
  * @returns {Promise<T>}
  */
 export async function insist(call, watch, kind = "repeatable") {
   let unanswered = 0;
-  let postponed = false;
+  let waited = 0;
   for (;;) {
     if (watch.abandoned()) throw new Abandoned();
     try {
@@ -45,9 +47,12 @@ export async function insist(call, watch, kind = "repeatable") {
       }
       watch.reached();
       if (!(error instanceof Refused)) throw error;
+      const isUnknown = error.code === "outcome_unknown" && kind === "unsafe-to-repeat";
+      if (isUnknown) throw new Unreachable(error.message);
       const ms = error.retryAfterMs || 1000;
-      if (!asksToWait(error) || postponed || ms > WAIT_MS_MAX) throw error;
-      postponed = true;
+      const isSpent = kind === "patient" ? waited + ms > PATIENCE_MS : waited > 0;
+      if (!asksToWait(error) || ms > WAIT_MS_MAX || isSpent) throw error;
+      waited += ms;
       watch.waiting(ms);
       await pause(ms);
       watch.reached();
@@ -56,7 +61,7 @@ export async function insist(call, watch, kind = "repeatable") {
 }
 
 /** @param {Refused} error */
-export function asksToWait(error) {
+function asksToWait(error) {
   return error.problem.status === 429 || error.problem.status === 503;
 }
 

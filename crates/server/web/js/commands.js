@@ -14,7 +14,7 @@ import { Basket, difference, heldIn } from "./basket.js";
  */
 export function nextCommand(state, key) {
   const { hold, replaced, restoring } = state;
-  if (state.pending || state.booked) return null;
+  if (state.pending || state.booked || state.isStalled) return null;
   if (restoring) return restoring.isUnknown ? list(state) : find(state);
   if (state.elsewhere) return list(state);
   if (state.inDoubt && hold) return read(state, hold);
@@ -45,23 +45,25 @@ const command = (state, kind, sent, more) => ({
 });
 
 /** @param {State} state */
-const list = (state) => command(state, "list", call("GET /v1/holds"));
+const list = (state) => command(state, "list", call("GET /v1/holds", { isPatient: true }));
 
 /** @param {State} state */
 function find(state) {
   const { id, secret } = state.restoring?.stored ?? { id: "" };
-  return command(state, "find", call("GET /v1/holds/{hold}", { id, secret }));
+  return command(state, "find", call("GET /v1/holds/{hold}", { id, secret, isPatient: true }));
 }
 
 /** @param {State} state @param {Hold} hold */
 function read(state, { id, secret }) {
-  return command(state, "read", call("GET /v1/holds/{hold}", { id, secret }));
+  return command(state, "read", call("GET /v1/holds/{hold}", { id, secret, isPatient: true }));
 }
 
 /** @param {State} state @param {Hold} hold */
 function release(state, hold) {
   const { id, secret } = hold;
-  return command(state, "release", call("DELETE /v1/holds/{hold}", { id, secret }), { hold });
+  // One that was replaced is shown nowhere: no shopper would give it back.
+  const isPatient = hold === state.replaced;
+  return command(state, "release", call("DELETE /v1/holds/{hold}", { id, secret, isPatient }), { hold });
 }
 
 /** Turns what is held into what is wanted. @param {State} state @param {string} key */

@@ -92,7 +92,8 @@ export class Holding extends EventTarget {
     const { kind, call } = command;
     const attempt = () => (kind === "list" ? listAll(asShopper, "GET /v1/holds") : asShopper(call));
     try {
-      const answer = await insist(attempt, this.watch, call.isOnce ? "unsafe-to-repeat" : "repeatable");
+      const repetition = call.isOnce ? "unsafe-to-repeat" : call.isPatient ? "patient" : "repeatable";
+      const answer = await insist(attempt, this.watch, repetition);
       this.dispatch({ type: "answered", kind, command, answer: /** @type {any} */ (answer) });
     } catch (error) {
       if (error instanceof Refused) this.dispatch({ type: "refused", command, problem: error.problem });

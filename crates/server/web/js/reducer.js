@@ -1,7 +1,7 @@
 // Every change of the shopper's hold and payment: a state and what happened give the next state.
 // Pure: no server, no page, no clock, no randomness.
 
-import { RECONCILING, answered, followBooking, paying, refuse, refused } from "./answers.js";
+import { RECONCILING, answered, followBooking, paying, refuse, refused, stall } from "./answers.js";
 import { Basket, heldIn } from "./basket.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -29,6 +29,7 @@ export function initial(event, payments, restoring) {
     restoring,
     task: null,
     inDoubt: false,
+    isStalled: false,
     elsewhere: null,
     pending: null,
     rounds: 0,
@@ -41,9 +42,13 @@ export function initial(event, payments, restoring) {
   };
 }
 
+/** Actions by which the shopper goes on: what could not be read is asked for again. */
+const GOING_ON = ["toggle", "area", "swap", "again", "press", "recheck"];
+
 /** @param {State} state @param {Action} action @returns {State} */
 export function reduce(state, action) {
-  return settle(step(state, action));
+  const goesOn = state.isStalled && GOING_ON.includes(action.type);
+  return settle(step(goesOn ? { ...state, isStalled: false } : state, action));
 }
 
 /** @param {State} state @param {Action} action @returns {State} */
@@ -61,11 +66,14 @@ function step(state, action) {
     case "swap":
       return swap(state, action);
     case "again":
-      return state.refusal?.again ? swap(state, state.refusal.again) : state;
+      return again(state);
     case "press":
       return press(state, action.press);
-    case "dismiss":
-      return { ...state, [action.what]: null };
+    case "dismiss": {
+      const next = { ...state, [action.what]: null };
+      // What waits for an answer that is not asked for any more would wait for ever.
+      return state.isStalled ? { ...next, task: null, wanted: heldIn(state) } : next;
+    }
     case "recheck":
       return { ...state, inDoubt: true };
     case "sent":
@@ -77,7 +85,7 @@ function step(state, action) {
     case "unanswered":
       return { ...state, pending: null, inDoubt: true };
     case "broke":
-      return refuse({ ...state, pending: null, task: null, restoring: null, wanted: heldIn(state) }, UNEXPECTED);
+      return stall({ ...state, pending: null, task: null, wanted: heldIn(state) }, UNEXPECTED);
     case "trouble":
       return { ...state, trouble: action.trouble };
     case "looked":
@@ -116,6 +124,14 @@ function want(state, wanted) {
 
 /** @param {State} state @param {NonNullable<import("./state.js").Refusal["again"]>} change @returns {State} */
 const swap = (state, { drop, add }) => want(state, state.wanted.minus(drop).plus(add));
+
+/** @param {State} state @returns {State} */
+function again(state) {
+  const change = state.refusal?.again;
+  if (!change) return state;
+  const isSame = change.drop.length === 0 && change.add.length === 0;
+  return isSame ? { ...state, refusal: null } : swap(state, change);
+}
 
 /** A second press changes nothing until the first is done.
  *  @param {State} state @param {Press} pressed @returns {State} */

@@ -23,6 +23,8 @@ export interface State {
   readonly task: Task | null;
   /** The hold must be read before anything else is sent. */
   readonly inDoubt: boolean;
+  /** What one has could not be read, or not be given back: nothing is sent until the shopper acts. */
+  readonly isStalled: boolean;
   /** Units were refused because another hold of this shopper has them: that hold is looked for. */
   readonly elsewhere: Lost | null;
   /** The command whose answer is awaited. */
@@ -79,8 +81,8 @@ export interface Lost {
   readonly asked: UnitRequest[];
 }
 
-/** `again` is how what is wanted changes on "try again": not all that was wanted, or places would be counted
- *  twice and changes of another tab undone. */
+/** `again` is how what is wanted changes on "try again", if at all: not all that was wanted, or places would be
+ *  counted twice and changes of another tab undone. */
 export interface Refusal extends Lost {
   readonly again: { readonly drop: UnitRequest[]; readonly add: UnitRequest[] } | null;
 }

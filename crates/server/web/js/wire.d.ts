@@ -75,6 +75,8 @@ export interface Call<R extends Route = Route> {
   isLasting?: boolean;
   /** Must not be repeated when its outcome is unknown. */
   isOnce?: boolean;
+  /** Must get through: repeated as long as the server asks for short pauses, within reason. */
+  isPatient?: boolean;
   /** The `next` of the page before. */
   after?: string;
 }
