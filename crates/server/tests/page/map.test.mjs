@@ -58,3 +58,11 @@ test("a frame that ends before the answer to a command does not undo it", () => 
   map.applyFrame({ ...frame(9, { state: "free", seats: ["A-1"] }), from: 7 });
   assert.equal(stateOf(map, "A-1"), FREE);
 });
+
+test("each of a thousand categories keeps its own price", () => {
+  const seats = Array.from({ length: 1000 }, (_, k) => ({ seat: `A-${k + 1}`, label: `A-${k + 1}`, category: `C${k + 1}` }));
+  const prices = Object.fromEntries(seats.map(({ category }, k) => [category, 100 + k]));
+  const chart = /** @type {any} */ ({ ...CHART, zones: [{ zone: "z", name: "Z", rows: [{ row: "A", seats }] }], areas: [] });
+  const plan = new Plan(chart, prices);
+  assert.deepEqual(seats.filter(({ seat, category }) => plan.categoryOf(seat).price !== prices[category]), []);
+});

@@ -49,7 +49,8 @@ const dayFormat = new Intl.DateTimeFormat(undefined, {
   month: "short",
   year: "numeric",
 });
-const timeFormat = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+// With the zone: the hall may be in another one than its buyer.
+const timeFormat = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit", timeZoneName: "short" });
 const countFormat = new Intl.NumberFormat();
 
 /** @param {string|null|undefined} time */

@@ -30,7 +30,7 @@ export class Plan {
     /** @type {string[]} */ this.labels = new Array(total);
     this.xs = new Float32Array(total);
     this.ys = new Float32Array(total);
-    this.category = new Uint8Array(total);
+    this.category = new Uint16Array(total);
     this.rowOf = new Uint32Array(total);
     /** @type {PlanRow[]} */ this.rows = [];
     /** @type {PlanZone[]} */ this.zones = [];

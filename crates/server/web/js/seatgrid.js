@@ -115,7 +115,9 @@ export class SeatGrid {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.altKey || event.metaKey) return;
+    // With Ctrl all else is the browser's: its zoom, its tabs.
+    const isMove = event.key in ARROWS || event.key === "Home" || event.key === "End";
+    if (event.altKey || event.metaKey || (event.ctrlKey && !isMove)) return;
     const goal = this.goalOf(event);
     if (goal !== undefined) {
       event.preventDefault();
