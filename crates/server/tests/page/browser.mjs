@@ -14,3 +14,4 @@ Object.assign(globalThis, {
   addEventListener: () => {},
   removeEventListener: () => {},
 });
+Object.defineProperty(globalThis, "navigator", { value: { cookieEnabled: true } });

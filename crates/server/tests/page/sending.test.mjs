@@ -4,8 +4,9 @@
 import "./browser.mjs";
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { Refused, Unreachable } from "../../web/js/api.js";
+import { Refused, Unreachable, asShopper } from "../../web/js/api.js";
 import { insist } from "../../web/js/attempts.js";
+import { Feed } from "../../web/js/feed.js";
 import { Holding } from "../../web/js/holding.js";
 import { storeHold } from "../../web/js/holdstore.js";
 import { lasting } from "../../web/js/storage.js";
@@ -97,4 +98,34 @@ test("a reload while the ledger takes nothing for three seconds keeps the hold, 
   assert.deepEqual(namesOf(holding.state.hold?.units ?? []), ["A-1", "A-5"]);
   const find = `GET /v1/holds/${held.id}`;
   assert.deepEqual(sent, [find, find, find, find, `PATCH /v1/holds/${held.id}`]);
+});
+
+test("where cookies do not come back, the token of a later session takes the place of the earlier one", async () => {
+  let sessions = 0;
+  mock.method(globalThis, "fetch", async (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    if (path === "/v1/sessions") return Response.json({ session: `token-${(sessions += 1)}` }, { status: 201 });
+    const isKnown = headers.Authorization === `Bearer token-${sessions}`;
+    return isKnown ? Response.json({ holds: [] }) : Response.json({ code: "unauthenticated" }, { status: 401 });
+  });
+  const list = () => asShopper({ route: "GET /v1/holds" });
+  await list();
+  const first = sessions;
+  // The session is over, a day later perhaps.
+  sessions += 10;
+  await list();
+  mock.restoreAll();
+  assert.ok(sessions > first + 10);
+});
+
+test("a snapshot counts as known once it is applied", async () => {
+  const answer = () => Response.json({ seq: 5 }, { headers: { ETag: '"5"' } });
+  mock.method(globalThis, "fetch", async () => answer());
+  /** @type {number[]} */ const applied = [];
+  const inventory = { applySnapshot: (/** @type {{seq: number}} */ { seq }) => applied.push(seq) };
+  const feed = Object.assign(Object.create(Feed.prototype), { event: EVENT.id, inventory, version: { etag: "" } });
+  const snapshot = await feed.snapshot();
+  mock.restoreAll();
+  assert.equal(feed.version.etag, "");
+  feed.apply(snapshot);
+  assert.deepEqual([feed.version.etag, applied], ['"5"', [5]]);
 });

@@ -40,7 +40,8 @@ function openSession() {
   openingSession ??= request({ route: "POST /v1/sessions", body: {} })
     .then(({ session }) => {
       lasting.set(SESSION_MARK, "open");
-      if (!remembers()) bearer = session;
+      // Where a cookie did not come back once, the next one will not either.
+      if (bearer || !remembers()) bearer = session;
       return session;
     })
     .finally(() => {

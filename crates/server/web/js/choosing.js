@@ -232,7 +232,8 @@ export class Areas {
  */
 function stepper({ id, label, changed }) {
   let value = 0;
-  const output = el("output", { "data-testid": `${id}-quantity` }, "0");
+  // Its changes are announced with their unit, once.
+  const output = el("output", { "aria-live": "off", "data-testid": `${id}-quantity` }, "0");
   const button = (
     /** @type {"plus"|"minus"} */ glyph,
     /** @type {string} */ verb,

@@ -40,7 +40,7 @@ export class Feed extends EventTarget {
     this.onVisibility = () => this.visibilityChanged();
     this.onOnline = () => this.resync();
     this.onOffline = () => this.lost(null);
-    /** Which snapshot is known. */ this.version = { etag: "" };
+    /** Of the snapshot that was applied last. */ this.version = { etag: "" };
     document.addEventListener("visibilitychange", this.onVisibility);
     addEventListener("online", this.onOnline);
     addEventListener("offline", this.onOffline);
@@ -64,7 +64,7 @@ export class Feed extends EventTarget {
     try {
       const snapshot = await this.snapshot();
       if (this.closed) return;
-      if (snapshot) this.inventory.applySnapshot(snapshot);
+      if (snapshot) this.apply(snapshot);
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       this.open();
@@ -75,10 +75,18 @@ export class Feed extends EventTarget {
     }
   }
 
-  /** The seats as they are; `null` if they are as the last snapshot said.
-   *  @returns {Promise<import("./wire.js").SeatsSnapshot|null>} */
-  snapshot() {
-    return asAnyone({ route: "GET /v1/events/{event}/seats", id: this.event, version: this.version });
+  /** The seats as they are; `null` if they are as the snapshot said that was applied last. */
+  async snapshot() {
+    const version = { ...this.version };
+    /** @type {import("./wire.js").SeatsSnapshot|null} */
+    const seats = await asAnyone({ route: "GET /v1/events/{event}/seats", id: this.event, version });
+    return seats && { seats, version };
+  }
+
+  /** @param {NonNullable<Awaited<ReturnType<Feed["snapshot"]>>>} snapshot */
+  apply({ seats, version }) {
+    this.inventory.applySnapshot(seats);
+    this.version = version;
   }
 
   open() {
@@ -193,9 +201,9 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       if (this.state === "lost") this.become("polling");
-      if (!snapshot || snapshot.seq <= this.inventory.seq) return;
+      if (!snapshot || snapshot.seats.seq <= this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
-      this.inventory.applySnapshot(snapshot);
+      this.apply(snapshot);
       // Frames that should have come did not: the connection is dead without knowing it.
       if (deaf) this.resync();
     } catch {
