@@ -85,6 +85,13 @@ test("a page opened while there is no server waits for it", async (t) => {
   await stage.server.stop();
   await shopper.page.evaluate((id) => (location.hash = `#/events/${id}`), event);
   assert.equal(await shopper.part("failure").getAttribute("data-code"), "unreachable");
+  // It is tried again by itself, and its reader is left alone.
+  await shopper.page.getByText("Try again").focus();
+  const before = await shopper.part("failure").elementHandle();
+  await shopper.page.waitForEvent("requestfailed");
+  await shopper.page.waitForEvent("requestfailed");
+  const isKept = (/** @type {Element} */ page) => page.isConnected && page.contains(document.activeElement);
+  assert.ok(await before.evaluate(isKept));
   await stage.server.start();
   await shopper.live(event);
 });

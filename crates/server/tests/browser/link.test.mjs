@@ -100,3 +100,37 @@ test("a link with a stray percent sign opens the list of events", async (t) => {
   await shopper.page.goto("/#/events/%");
   await shopper.part("event-card").first().waitFor();
 });
+
+test("a booking that comes late leaves the address of another page alone", async (t) => {
+  const { shopper, booking } = await booked(t, "A-1");
+  await shopper.page.goto("/");
+  await shopper.part("event-list").waitFor();
+  let answer = () => {};
+  const asked = new Promise((/** @type {(value?: unknown) => void} */ resolve) =>
+    shopper.page.route(/\/v1\/bookings\/[^/]+$/, async (route) => {
+      resolve();
+      await new Promise((/** @type {(value?: unknown) => void} */ go) => (answer = go));
+      await route.continue();
+    }),
+  );
+  await shopper.page.evaluate((id) => (location.hash = `#/bookings/${id}`), booking);
+  await asked;
+  await shopper.page.evaluate(() => (location.hash = "#/mine"));
+  await shopper.part("mine").waitFor();
+  const answered = shopper.page.waitForResponse(/\/chart$/);
+  answer();
+  await answered;
+  await shopper.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
+  assert.equal(new URL(shopper.page.url()).hash, "#/mine");
+});
+
+test("a cancelling that gets no answer says so, and goes on by itself", async (t) => {
+  const { shopper } = await booked(t, "A-1");
+  shopper.foreseeNoServer();
+  await shopper.part("cancel-all").click();
+  await shopper.page.context().setOffline(true);
+  await shopper.part("cancel-yes").click();
+  await shopper.reads("cancel-unsent", /sent again by itself/);
+  await shopper.page.context().setOffline(false);
+  await shopper.bookingIs("cancelled");
+});

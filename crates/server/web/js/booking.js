@@ -18,6 +18,7 @@ import { facts, grouped, headline, isOpen, late, lineElement, sums } from "./tic
  *  What is to be cancelled (`null`: all of it), and how much goes back. */
 
 const OWNED = ["confirmed", "partly_cancelled"];
+const UNSENT = "No answer yet. It is sent again by itself; keep this page open.";
 const LOOK_MS = [300, 700, 1000, 2000, 3000];
 
 /** @param {string} id @param {string} [linked]  The secret of its link. */
@@ -26,8 +27,6 @@ export async function openBooking(id, linked) {
   /** @type {Booking} */
   const booking = await asShopper({ route: "GET /v1/bookings/{booking}", id, secret });
   rememberBooking(id, booking.secret);
-  // What stands in the address bar leads back here from any device.
-  history.replaceState(null, "", bookingHash(id, booking.secret));
   // Names and places make the ticket readable; without them it is still a ticket.
   const [event, chart] = await Promise.all([
     request({ route: "GET /v1/events/{event}", id: booking.event }).catch(() => null),
@@ -41,6 +40,7 @@ class BookingPage {
   /** @type {Question|null} */ question = null;
   /** @type {import("./wire.js").Problem|null} */ problem = null;
   busy = false;
+  /** Whether a cancelling was sent and has no answer. */ isUnsent = false;
   closed = false;
   looks = 0;
   spoken = "";
@@ -55,6 +55,8 @@ class BookingPage {
     this.event = event;
     this.plan = plan;
     this.secret = booking.secret ?? secret;
+    // What stands in the address bar leads back here from any device.
+    this.hash = bookingHash(booking.id, booking.secret);
     this.copied = false;
     this.wasLate = booking.state === "expired" || late.has(booking.id);
     this.shown = "";
@@ -105,22 +107,26 @@ class BookingPage {
   refresh() {
     const { booking, question, problem, busy, wasLate } = this;
     const { server_time, ...facts } = booking;
-    const subject = JSON.stringify([facts, question, problem, busy, this.copied, this.mayCancel()]);
+    const subject = JSON.stringify([facts, question, problem, busy, this.isUnsent, this.copied, this.mayCancel()]);
     if (subject === this.shown) return;
     this.shown = subject;
     const { title, text } = headline(booking, wasLate);
     const spoken = `${title}. ${text}`;
     this.ticket.dataset.state = booking.state;
     this.ticket.dataset.payment = booking.payment?.state ?? "";
+    const isWithin = this.ticket.contains(document.activeElement);
     const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.testid;
     fill(this.ticket, ...this.parts(title, text));
-    if (focused) {
-      /** @type {HTMLElement|null} */ (
-        this.ticket.querySelector(`[data-testid="${CSS.escape(focused)}"]`)
-      )?.focus({ preventScroll: true });
-    }
+    if (isWithin) this.focus(focused);
     if (spoken !== this.spoken) announce(spoken);
     this.spoken = spoken;
+  }
+
+  /** Where that is gone, or can do nothing now, the heading has the focus. @param {string} [name]  Its test id. */
+  focus(name) {
+    const parts = [...this.ticket.querySelectorAll("a, button:enabled")];
+    const part = parts.find((one) => name && /** @type {HTMLElement} */ (one).dataset.testid === name);
+    /** @type {HTMLElement|null} */ (part ?? this.ticket.querySelector("h1"))?.focus({ preventScroll: true });
   }
 
   /** @param {string} title @param {string} text @returns {import("./dom.js").Child[]} */
@@ -233,6 +239,7 @@ class BookingPage {
       { "data-testid": "cancel-question", "aria-label": title },
       el("h2", {}, title),
       el("p", {}, goes, "The place is on sale again at once, and cannot be taken back for you."),
+      this.isUnsent && el("p.pay-note", { "data-testid": "cancel-unsent" }, UNSENT),
       el(
         "div.actions",
         {},
@@ -265,10 +272,7 @@ class BookingPage {
     this.question = question;
     this.problem = null;
     this.refresh();
-    const next = question ? "cancel-no" : "cancel-all";
-    /** @type {HTMLElement|null} */ (
-      this.ticket.querySelector(`[data-testid="${next}"]`)
-    )?.focus();
+    this.focus(question ? "cancel-no" : "cancel-all");
     if (question) announce(question.title, "urgent");
   }
 
@@ -281,8 +285,8 @@ class BookingPage {
     const rest = { id: booking.id, body, key: newKey(), secret: this.secret };
     const watch = {
       abandoned: () => this.closed,
-      reached: () => {},
-      unreachable: () => {},
+      reached: () => this.noteUnsent(false),
+      unreachable: () => this.noteUnsent(true),
       waiting: () => {},
     };
     try {
@@ -299,6 +303,14 @@ class BookingPage {
     if (this.closed) return;
     await this.look();
     this.ticket.querySelector("h1")?.focus({ preventScroll: true });
+  }
+
+  /** @param {boolean} isUnsent */
+  noteUnsent(isUnsent) {
+    if (this.closed || isUnsent === this.isUnsent) return;
+    this.isUnsent = isUnsent;
+    if (isUnsent) announce(UNSENT, "urgent");
+    this.refresh();
   }
 
   /** @param {string} kind @param {string} name @param {string} text @param {boolean} disabled @param {() => void} act */

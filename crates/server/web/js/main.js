@@ -13,7 +13,8 @@ import { words } from "./refusal.js";
 import { remembers } from "./storage.js";
 import { themeToggle } from "./theme.js";
 
-/** @typedef {{element: HTMLElement, title: string, close: () => void}} View */
+/** @typedef {{element: HTMLElement, title: string, hash?: string, failed?: string, close: () => void}} View
+ *  `hash` is what stands in the address bar in place of what led here; `failed` is what a page of a failure says. */
 
 const RETRY_MS = 4000;
 const slot = /** @type {HTMLElement} */ (document.getElementById("view"));
@@ -54,21 +55,32 @@ async function show() {
   visit += 1;
   const mine = visit;
   view?.close();
-  view = null;
-  slot.replaceChildren(el("p.loading", { role: "status" }, "Loading…"));
+  // A page of a failure is tried again by itself while it is read, and stands until there is another page.
+  if (!view?.failed || view.hash !== location.hash) {
+    view = null;
+    slot.replaceChildren(el("p.loading", { role: "status" }, "Loading…"));
+  }
   try {
     const opened = await open();
     // Two quick clicks: only the last one counts.
     if (mine !== visit) opened.close();
     else place(opened);
   } catch (error) {
-    if (mine === visit) place(failure(error));
+    if (mine === visit) fail(failure(error));
   }
+}
+
+/** The same failure once more changes nothing but the time of the next try. @param {View} failure */
+function fail(failure) {
+  if (view && view.failed === failure.failed) view = { ...failure, element: view.element };
+  else place(failure);
 }
 
 /** @param {View} opened */
 function place(opened) {
   view = opened;
+  // Here and not where it was opened: an answer that comes late must not name another page.
+  if (opened.hash) history.replaceState(null, "", opened.hash);
   document.title = `${opened.title} · Soldonce`;
   slot.replaceChildren(opened.element);
   if (visit > 1) opened.element.querySelector("h1")?.focus({ preventScroll: true });
@@ -83,13 +95,13 @@ function failure(error) {
     ? words(error.problem, (unit) => unit.seat ?? unit.area ?? "")
     : { title: "No connection", text: "The server does not answer. Trying again by itself." };
   const again = () => show();
-  const timer =
-    refused && !error.retryAfterMs
-      ? undefined
-      : setTimeout(again, (refused && error.retryAfterMs) || RETRY_MS);
+  // Spread out, or every page that failed comes back in the same instant.
+  const ms = ((refused && error.retryAfterMs) || RETRY_MS) * (0.75 + Math.random() / 2);
+  const timer = refused && !error.retryAfterMs ? undefined : setTimeout(again, ms);
+  const failed = refused ? error.code : "unreachable";
   const element = el(
     "main.failure",
-    { "data-testid": "failure", "data-code": refused ? error.code : "unreachable" },
+    { "data-testid": "failure", "data-code": failed },
     icon("warn"),
     el("h1", { tabindex: "-1" }, title),
     el("p", {}, text),
@@ -100,7 +112,7 @@ function failure(error) {
       el("a.button.quiet", { href: "#/" }, "All events"),
     ),
   );
-  return { element, title, close: () => clearTimeout(timer) };
+  return { element, title, failed, hash: location.hash, close: () => clearTimeout(timer) };
 }
 
 // The hash belongs to the views, so the skip link moves the focus itself.
