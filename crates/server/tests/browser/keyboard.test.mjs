@@ -38,6 +38,41 @@ test("a purchase by keyboard alone, from the list to the booking", async (t) => 
   await shopper.until(() => document.activeElement?.tagName === "H1");
 });
 
+test("the focus is never lost: a button that waits keeps it, one that goes leaves it to its card", async (t) => {
+  const chart = {
+    format: "seats",
+    seats: ["A-1", "A-2", "A-3"].map((seat) => ({ seat, category: "Standard" })),
+    areas: [{ area: "floor", capacity: 2, category: "Standard" }],
+  };
+  const event = await stage.server.event({ chart }, { units_per_hold_max: 3 });
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  const { keyboard } = shopper.page;
+  const press = async (/** @type {string} */ id, times = 1) => {
+    await shopper.part(id).focus();
+    for (let k = 0; k < times; k += 1) await keyboard.press("Enter");
+  };
+  const has = (/** @type {string} */ css) => shopper.until((css) => document.activeElement?.matches(css), css);
+  // Beyond the last place of the area.
+  await press("area-floor-plus", 4);
+  await shopper.holds("floor", "floor");
+  await has('[data-testid="area-floor-plus"]');
+  await press("extend");
+  await shopper.settled();
+  await has('[data-testid="extend"]');
+  await press("best-together");
+  await shopper.holds("A-1", "A-2");
+  await has('[data-testid="best-together"]');
+  await press("area-floor-plus", 2);
+  await shopper.part("refusal").waitFor();
+  await press("dismiss");
+  await has(".hold h2");
+  await shopper.settled();
+  await press("release");
+  await shopper.until(() => !window.__soldonce.state().hold);
+  await has(".hold h2");
+});
+
 test("on a zoomed phone the letters of rows stay in sight", async (t) => {
   const chart = { format: "grid", rows: 10, seats_per_row: 40, category: "Standard" };
   const event = await stage.server.event({ chart });

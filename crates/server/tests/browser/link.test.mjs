@@ -115,13 +115,13 @@ test("a booking that comes late leaves the address of another page alone", async
   );
   await shopper.page.evaluate((id) => (location.hash = `#/bookings/${id}`), booking);
   await asked;
-  await shopper.page.evaluate(() => (location.hash = "#/mine"));
-  await shopper.part("mine").waitFor();
-  const answered = shopper.page.waitForResponse(/\/chart$/);
+  await shopper.page.evaluate(() => (location.hash = "#/"));
+  await shopper.part("event-list").waitFor();
+  const answered = shopper.page.waitForResponse(/\/v1\/events\/[^/]+$/);
   answer();
   await answered;
   await shopper.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
-  assert.equal(new URL(shopper.page.url()).hash, "#/mine");
+  assert.equal(new URL(shopper.page.url()).hash, "#/");
 });
 
 test("a cancelling that gets no answer says so, and goes on by itself", async (t) => {

@@ -2,7 +2,7 @@
 // N together", and the areas by quantity.
 
 import { heldIn } from "./basket.js";
-import { amend, announce, el, icon, reveal, setText } from "./dom.js";
+import { amend, announce, el, icon, reveal, setText, setWaiting } from "./dom.js";
 import { count, left as leftIn, money, plural, spokenMoney } from "./format.js";
 import { compromise } from "./selectors.js";
 
@@ -109,7 +109,7 @@ export class BestTogether {
     this.element = el(
       "section.card.best",
       { "aria-label": "Best seats together" },
-      el("h2", {}, "Let us choose"),
+      el("h2", { tabindex: "-1" }, "Let us choose"),
       el("div.best-row", {}, this.stepper.element, seated.length > 1 && this.category),
       this.button,
       this.hint,
@@ -145,7 +145,8 @@ export class BestTogether {
     const { task, hold } = this.holding.state;
     this.quantity = Math.min(this.quantity, this.max);
     const busy = task?.kind === "best";
-    this.button.disabled = busy || task?.kind === "confirm" || !this.open;
+    this.button.disabled = task?.kind === "confirm" || !this.open;
+    setWaiting(this.button, busy);
     const text =
       this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
     amend(this.button, icon("pair"), busy ? "Looking…" : text);
@@ -164,7 +165,7 @@ export class Areas {
     this.element = el(
       "section.card.areas",
       { "aria-label": "Areas" },
-      el("h2", {}, "Areas"),
+      el("h2", { tabindex: "-1" }, "Areas"),
       ...this.rows.map((row) => row.element),
     );
     this.element.hidden = plan.areas.length === 0;
@@ -232,6 +233,7 @@ export class Areas {
  */
 function stepper({ id, label, changed }) {
   let value = 0;
+  const bounds = { min: 0, max: 0 };
   // Its changes are announced with their unit, once.
   const output = el("output", { "aria-live": "off", "data-testid": `${id}-quantity` }, "0");
   const button = (
@@ -252,6 +254,7 @@ function stepper({ id, label, changed }) {
       )
     );
   const press = (/** @type {number} */ by) => {
+    if (value + by < bounds.min || value + by > bounds.max) return;
     // At once: the next press may come before the page is refreshed.
     value += by;
     changed(value);
@@ -266,9 +269,10 @@ function stepper({ id, label, changed }) {
     /** @param {number} now @param {number} min @param {number} max */
     set(now, min, max) {
       value = now;
+      Object.assign(bounds, { min, max });
       setText(output, count(now));
-      minus.disabled = now <= min;
-      plus.disabled = now >= max;
+      setWaiting(minus, now <= min);
+      setWaiting(plus, now >= max);
     },
   };
 }

@@ -62,6 +62,15 @@ export function amend(element, ...children) {
   });
 }
 
+/** Whether something may have the focus, or keep it. @param {Element} element */
+export const canFocus = (element) => element.checkVisibility() && !element.matches(":disabled");
+
+/** Whether a button waits: it keeps the focus, which a disabled one loses, so a press of it must do no harm.
+ *  @param {Element} button @param {boolean} waits */
+export function setWaiting(button, waits) {
+  button.setAttribute("aria-disabled", String(waits));
+}
+
 /** Sets text only if it differs, so that an idle page causes no layout. */
 export function setText(/** @type {Element} */ element, /** @type {string} */ text) {
   if (element.textContent !== text) element.textContent = text;

@@ -6,7 +6,7 @@ import { heldIn } from "./basket.js";
 import { Areas, BestTogether, Legend } from "./choosing.js";
 import { clock } from "./clock.js";
 import { connectionPill } from "./connection.js";
-import { announce, el, icon, setText } from "./dom.js";
+import { announce, canFocus, el, icon, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { count, dateAndTime, left, money, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
@@ -69,6 +69,8 @@ export class Hall {
     this.element = this.build();
     this.onVisible = () => this.cameBack();
     this.slow = setInterval(() => this.refreshSale(), 1000);
+    /** What of the page had the focus last, and its card. */
+    this.focused = /** @type {{part: Element, card: Element|null}|null} */ (null);
     this.listen(go);
     this.start();
   }
@@ -111,6 +113,10 @@ export class Hall {
       this.watchOwn();
     });
     this.holding.addEventListener("change", () => this.schedule());
+    this.element.addEventListener("focusin", ({ target }) => {
+      const part = /** @type {Element} */ (target);
+      this.focused = { part, card: part.closest("section.card") };
+    });
     this.feed.addEventListener("event", (e) => {
       this.setEvent(/** @type {CustomEvent} */ (e).detail);
     });
@@ -225,7 +231,20 @@ export class Hall {
     const free = counts.free > 0 ? `${count(counts.free)} ${word}` : left(counts);
     setText(this.freeNote, inventory.seq < 0 ? "loading…" : free);
     this.bar.refresh(holding.state.wanted.size > 0);
+    this.keepFocus();
     this.sayHold();
+  }
+
+  /** What had the focus is gone, hidden or disabled: the heading of its card has it then, or that of the hold. No
+   *  button: a key that is still pressed must not choose anything. */
+  keepFocus() {
+    if (!this.focused) return;
+    const { part, card } = this.focused;
+    const { activeElement } = document;
+    const isElsewhere = activeElement && activeElement !== document.body && activeElement !== part;
+    if (isElsewhere || canFocus(part)) return;
+    const heading = card?.isConnected ? card.querySelector("h2") : null;
+    (heading ?? this.panel.heading).focus({ preventScroll: true });
   }
 
   /** Speaks a finished change of the hold once. */
@@ -255,6 +274,8 @@ export class Hall {
     this.saleNote.hidden = note === "";
     setText(this.saleNote, note);
     this.showSale(note === "");
+    // What hides by the clock alone.
+    this.keepFocus();
   }
 
   /** What is not on sale does not look as if it were. @param {boolean} open */

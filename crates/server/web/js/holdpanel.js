@@ -3,7 +3,7 @@
 
 import { heldIn } from "./basket.js";
 import { clock } from "./clock.js";
-import { amend, announce, el, icon, setText } from "./dom.js";
+import { amend, announce, canFocus, el, icon, setText, setWaiting } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
 import { PayPanel } from "./paypanel.js";
 import { canBuy, compromise, isPending, mustPay, wantedTotal } from "./selectors.js";
@@ -53,10 +53,11 @@ export class HoldPanel {
       this.elsewhere,
       this.buttons,
     );
+    this.heading = el("h2", { tabindex: "-1" }, "Your hold");
     this.element = el(
       "section.card.hold",
       { "aria-label": "Your hold", "data-testid": "hold" },
-      el("h2", {}, "Your hold"),
+      this.heading,
       this.empty,
       this.full,
     );
@@ -191,7 +192,9 @@ export class HoldPanel {
     this.ring.show(Math.min(1, left / whole));
     this.element.classList.toggle("hurry", left < HURRY_MS);
     const room = Date.parse(hold.max_expires_at) - Date.parse(hold.expires_at);
-    this.extend.disabled = room <= 0 || task !== null;
+    const isAdding = task?.kind === "extend";
+    this.extend.disabled = room <= 0 || (task !== null && !isAdding);
+    setWaiting(this.extend, isAdding);
     const limit = roughly(clock.until(hold.max_expires_at));
     const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
     const paying = payment ? "No one else can take them meanwhile." : "";
@@ -216,8 +219,9 @@ export class HoldPanel {
 
   /** Puts the focus on what is to be done next. */
   focus() {
-    if (this.pay.open) this.pay.focus();
-    else this.confirm.focus({ preventScroll: true });
+    if (this.pay.open) return this.pay.focus();
+    const next = canFocus(this.confirm) ? this.confirm : this.heading;
+    next.focus({ preventScroll: true });
   }
 
   /** One line for the bar at the foot of a phone. */
