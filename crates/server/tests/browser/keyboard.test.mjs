@@ -61,7 +61,8 @@ test("the focus is never lost: a button that waits keeps it, one that goes leave
   await shopper.settled();
   await has('[data-testid="extend"]');
   await press("best-together");
-  await shopper.holds("A-1", "A-2");
+  await shopper.until(() => window.__soldonce.state().hold?.units.every(({ seat }) => seat));
+  await shopper.settled();
   await has('[data-testid="best-together"]');
   await press("area-floor-plus", 2);
   await shopper.part("refusal").waitFor();

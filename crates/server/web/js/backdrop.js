@@ -19,7 +19,6 @@ export class Backdrop {
     /** Text of each area, made when its counts change and not per frame. @type {Map<string, string>} */
     this.areaNote = new Map();
     /** @type {ReadonlyMap<string, number>} */ this.ownOf = new Map();
-    this.highlighted = "";
     this.names = new Names(plan);
     /** @type {string[]} */ this.fonts = [];
     this.refreshAreas();
@@ -86,9 +85,9 @@ export class Backdrop {
     pen.beginPath();
     pen.roundRect(x, y, width, height, round);
     pen.fill();
-    pen.globalAlpha = own || this.highlighted === area.id ? 1 : 0.55;
+    pen.globalAlpha = own ? 1 : 0.55;
     pen.strokeStyle = own ? palette.own : colour;
-    pen.lineWidth = own || this.highlighted === area.id ? 2.5 : 1.2;
+    pen.lineWidth = own ? 2.5 : 1.2;
     pen.stroke();
     this.drawFilling(pen, palette, colour, area, free / Math.max(1, area.capacity), camera);
     pen.globalAlpha = 1;

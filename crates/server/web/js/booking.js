@@ -4,20 +4,19 @@ import { Refused, asShopper, newKey, request } from "./api.js";
 import { insist } from "./attempts.js";
 import { calendarFile } from "./calendar.js";
 import { clock } from "./clock.js";
-import { announce, el, fill, icon } from "./dom.js";
+import { announce, button, el, fill, icon } from "./dom.js";
 import { dateAndTime, money, plural } from "./format.js";
 import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
-import { facts, grouped, headline, isOpen, late, lineElement, sums } from "./ticket.js";
+import { facts, grouped, headline, isOpen, late, lineElement, owns, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./ticket.js").TicketLine} TicketLine */
 /** @typedef {{title: string, back: number, units: import("./wire.js").UnitRequest[]|null}} Question
  *  What is to be cancelled (`null`: all of it), and how much goes back. */
 
-const OWNED = ["confirmed", "partly_cancelled"];
 const UNSENT = "No answer yet. It is sent again by itself; keep this page open.";
 const LOOK_MS = [300, 700, 1000, 2000, 3000];
 
@@ -161,7 +160,7 @@ class BookingPage {
     const { booking, event, secret } = this;
     if (!secret?.startsWith("bs_")) return false;
     const link = bookingLink(booking.id, secret);
-    const owns = booking.lines.some(({ state }) => state === "sold") && OWNED.includes(booking.state);
+    const isOwner = owns(booking) && booking.lines.some(({ state }) => state === "sold");
     return el(
       "section.keep",
       { "aria-label": "Keep this booking" },
@@ -171,9 +170,9 @@ class BookingPage {
       el(
         "div.actions",
         {},
-        this.button("secondary", "copy-link", this.copied ? "Copied" : "Copy", false, () => this.copy(link)),
-        owns && event?.starts_at && this.button("secondary", "calendar", "Calendar", false, () => this.saveDate(link)),
-        this.button("secondary", "print", "Print", false, () => print()),
+        button("secondary", "copy-link", this.copied ? "Copied" : "Copy", () => this.copy(link)),
+        isOwner && event?.starts_at && button("secondary", "calendar", "Calendar", () => this.saveDate(link)),
+        button("secondary", "print", "Print", () => print()),
       ),
     );
   }
@@ -225,7 +224,7 @@ class BookingPage {
       {},
       problem && el("p.pay-note.bad", { "data-testid": "cancel-refused" }, sentence(problem)),
       this.mayCancel() &&
-        this.button("quiet", "cancel-all", "Cancel the booking", busy, () => this.askAll()),
+        button("quiet", "cancel-all", "Cancel the booking", () => this.askAll(), busy),
       until && el("p.hint", {}, `Possible until ${dateAndTime(until)}.`),
     );
   }
@@ -243,8 +242,8 @@ class BookingPage {
       el(
         "div.actions",
         {},
-        this.button("danger", "cancel-yes", busy ? "Cancelling…" : "Cancel it", busy, () => this.cancel()),
-        this.button("secondary", "cancel-no", "Keep it", busy, () => this.ask(null)),
+        button("danger", "cancel-yes", busy ? "Cancelling…" : "Cancel it", () => this.cancel(), busy),
+        button("secondary", "cancel-no", "Keep it", () => this.ask(null), busy),
       ),
     );
   }
@@ -311,12 +310,6 @@ class BookingPage {
     this.isUnsent = isUnsent;
     if (isUnsent) announce(UNSENT, "urgent");
     this.refresh();
-  }
-
-  /** @param {string} kind @param {string} name @param {string} text @param {boolean} disabled @param {() => void} act */
-  button(kind, name, text, disabled, act) {
-    const attributes = { type: "button", "data-testid": name, disabled, onclick: act };
-    return el(`button.${kind}`, attributes, text);
   }
 }
 

@@ -18,6 +18,15 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * @param {string} kind  Its class. @param {string} name  Its test id. @param {string} text
+ * @param {() => void} act @param {boolean} [disabled]
+ */
+export function button(kind, name, text, act, disabled = false) {
+  const attributes = { type: "button", "data-testid": name, disabled, onclick: act };
+  return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes, text));
+}
+
 /** @param {Element} element @param {string} key @param {any} value */
 function setAttribute(element, key, value) {
   if (value === null || value === undefined || value === false) return;

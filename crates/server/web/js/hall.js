@@ -18,12 +18,11 @@ import { Notices } from "./notices.js";
 import { PhoneBar } from "./phonebar.js";
 import { Plan } from "./plan.js";
 import { wantedTotal } from "./selectors.js";
+import { owns } from "./ticket.js";
 
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 const FOREIGN_CHANGE_MS = 1500;
-// A booking in any other state owns nothing, even if its lines say so.
-const OWNED = ["confirmed", "partly_cancelled"];
 
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
@@ -179,7 +178,7 @@ export class Hall {
     try {
       const bookings = await listAll(asShopper, "GET /v1/bookings");
       for (const booking of bookings) {
-        if (booking.event !== this.event.id || !OWNED.includes(booking.state)) continue;
+        if (booking.event !== this.event.id || !owns(booking)) continue;
         for (const line of booking.lines) {
           if (line.seat && line.state === "sold") this.map.booked.add(line.seat);
         }

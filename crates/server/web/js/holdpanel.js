@@ -3,7 +3,7 @@
 
 import { heldIn } from "./basket.js";
 import { clock } from "./clock.js";
-import { amend, announce, canFocus, el, icon, setText, setWaiting } from "./dom.js";
+import { amend, announce, button, canFocus, el, icon, setText, setWaiting } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
 import { PayPanel } from "./paypanel.js";
 import { canBuy, compromise, isPending, mustPay, wantedTotal } from "./selectors.js";
@@ -33,10 +33,10 @@ export class HoldPanel {
     this.cap = el("p.hint", { "data-testid": "cap" });
     this.compromise = el("p.pay-note", { "data-testid": "compromise" });
     this.elsewhere = el("p.pay-note", { "data-testid": "elsewhere" }, ELSEWHERE);
-    this.extend = this.button("secondary", "extend", () => holding.press({ kind: "extend" }));
-    this.confirm = this.button("primary", "confirm", () => holding.press({ kind: mustPay(holding.state) ? "pay" : "confirm" }));
+    this.extend = button("secondary", "extend", "", () => holding.press({ kind: "extend" }));
+    this.confirm = button("primary", "confirm", "", () => holding.press({ kind: mustPay(holding.state) ? "pay" : "confirm" }));
     this.pay = new PayPanel(holding);
-    this.release = this.button("quiet", "release", () => holding.release());
+    this.release = button("quiet", "release", "", () => holding.release());
     this.empty = el("p.empty", {}, CHOOSE);
     this.until = el("strong", {}, "Held for you");
     const clockText = el("div.clock-text", {}, this.until, this.cap);
@@ -66,12 +66,6 @@ export class HoldPanel {
 
   close() {
     clearInterval(this.ticking);
-  }
-
-  /** @param {string} kind @param {string} name @param {() => void} act */
-  button(kind, name, act) {
-    const attributes = { type: "button", "data-testid": name, onclick: act };
-    return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes));
   }
 
   /** @param {boolean} open  Whether anything is on sale. */
@@ -135,10 +129,7 @@ export class HoldPanel {
       const seat = this.plan.indexOf.get(id) ?? 0;
       const category = this.plan.categories[this.plan.category[seat]];
       const pending = held.seats.has(id) !== wanted.seats.has(id);
-      const zone = this.plan.zoneNameOf(seat);
-      const note = [zone, category.name]
-        .filter((part, k, all) => part && all.indexOf(part) === k)
-        .join(" · ");
+      const note = this.plan.kindOf(seat).join(" · ");
       const mayDrop = wanted.seats.has(id) && !payment;
       const drop = mayDrop ? () => this.holding.dispatch({ type: "toggle", seat: id }) : null;
       return this.line(id, this.plan.nameOf(seat), note, category, 1, pending, drop);

@@ -210,8 +210,7 @@ export class MapView {
   showTip(seat) {
     const { plan, camera } = this;
     const category = plan.categories[plan.category[seat]];
-    const zone = plan.zoneNameOf(seat);
-    const kind = [zone, category.name].filter((part, k, all) => part && all.indexOf(part) === k);
+    const kind = plan.kindOf(seat);
     this.tip.replaceChildren(
       el("strong", {}, plan.nameOf(seat)),
       el("span", {}, `${kind.join(" · ")} · ${money(category.price, this.holding.state.event.currency)}`),
@@ -278,15 +277,7 @@ export class MapView {
     const { plan } = this;
     const category = plan.categories[plan.category[seat]];
     const price = spokenMoney(category.price, this.holding.state.event.currency);
-    const zone = plan.zoneNameOf(seat);
-    const parts = [
-      plan.nameOf(seat),
-      zone === category.name ? "" : zone,
-      category.name,
-      price,
-      this.standing(seat),
-    ];
-    return parts.filter(Boolean).join(", ");
+    return [plan.nameOf(seat), ...plan.kindOf(seat), price, this.standing(seat)].join(", ");
   }
 
   /** What is held, wanted or booked has changed. */

@@ -1,7 +1,7 @@
 // The cards over the map that speak of something gone wrong, each with the way out of it: what
 // was lost and an alternative; a hold that ended and the same again; a request to wait.
 
-import { announce, el, fill, icon, setText } from "./dom.js";
+import { announce, button, el, fill, icon, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { FREE } from "./inventory.js";
 import { alternativeName, endingWords, words } from "./refusal.js";
@@ -68,9 +68,8 @@ export class Notices {
   /** @param {string} text */
   showCompromise(text) {
     const { holding } = this;
-    const back = el("button.secondary", { type: "button", "data-testid": "give-back", onclick: () => holding.release() }, "Give them back");
+    const back = button("secondary", "give-back", "Give them back", () => holding.release());
     this.show(true, "Look before you pay", text, false, [back], { "data-testid": "not-as-asked" });
-    this.offer([], 0);
   }
 
   close() {
@@ -95,14 +94,7 @@ export class Notices {
       ),
     );
     if (again) {
-      const retry = () => this.holding.dispatch({ type: "again" });
-      buttons.push(
-        el(
-          "button.primary",
-          { type: "button", "data-testid": "refusal-retry", onclick: retry },
-          "Try again",
-        ),
-      );
+      buttons.push(button("primary", "refusal-retry", "Try again", () => this.holding.dispatch({ type: "again" })));
     }
     const lines = lost.length > 0 && el("ul", {}, ...lost.map((line) => el("li", {}, line)));
     const attributes = { "data-testid": "refusal", "data-code": problem.code };
@@ -120,11 +112,7 @@ export class Notices {
   showEnded(ended) {
     const { title, text } = endingWords(ended.state);
     const hold = () => this.holding.dispatch({ type: "swap", drop: [], add: this.stillFree(ended) });
-    const again = el("button.primary", {
-      type: "button",
-      "data-testid": "hold-again",
-      onclick: hold,
-    });
+    const again = button("primary", "hold-again", "", hold);
     const about = el("p", {}, text);
     const endedAt = performance.now();
     const update = () => {

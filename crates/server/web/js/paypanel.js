@@ -1,7 +1,7 @@
 // The part of the hold's card where it is paid: which card, what the bank asks, what is waited for,
 // and the way back to the seats. Says only what the server has said.
 
-import { announce, el, fill } from "./dom.js";
+import { announce, button, el, fill } from "./dom.js";
 import { money } from "./format.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
@@ -91,7 +91,7 @@ export class PayPanel {
   cards(busy) {
     const { demo_cards: cards, provider } = this.holding.state.payments;
     if (cards.length === 0) return [this.foreign(provider ?? "")];
-    const button = (/** @type {import("./wire.js").DemoCard} */ { card, name, about }) =>
+    const cardButton = (/** @type {import("./wire.js").DemoCard} */ { card, name, about }) =>
       el(
         "button.test-card",
         {
@@ -103,7 +103,7 @@ export class PayPanel {
         el(`span.chip.chip-${card}`, { "aria-hidden": "true" }),
         el("span.what", {}, el("strong", {}, name), el("small", {}, about)),
       );
-    const items = cards.map((card) => el("li", {}, button(card)));
+    const items = cards.map((card) => el("li", {}, cardButton(card)));
     return [
       el("h3", { tabindex: "-1" }, "Pay with a test card"),
       this.holding.state.payment?.stage !== "again" &&
@@ -137,21 +137,15 @@ export class PayPanel {
       el(
         "div.actions",
         {},
-        this.button("primary", "bank-yes", "Yes, it is me", busy, () => this.holding.press({ kind: "prove", ok: true })),
-        this.button("secondary", "bank-no", "No", busy, () => this.holding.press({ kind: "prove", ok: false })),
+        button("primary", "bank-yes", "Yes, it is me", () => this.holding.press({ kind: "prove", ok: true }), busy),
+        button("secondary", "bank-no", "No", () => this.holding.press({ kind: "prove", ok: false }), busy),
       ),
     );
   }
 
   /** @param {boolean} busy */
   back(busy) {
-    return this.button("quiet", "abandon", "Back to the seats", busy, () => this.holding.press({ kind: "abandon" }));
-  }
-
-  /** @param {string} kind @param {string} name @param {string} text @param {boolean} busy @param {() => void} act */
-  button(kind, name, text, busy, act) {
-    const attributes = { type: "button", "data-testid": name, disabled: busy, onclick: act };
-    return el(`button.${kind}`, attributes, text);
+    return button("quiet", "abandon", "Back to the seats", () => this.holding.press({ kind: "abandon" }), busy);
   }
 
   /** @param {string} stage */

@@ -91,6 +91,12 @@ export class Plan {
     return this.zones.length > 1 ? this.zones[this.rows[this.rowOf[seat]].zone].name : "";
   }
 
+  /** Its zone and its category, each name once. @param {number} seat */
+  kindOf(seat) {
+    const names = [this.zoneNameOf(seat), this.categories[this.category[seat]].name];
+    return [...new Set(names.filter(Boolean))];
+  }
+
   /** @param {string} seat  Its id. */
   categoryOf(seat) {
     return this.categories[this.category[this.indexOf.get(seat) ?? 0]];

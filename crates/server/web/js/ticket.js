@@ -12,6 +12,10 @@ import { count, dateAndTime, money, plural } from "./format.js";
 /** A bank is at it, so money may still come. */
 const AT_BANK = ["action_required", "processing", "authorised"];
 
+/** Whether it owns what its lines call sold: in any other state they say so too early or too late.
+ *  @param {Booking} booking */
+export const owns = ({ state }) => state === "confirmed" || state === "partly_cancelled";
+
 /** Whether anything about it moves by itself. @param {Booking} booking */
 export function isOpen(booking) {
   const { state, payment } = booking;
@@ -198,8 +202,7 @@ function named(line, plan) {
     const area = plan.areaOf(line.area ?? "");
     return { name: plan.unitName(line), note: plan.categories[area?.category ?? 0]?.name ?? "" };
   }
-  const parts = [plan.zoneNameOf(seat), plan.categories[plan.category[seat]].name];
-  return { name: plan.nameOf(seat), note: [...new Set(parts.filter(Boolean))].join(" · ") };
+  return { name: plan.nameOf(seat), note: plan.kindOf(seat).join(" · ") };
 }
 
 /** @param {TicketLine} line @param {string} currency @param {(() => void)|null} cancel */
