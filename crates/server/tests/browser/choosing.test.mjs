@@ -288,3 +288,25 @@ test("an event that is not on sale yet tells when it will be", async (t) => {
   await shopper.press("A-1");
   assert.equal((await shopper.state()).refusal, "not_on_sale");
 });
+
+test("on a phone the label of a seat with long names shows all of them, and the price", async (t) => {
+  const category = "Orchestra".repeat(9);
+  const zones = ["l", "r"].map((zone, z) => ({
+    zone,
+    name: "Upper Circle on the Side of the River, with Restricted Legroom",
+    rows: [{ row: "A", seats: [1, 2, 3].map((x) => ({ seat: `${zone}-A-${x}`, category, x: x + z * 6, y: 0 })) }],
+  }));
+  const event = await stage.server.event({ chart: { format: "soldonce", zones }, prices: { [category]: 4500 } });
+  const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+  const shopper = await stage.shopper(t, phone);
+  await shopper.visit(event);
+  const { x, y } = await shopper.pointOf("l-A-2");
+  await shopper.page.touchscreen.tap(x, y);
+  await shopper.reads("tip", /Legroom · Orchestra.*€45\.00/);
+  const [tip, map, wide] = await shopper.page.evaluate(() => {
+    const box = (/** @type {string} */ id) => document.querySelector(`[data-testid="${id}"]`).getBoundingClientRect().toJSON();
+    return [box("tip"), box("seat-map"), document.documentElement.scrollWidth - innerWidth];
+  });
+  assert.ok(tip.left >= map.left && tip.right <= map.right, JSON.stringify([tip, map]));
+  assert.equal(wide, 0);
+});

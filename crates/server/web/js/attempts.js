@@ -1,6 +1,6 @@
 // Gets a command through: repeats it while no answer comes, and once more after the server asked to
-// wait; what must get through, for a minute of such pauses. Repeatable are reads, commands with an Idempotency-Key, and those whose
-// repetition has the same answer (extend, release).
+// wait; what must get through, for a minute of such pauses. Repeatable are reads, commands with an
+// Idempotency-Key, and those whose repetition has the same answer (extend, release).
 
 import { Refused, Unreachable } from "./api.js";
 
