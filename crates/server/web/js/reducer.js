@@ -143,8 +143,10 @@ function press(state, pressed) {
     case "best":
       return payment ? refusePaying(state) : { ...next, task: pressed };
     case "extend":
+      // Pressed again before the page showed that there is no more.
+      return hold && hold.expires_at !== hold.max_expires_at ? { ...next, task: { kind: "extend" } } : state;
     case "abandon":
-      return hold ? { ...next, task: { kind: pressed.kind } } : state;
+      return hold ? { ...next, task: { kind: "abandon" } } : state;
     case "confirm":
       return hold ? { ...next, task: { kind: "confirm", agreed: wanted } } : state;
     case "pay":
