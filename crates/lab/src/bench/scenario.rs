@@ -57,14 +57,14 @@ pub(super) const REFUSALS_KEYED: &str = "refusals-postgres-keyed";
 pub(super) static ALL: [Scenario; 10] = [
     Scenario {
         name: "echo",
-        about: "bare JSON POST, as large as a hold: the ceiling",
+        about: "a bare request as large as a hold: the ceiling",
         expects: &[200],
         target: Target::Echo,
         goal: None,
     },
     Scenario {
         name: "refusals",
-        about: "POST hold of one seat that another has: refused with conflicts and alternatives",
+        about: "a hold of one seat that another has: refused with conflicts and alternatives",
         expects: &[409],
         target: Target::Product(|setting| Box::pin(hot::refusals(setting))),
         goal: Some(Goal {
@@ -75,22 +75,21 @@ pub(super) static ALL: [Scenario; 10] = [
     },
     Scenario {
         name: REFUSALS_SHARED,
-        about: "the same on PostgreSQL",
+        about: "refusals on PostgreSQL",
         expects: &[409],
         target: Target::Postgres(|setting| Box::pin(hot::refusals(setting))),
         goal: None,
     },
     Scenario {
         name: REFUSALS_KEYED,
-        about: "the same on PostgreSQL, each with an idempotency key of its own",
+        about: "refusals on PostgreSQL, each with an idempotency key",
         expects: &[409],
         target: Target::Postgres(|setting| Box::pin(hot::keyed_refusals(setting))),
         goal: None,
     },
     Scenario {
         name: "holds",
-        about: "POST hold of one fresh seat, row by row, each for another holder: durable before \
-                the answer",
+        about: "a hold of one fresh seat, row by row, each for another holder: durable before the answer",
         expects: &[201],
         target: Target::Product(|setting| Box::pin(fresh::holds_in_rows(setting))),
         goal: Some(Goal {
@@ -101,14 +100,14 @@ pub(super) static ALL: [Scenario; 10] = [
     },
     Scenario {
         name: "holds-spread",
-        about: "the same all over halls of 40,000 seats",
+        about: "holds of fresh seats all over large halls",
         expects: &[201],
         target: Target::Product(|setting| Box::pin(fresh::holds_spread(setting))),
         goal: None,
     },
     Scenario {
         name: "confirm",
-        about: "POST hold of a fresh seat, then POST confirm with an idempotency key: two requests a \
+        about: "a hold of a fresh seat, then a confirm with an idempotency key: two requests a \
                 pair, so that its ratio is that of pairs to half the echo",
         expects: &[201],
         target: Target::Product(|setting| Box::pin(fresh::pairs(setting))),
@@ -127,7 +126,7 @@ pub(super) static ALL: [Scenario; 10] = [
     },
     Scenario {
         name: "snapshot-moving",
-        about: "the same while the first connection holds and releases a seat",
+        about: "GET the seats of a hall while the first connection holds and releases a seat",
         expects: &[200, 201],
         target: Target::Product(|setting| Box::pin(look::moving(setting))),
         goal: None,

@@ -170,15 +170,15 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     run.alone_per_s = fleet.sell(args, Pace::Closed).await?.load.rate_per_s;
     run.quiet_cpu = share(&fleet.sell(args, rate).await?).0;
     let (before, dropped) = (fleet.resident_bytes()?, listen_overflows()?);
-    let watching = fleet.watch(viewers, runtime).await?;
+    let mut watching = fleet.watch(viewers, runtime).await?;
     run.listen_overflows = listen_overflows()?.saturating_sub(dropped);
     run.first_byte_p99 = watching.first_bytes().p99;
     let more = fleet.resident_bytes()?.saturating_sub(before);
     run.bytes_a_viewer = more / u64::from(viewers.max(1));
     run.watched_per_s = fleet.sell(args, Pace::Closed).await?.load.rate_per_s;
-    watching.take();
+    watching.take()?;
     let watched = fleet.sell(args, rate).await?;
-    let seen = watching.take();
+    let seen = watching.take()?;
     (run.watched_cpu, run.generator_cpu) = share(&watched);
     run.note(&seen, Duration::from_millis(watched.load.took_ms));
     drop(watching);
@@ -242,13 +242,14 @@ async fn bare(
         period_ms: (1_000 / ticks).max(1),
     };
     let served = Served::start(&mut fan_out::command(plan)?).await?;
-    let watching = Watching::open(&[(served.address, "none")], (EVENT, viewers), runtime).await?;
+    let mut watching =
+        Watching::open(&[(served.address, "none")], (EVENT, viewers), runtime).await?;
     run.bare_first_byte_p99 = watching.first_bytes().p99;
-    watching.take();
+    watching.take()?;
     let before = CpuTime::of(served.id)?;
     let until = SystemClock.boot().plus(Duration::from_secs(args.seconds));
     SystemClock.sleep_until(until).await;
-    let (used, seen) = (CpuTime::of(served.id)?.since(before), watching.take());
+    let (used, seen) = (CpuTime::of(served.id)?.since(before), watching.take()?);
     let nanos = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
     run.bare_frame_cpu_ns = nanos / seen.frames.max(1);
     drop(watching);

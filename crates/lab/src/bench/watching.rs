@@ -21,7 +21,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 pub(super) struct Watching {
     seen: Arc<Mutex<Seen>>,
     first_bytes: LatencyUs,
-    _readers: JoinSet<()>,
+    readers: JoinSet<()>,
 }
 
 /// What a reader asks for.
@@ -81,14 +81,14 @@ impl Watching {
         }
         let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
         while let Some(opened) = opening.join_next().await {
-            let (stream, took, reads) = opened?.context("a viewer could not connect")?;
+            let (stream, took, reads) = opened?.context("a viewer got no stream")?;
             first_bytes.record(took);
             readers.spawn_on(read(stream, Arc::clone(&seen), reads), runtime);
         }
         Ok(Self {
             seen,
             first_bytes: first_bytes.figures(),
-            _readers: readers,
+            readers,
         })
     }
 
@@ -98,8 +98,13 @@ impl Watching {
     }
 
     /// What was got since the last call.
-    pub(super) fn take(&self) -> Seen {
-        std::mem::take(&mut *lock(&self.seen))
+    ///
+    /// # Errors
+    /// When a viewer lost its stream: the rest would look cheaper than all.
+    pub(super) fn take(&mut self) -> anyhow::Result<Seen> {
+        let lost = std::iter::from_fn(|| self.readers.try_join_next()).count();
+        anyhow::ensure!(lost == 0, "{lost} viewers lost their stream");
+        Ok(std::mem::take(&mut *lock(&self.seen)))
     }
 }
 
@@ -116,7 +121,14 @@ async fn open(
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request.as_bytes()).await?;
     stream.readable().await?;
-    Ok((stream, SystemClock.boot().since(began), reads))
+    let took = SystemClock.boot().since(began);
+    let mut head = [0; 12];
+    let length = stream.peek(&mut head).await?;
+    if head.get(..length) != Some(b"HTTP/1.1 200") {
+        let head = String::from_utf8_lossy(&head);
+        return Err(std::io::Error::other(format!("answered `{head}`")));
+    }
+    Ok((stream, took, reads))
 }
 
 /// Reads until the end.
@@ -162,7 +174,9 @@ fn note(seen: &mut Seen, message: &str, now: i64, reads: Reads) {
     }
     seen.frames += 1;
     seen.bytes += u64::try_from(message.len()).unwrap_or(0);
-    let (_, got) = seen.ends.entry(seq).or_insert((from, now));
+    // Frames of several servers may begin with different commits.
+    let (first, got) = seen.ends.entry(seq).or_insert((from, now));
+    *first = from.min(*first);
     *got = now.max(*got);
 }
 
