@@ -11,7 +11,6 @@ mod native;
 mod pretix;
 mod seats;
 
-mod demo;
 mod summary;
 mod write;
 
@@ -21,7 +20,6 @@ mod tests;
 use serde::Deserialize;
 use soldonce_core::{Chart, Invalid};
 
-pub use demo::demo;
 pub use place::explain;
 pub use strict::Object;
 pub use summary::{AreaSummary, CategorySummary, ChartSummary, summary};

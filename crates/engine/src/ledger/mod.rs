@@ -39,6 +39,15 @@ use crate::reply::StoredReply;
 /// What every call on a ledger returns. Dropping it does not undo what the ledger already took.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// What a call that only reads returns.
+///
+/// # Errors
+/// [`ReadError`] when the store cannot be read.
+pub type Read<'a, T> = LedgerFuture<'a, Result<T, ReadError>>;
+
+/// What a call that changes something returns; its errors are those of [`Ledger::transact`], if it says nothing else.
+pub type Write<'a, T> = LedgerFuture<'a, Result<T, Rejection>>;
+
 /// Sixteen bytes of SHA-256 over caller, route and key: the name of an idempotency record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopedKey(pub [u8; 16]);
@@ -93,126 +102,66 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Dropped, the command may still be carried out.
-    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>>;
+    fn transact(&self, transaction: Transaction) -> Write<'_, Done>;
 
     /// A hold as it is stored.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>>;
+    fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>>;
 
     /// A booking as it is stored.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>>;
+    fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>>;
 
     /// The newest holds of a holder that are not over and older than `before`, at most `limit`; among
     /// them may be some that have just ended.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>>;
+    fn holds_of(&self, holder: Holder, before: Option<HoldId>, limit: usize)
+    -> Read<'_, Vec<Hold>>;
 
     /// The newest bookings of a holder that are older than `before`, at most `limit`.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
     fn bookings_of(
         &self,
         holder: Holder,
         before: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+    ) -> Read<'_, Vec<Booking>>;
 
     /// The holds of an event after an id, in the order of their ids, at most `limit`.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn holds_in(
-        &self,
-        event: EventNo,
-        after: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>>;
+    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>>;
 
     /// The bookings of an event after an id, in the order of their ids, at most `limit`.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
     fn bookings_in(
         &self,
         event: EventNo,
         after: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+    ) -> Read<'_, Vec<Booking>>;
 
     /// What is to be done outside next: the oldest effect of each booking, at most `limit`. Those it
     /// gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn take_effects(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
+    fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
     /// What is to be done outside next, also by other servers, and was left to be done before `before`:
     /// the oldest effect of each booking, at most `limit`. This reserves nothing.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn overdue_effects(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
+    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
     /// Bookings made before `before` whose payment is not at its end, or whose money must go back: oldest first,
     /// those behind `after`, at most `limit`.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
     fn unsettled(
         &self,
         before: Timestamp,
         after: Option<MadeAt>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+    ) -> Read<'_, Vec<Booking>>;
 
     /// The newest `limit` transitions of a unit, oldest first.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn unit_history(
-        &self,
-        event: EventNo,
-        unit: UnitNo,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>>;
+    fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>>;
 
     /// The commits of an event after `after`, oldest first, at most `limit`: where a feed goes on.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn commits_after(
-        &self,
-        event: EventNo,
-        after: Seq,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>>;
+    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>>;
 
     /// Everything that happened in an event, for the auditor.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read, or there is no such event.
-    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>>;
+    fn history(&self, event: EventId) -> Read<'_, History>;
 
     /// Drops an event that is over for `keep` and at least [`DROP_AFTER_MS_MIN`]; gives when that was. From then
     /// on nothing of it is shown or changed; its rows are deleted by [`Ledger::clear_dropped`].
@@ -224,12 +173,7 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Dropped, the event may be dropped.
-    fn drop_event(
-        &self,
-        event: EventNo,
-        keep: Span,
-        origin: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>>;
+    fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp>;
 
     /// Deletes some rows of dropped events in one transaction; whether there may be more.
     ///
@@ -238,26 +182,23 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Dropped, they may be deleted.
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>>;
+    fn clear_dropped(&self) -> Write<'_, bool>;
 
     /// Every API key, revoked ones too.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>>;
+    fn keys(&self) -> Read<'_, Vec<ApiKey>>;
 
     /// Stores a new API key.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
-    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>>;
+    fn add_key(&self, key: ApiKey) -> Write<'_, ()>;
 
     /// Revokes an API key; whether there was one to revoke. The last one with scope `admin` stays, also
     /// when two are revoked at once.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
-    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>>;
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool>;
 
     /// Where news of commits goes.
     fn webhooks(&self) -> &dyn Webhooks;
@@ -277,10 +218,7 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Looks for events that other servers created and this one does not know yet. Concurrent callers
     /// share one look at the store.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn find_new_events(&self) -> LedgerFuture<'_, Result<(), ReadError>> {
+    fn find_new_events(&self) -> Read<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 

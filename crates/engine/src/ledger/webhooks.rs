@@ -3,7 +3,7 @@
 
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
-use super::{LedgerFuture, ReadError, RequestKey};
+use super::{Read, RequestKey, Write};
 use crate::limits::WEBHOOK_ENDPOINTS_MAX;
 use crate::reply::{self, StoredReply};
 use crate::webhook::{
@@ -54,10 +54,7 @@ pub(crate) fn require_room(known: usize) -> Result<(), Rejection> {
 /// Endpoints and deliveries, as durable as everything in the ledger.
 pub trait Webhooks: Send + Sync {
     /// Every endpoint, oldest first.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>>;
+    fn endpoints(&self) -> Read<'_, Vec<Endpoint>>;
 
     /// Stores a new endpoint, and its idempotency record in the same commit. It hears of every commit
     /// after this one, whichever server makes it.
@@ -68,7 +65,7 @@ pub trait Webhooks: Send + Sync {
     ///
     /// # Cancel safety
     /// Dropped, it may be stored: the same key tells.
-    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>>;
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added>;
 
     /// Changes an endpoint; gives it as it is afterwards, or was at last. Nothing if there is none.
     /// Enabled, all that waits for it is due at once, with all its attempts.
@@ -80,19 +77,12 @@ pub trait Webhooks: Send + Sync {
         endpoint: EndpointId,
         change: EndpointChange,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>>;
+    ) -> Write<'_, Option<Endpoint>>;
 
     /// What is due now, at most `limit` for each endpoint that takes something now: of each subject the
     /// oldest that is open.
     /// Those it gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
-    fn take_deliveries(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>>;
+    fn take_deliveries(&self, keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>>;
 
     /// Records attempts, and the pauses that their endpoints asked for, in one commit. An attempt at a delivery
     /// that another server took meanwhile, or that is over, is ignored.
@@ -102,18 +92,15 @@ pub trait Webhooks: Send + Sync {
     ///
     /// # Cancel safety
     /// Dropped, it may be noted; if not, they are delivered again.
-    fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>>;
+    fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()>;
 
     /// The deliveries of an endpoint below number `before`, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store cannot be read.
     fn deliveries(
         &self,
         endpoint: EndpointId,
         before: i64,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>>;
+    ) -> Read<'_, Vec<Delivery>>;
 
     /// Opens a delivery again, due at once and with all its attempts; gives it as it is then. Nothing
     /// if the log does not have it.
@@ -125,7 +112,7 @@ pub trait Webhooks: Send + Sync {
         endpoint: EndpointId,
         message: MessageId,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>>;
+    ) -> Write<'_, Option<Delivery>>;
 
     /// Takes deliveries out of the log that are over and tell of something before `before`, those that
     /// wait for a disabled endpoint since then, and those of endpoints that are no more; at most `limit`.
@@ -133,9 +120,5 @@ pub trait Webhooks: Send + Sync {
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
-    fn forget_deliveries(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<usize, Rejection>>;
+    fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Write<'_, usize>;
 }

@@ -3,7 +3,6 @@
 //! after it. Readers never make the ledger wait.
 
 mod feed;
-mod recorder;
 mod shield;
 mod snapshot;
 
@@ -17,7 +16,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 pub use feed::{FeedChange, FeedSource, Frame};
-pub use recorder::Recorder;
 use shield::Company;
 pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
@@ -136,7 +134,6 @@ impl Registry {
 pub struct Live {
     registry: RwLock<Registry>,
     metrics: Arc<Metrics>,
-    recorder: Option<Arc<Recorder>>,
     shared_shield: Option<SharedShield>,
 }
 
@@ -146,16 +143,7 @@ impl Live {
         Self {
             registry: RwLock::default(),
             metrics,
-            recorder: None,
             shared_shield: None,
-        }
-    }
-
-    /// As [`Live::new`], and keeps every commit for a judge.
-    pub fn recorded(metrics: Arc<Metrics>, recorder: Arc<Recorder>) -> Self {
-        Self {
-            recorder: Some(recorder),
-            ..Self::new(metrics)
         }
     }
 
@@ -236,9 +224,6 @@ impl Live {
                 self.note_shared_shield(inventory, commit);
             }
             self.metrics.applied(done);
-        }
-        if let Some(recorder) = &self.recorder {
-            recorder.record(inventory, applied);
         }
     }
 

@@ -12,12 +12,10 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Fingerprint, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, ReadError,
-    ScopedKey, Transaction, Webhooks,
+    Done, Fingerprint, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, Read,
+    ScopedKey, Transaction, Webhooks, Write,
 };
 use soldonce_engine::reply::{self, ReplyKind, StoredReply};
-
-type Read<'a, T> = LedgerFuture<'a, Result<T, ReadError>>;
 
 /// Keeps everything in memory.
 pub(crate) struct Oracle {
@@ -102,7 +100,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> LedgerFuture<'a, T> {
 }
 
 impl Ledger for Oracle {
-    fn transact(&self, asked: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+    fn transact(&self, asked: Transaction) -> Write<'_, Done> {
         ready(self.state().decide(self.now(), asked, &*self.observer))
     }
 
@@ -192,16 +190,11 @@ impl Ledger for Oracle {
         unreachable!("{NOT_HERE}")
     }
 
-    fn drop_event(
-        &self,
-        _: EventNo,
-        _: Span,
-        _: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+    fn drop_event(&self, _: EventNo, _: Span, _: Origin) -> Write<'_, Timestamp> {
         unreachable!("{NOT_HERE}")
     }
 
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn clear_dropped(&self) -> Write<'_, bool> {
         unreachable!("{NOT_HERE}")
     }
 
@@ -209,11 +202,11 @@ impl Ledger for Oracle {
         unreachable!("{NOT_HERE}")
     }
 
-    fn add_key(&self, _: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn add_key(&self, _: ApiKey) -> Write<'_, ()> {
         unreachable!("{NOT_HERE}")
     }
 
-    fn revoke_key(&self, _: KeyId, _: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn revoke_key(&self, _: KeyId, _: Timestamp) -> Write<'_, bool> {
         unreachable!("{NOT_HERE}")
     }
 

@@ -14,8 +14,9 @@ use soldonce_clock::{Clock, Entropy, ManualClock, SeededEntropy};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_engine::live::{Live, Recorder};
+use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
@@ -31,7 +32,7 @@ pub(crate) const NOON: i64 = 1_796_126_400_000;
 
 /// What goes with its test.
 enum Kept {
-    Folder(#[expect(dead_code, reason = "kept for its drop")] Folder),
+    Folder(Folder),
     Database(Database),
 }
 
@@ -48,7 +49,6 @@ pub(crate) struct TestApp {
     pub(crate) read: String,
     pub(crate) lease: String,
     pub(crate) transport: Transport,
-    recorder: Arc<Recorder>,
     secrets: Mutex<Vec<String>>,
     kept: Kept,
 }
@@ -101,8 +101,7 @@ impl TestApp {
         let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed));
         let metrics = Arc::new(Metrics::default());
-        let recorder = Arc::new(Recorder::default());
-        let live = Arc::new(Live::recorded(Arc::clone(&metrics), Arc::clone(&recorder)));
+        let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let (ledger, kept) = open_ledger(store, &clock, &*entropy, Arc::clone(&live)).await;
         let world = World {
             clock: Arc::new(clock.clone()),
@@ -129,7 +128,6 @@ impl TestApp {
             read,
             lease,
             transport,
-            recorder,
             kept,
         }
     }
@@ -265,9 +263,10 @@ impl Drop for TestApp {
             return; // show the first failure, not the second
         }
         let violations: Vec<String> = match &self.kept {
-            Kept::Folder(_) => {
-                let found = self.recorder.violations();
-                found.iter().map(ToString::to_string).collect()
+            Kept::Folder(folder) => {
+                let report = verify(&folder.0, &mut |_| {}).unwrap();
+                let found = report.findings.iter();
+                found.map(|finding| format!("{finding:?}")).collect()
             }
             Kept::Database(database) => database.violations(),
         };

@@ -79,13 +79,15 @@ const CURTAIN_MS: i64 = (19 * 60 + 30) * 60 * 1_000;
 /// # Errors
 /// When the ledger cannot store them.
 pub(super) async fn prepare(engine: &Engine) -> anyhow::Result<()> {
-    let playhouse = chart::demo().context("the demo's own plan is wrong")?;
-    let document = serde_json::to_vec(&chart::write(&playhouse))?;
-    make(engine, &PLAYHOUSE, playhouse, document).await?;
-    for (show, plan) in [(&STUDIO, STUDIO_PLAN), (&LAST_MINUTE, BAR_PLAN)] {
-        let read = chart::read(plan.as_bytes());
+    let theatre = include_bytes!("../../../../charts/playhouse.json");
+    for (show, plan) in [
+        (&PLAYHOUSE, &theatre[..]),
+        (&STUDIO, STUDIO_PLAN.as_bytes()),
+        (&LAST_MINUTE, BAR_PLAN.as_bytes()),
+    ] {
+        let read = chart::read(plan);
         let read = read.with_context(|| format!("the plan of {} is wrong", show.id))?;
-        make(engine, show, read.chart, plan.as_bytes().to_vec()).await?;
+        make(engine, show, read.chart, plan.to_vec()).await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Origin,
-    Rejection, Seq, Span, Timestamp, UnitNo,
+    Seq, Span, Timestamp, UnitNo,
 };
 use tokio_postgres::Row;
 
@@ -24,7 +24,8 @@ use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
 use crate::ledger::rows::to_i64;
 use crate::ledger::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, ReadError, Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, ReadError, Transaction,
+    Webhooks, Write,
 };
 
 impl Ledger for PostgresLedger {
@@ -32,22 +33,22 @@ impl Ledger for PostgresLedger {
         true
     }
 
-    fn find_new_events(&self) -> LedgerFuture<'_, Result<(), ReadError>> {
+    fn find_new_events(&self) -> Read<'_, ()> {
         Box::pin(async move { Ok(self.parts.find_new_events().await?) })
     }
 
-    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+    fn transact(&self, transaction: Transaction) -> Write<'_, Done> {
         Box::pin(self.parts.route(transaction))
     }
 
-    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+    fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
         Box::pin(async move {
             let ids = [Id(*hold.bytes())];
             Ok(holds_by_id(&self.parts.context, &ids).await?.pop())
         })
     }
 
-    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+    fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
         Box::pin(async move {
             let mut connection = self.parts.context.database.connection().await?;
             let found = whole(&mut connection, &[Id(*booking.bytes())]).await?;
@@ -60,7 +61,7 @@ impl Ledger for PostgresLedger {
         holder: Holder,
         before: Option<HoldId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    ) -> Read<'_, Vec<Hold>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let mut ids = ids_of_holds(context, &holder).await?;
@@ -78,7 +79,7 @@ impl Ledger for PostgresLedger {
         holder: Holder,
         before: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         Box::pin(async move {
             let (key, limit) = (holder_key(&holder), most(limit));
             let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
@@ -89,12 +90,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn holds_in(
-        &self,
-        event: EventNo,
-        after: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
         Box::pin(async move {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
@@ -110,7 +106,7 @@ impl Ledger for PostgresLedger {
         event: EventNo,
         after: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         Box::pin(async move {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
@@ -121,11 +117,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn take_effects(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let now = context.time.now();
@@ -138,11 +130,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn overdue_effects(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         Box::pin(async move {
             let (before, limit) = (before.ms(), most(limit));
             let values = [bind(&before), bind(&limit)];
@@ -157,7 +145,7 @@ impl Ledger for PostgresLedger {
         before: Timestamp,
         after: Option<MadeAt>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         Box::pin(async move {
             let (before, limit) = (before.ms(), most(limit));
             let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));
@@ -170,12 +158,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn unit_history(
-        &self,
-        event: EventNo,
-        unit: UnitNo,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         Box::pin(async move {
             let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
             let values = [bind(&no), bind(&unit), bind(&limit)];
@@ -188,12 +171,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn commits_after(
-        &self,
-        event: EventNo,
-        after: Seq,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
         Box::pin(async move {
             let context = &self.parts.context;
             // Those that can have a number get it first.
@@ -209,31 +187,26 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+    fn history(&self, event: EventId) -> Read<'_, History> {
         Box::pin(async move { history(&self.parts.context, &event).await })
     }
 
-    fn drop_event(
-        &self,
-        event: EventNo,
-        keep: Span,
-        origin: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+    fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp> {
         Box::pin(self.parts.drop_event(event, keep, origin))
     }
 
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn clear_dropped(&self) -> Write<'_, bool> {
         Box::pin(async move { Ok(self.parts.context.clear_dropped().await?) })
     }
 
-    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+    fn keys(&self) -> Read<'_, Vec<ApiKey>> {
         Box::pin(async move {
             let database = &self.parts.context.database;
             Ok(database.read(keys::API_KEYS, &[], keys::read).await?)
         })
     }
 
-    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
         Box::pin(async move {
             let scopes = scopes(&key);
             let columns = put(&key, &scopes);
@@ -244,7 +217,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool> {
         Box::pin(async move {
             let (id, at) = (Id(*key.bytes()), at.ms());
             let values = [bind(&id), bind(&at)];

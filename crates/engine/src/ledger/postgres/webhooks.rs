@@ -11,9 +11,7 @@ use super::failure::Failure;
 use super::limits::ENDPOINT_LOCK_MS;
 use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
-use crate::ledger::{
-    Added, LedgerFuture, NewEndpoint, ReadError, RequestKey, Webhooks, require_room,
-};
+use crate::ledger::{Added, NewEndpoint, Read, RequestKey, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -21,11 +19,11 @@ use crate::webhook::{
 };
 
 impl Webhooks for PostgresLedger {
-    fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>> {
+    fn endpoints(&self) -> Read<'_, Vec<Endpoint>> {
         Box::pin(async move { Ok(all(&self.parts.context).await?) })
     }
 
-    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
         Box::pin(async move {
             let context = &self.parts.context;
             if let Some(known) = known(context, new.key).await? {
@@ -47,7 +45,7 @@ impl Webhooks for PostgresLedger {
         endpoint: EndpointId,
         change: EndpointChange,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
+    ) -> Write<'_, Option<Endpoint>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let (id, at) = (Id(*endpoint.bytes()), at.ms());
@@ -67,11 +65,7 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn take_deliveries(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>> {
+    fn take_deliveries(&self, keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let now = context.time.now();
@@ -89,7 +83,7 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()> {
         Box::pin(async move {
             let context = &self.parts.context;
             let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
@@ -128,7 +122,7 @@ impl Webhooks for PostgresLedger {
         endpoint: EndpointId,
         before: i64,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>> {
+    ) -> Read<'_, Vec<Delivery>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let (id, limit) = (Id(*endpoint.bytes()), most(limit));
@@ -144,7 +138,7 @@ impl Webhooks for PostgresLedger {
         endpoint: EndpointId,
         message: MessageId,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
+    ) -> Write<'_, Option<Delivery>> {
         Box::pin(async move {
             let context = &self.parts.context;
             let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
@@ -155,11 +149,7 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn forget_deliveries(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<usize, Rejection>> {
+    fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Write<'_, usize> {
         Box::pin(async move {
             let context = &self.parts.context;
             let (before, limit) = (before.ms(), most(limit));

@@ -48,8 +48,8 @@ use self::published::Shared;
 use self::readers::Readers;
 use self::writer::{AdminJob, Job, Writer};
 use super::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, ReadError,
-    Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Read, ReadError,
+    Transaction, Webhooks, Write,
 };
 use crate::keys::{ApiKey, KeyId};
 
@@ -241,7 +241,7 @@ impl SqliteLedger {
     fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(oneshot::Sender<Result<T, Rejection>>) -> Job,
-    ) -> LedgerFuture<'_, Result<T, Rejection>> {
+    ) -> Write<'_, T> {
         let (reply, answer) = oneshot::channel();
         let taken = match &self.jobs {
             Some(jobs) if self.shared.is_writable() => jobs.try_send(job(reply)),
@@ -260,16 +260,16 @@ impl SqliteLedger {
 }
 
 impl Ledger for SqliteLedger {
-    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+    fn transact(&self, transaction: Transaction) -> Write<'_, Done> {
         self.ask(|reply| Job::Transact(transaction, reply))
     }
 
-    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+    fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
         self.readers
             .read(move |connection| tables::holds::find(connection, hold))
     }
 
-    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+    fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
         self.readers
             .read(move |connection| tables::bookings::find(connection, booking))
     }
@@ -279,7 +279,7 @@ impl Ledger for SqliteLedger {
         holder: Holder,
         before: Option<HoldId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    ) -> Read<'_, Vec<Hold>> {
         let newest = self.shared.holds_of(&holder, before, limit);
         self.readers.read(move |connection| {
             let found = newest
@@ -294,17 +294,12 @@ impl Ledger for SqliteLedger {
         holder: Holder,
         before: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         self.readers
             .read(move |connection| tables::bookings::of_holder(connection, &holder, before, limit))
     }
 
-    fn holds_in(
-        &self,
-        event: EventNo,
-        after: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
         self.readers
             .read(move |connection| tables::holds::page(connection, event, after, limit))
     }
@@ -314,27 +309,19 @@ impl Ledger for SqliteLedger {
         event: EventNo,
         after: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         self.readers
             .read(move |connection| tables::bookings::page(connection, event, after, limit))
     }
 
-    fn take_effects(
-        &self,
-        _keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn take_effects(&self, _keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         // There is no other server.
         let none = Timestamp::MAX..Timestamp::MAX;
         self.readers
             .read(move |connection| tables::outbox::open(connection, &none, limit))
     }
 
-    fn overdue_effects(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         let recent = before..self.shared.now();
         self.readers
             .read(move |connection| tables::outbox::open(connection, &recent, limit))
@@ -345,61 +332,46 @@ impl Ledger for SqliteLedger {
         before: Timestamp,
         after: Option<MadeAt>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         let span = before..self.shared.now();
         self.readers
             .read(move |connection| tables::bookings::unsettled(connection, span, after, limit))
     }
 
-    fn unit_history(
-        &self,
-        event: EventNo,
-        unit: UnitNo,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         self.readers
             .read(move |connection| tables::audit::of_unit(connection, event, unit, limit))
     }
 
-    fn commits_after(
-        &self,
-        event: EventNo,
-        after: Seq,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
         let limit = u64::try_from(limit.min(limits::COMMITS_READ_MAX)).unwrap_or(0);
         let last = Seq(after.0.saturating_add(limit));
         self.readers
             .read(move |connection| tables::audit::commits(connection, event, (after, last)))
     }
 
-    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+    fn history(&self, event: EventId) -> Read<'_, History> {
         self.readers
             .read(move |connection| readers::history(connection, &event))
     }
 
-    fn drop_event(
-        &self,
-        event: EventNo,
-        keep: Span,
-        origin: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+    fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp> {
         self.ask(move |reply| Job::Admin(AdminJob::DropEvent(event, keep, origin, reply)))
     }
 
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn clear_dropped(&self) -> Write<'_, bool> {
         self.ask(|reply| Job::Admin(AdminJob::ClearDropped(reply)))
     }
 
-    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+    fn keys(&self) -> Read<'_, Vec<ApiKey>> {
         self.readers.read(tables::keys::all)
     }
 
-    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
         self.ask(|reply| Job::Admin(AdminJob::AddKey(key, reply)))
     }
 
-    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool> {
         self.ask(|reply| Job::Admin(AdminJob::RevokeKey(key, at, reply)))
     }
 

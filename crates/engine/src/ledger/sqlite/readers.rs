@@ -7,13 +7,13 @@ use rusqlite::Connection;
 use soldonce_core::{EventId, History, HoldTerms, Seq};
 use tokio::sync::Semaphore;
 
+use super::connection;
 use super::fault::Fault;
 use super::folder::Folder;
 use super::limits::{READERS_MAX, READS_WAITING_MAX};
 use super::published::Shared;
 use super::tables::{audit, charts, events, holds};
-use super::{LedgerFuture, connection};
-use crate::ledger::ReadError;
+use crate::ledger::{Read, ReadError};
 
 /// Connections that read.
 pub(super) struct Readers {
@@ -43,7 +43,7 @@ impl Readers {
     pub(super) fn read<T: Send + 'static>(
         self: &Arc<Self>,
         look: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> LedgerFuture<'static, Result<T, ReadError>> {
+    ) -> Read<'static, T> {
         let readers = Arc::clone(self);
         Box::pin(async move {
             let waits = Waits::new(&readers.waiting)?;

@@ -1,21 +1,21 @@
 //! Endpoints and deliveries: written by the writer, looked at by the readers.
 
-use soldonce_core::{Rejection, Span, Timestamp};
+use soldonce_core::{Span, Timestamp};
 
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
 use super::writer::{AdminJob, Job};
-use crate::ledger::{Added, Ledger, LedgerFuture, NewEndpoint, ReadError, Webhooks};
+use crate::ledger::{Added, Ledger, NewEndpoint, Read, Webhooks, Write};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
 };
 
 impl Webhooks for SqliteLedger {
-    fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>> {
+    fn endpoints(&self) -> Read<'_, Vec<Endpoint>> {
         self.readers.read(endpoints::all)
     }
 
-    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
         self.ask(|reply| Job::Admin(AdminJob::AddEndpoint(Box::new(new), reply)))
     }
 
@@ -24,15 +24,11 @@ impl Webhooks for SqliteLedger {
         endpoint: EndpointId,
         change: EndpointChange,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
+    ) -> Write<'_, Option<Endpoint>> {
         self.ask(|reply| Job::Admin(AdminJob::ChangeEndpoint(endpoint, change, at, reply)))
     }
 
-    fn take_deliveries(
-        &self,
-        _keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>> {
+    fn take_deliveries(&self, _keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>> {
         // There is no other server.
         let now = self.now();
         self.readers.read(move |connection| {
@@ -41,7 +37,7 @@ impl Webhooks for SqliteLedger {
         })
     }
 
-    fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()> {
         self.ask(|reply| Job::Admin(AdminJob::NoteAttempts(attempts, reply)))
     }
 
@@ -50,7 +46,7 @@ impl Webhooks for SqliteLedger {
         endpoint: EndpointId,
         before: i64,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>> {
+    ) -> Read<'_, Vec<Delivery>> {
         self.readers
             .read(move |connection| deliveries::log(connection, endpoint, before, limit))
     }
@@ -60,15 +56,11 @@ impl Webhooks for SqliteLedger {
         endpoint: EndpointId,
         message: MessageId,
         at: Timestamp,
-    ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
+    ) -> Write<'_, Option<Delivery>> {
         self.ask(|reply| Job::Admin(AdminJob::Resend(endpoint, message, at, reply)))
     }
 
-    fn forget_deliveries(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<usize, Rejection>> {
+    fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Write<'_, usize> {
         self.ask(|reply| Job::Admin(AdminJob::ForgetDeliveries(before, limit, reply)))
     }
 }

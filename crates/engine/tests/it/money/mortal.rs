@@ -10,11 +10,11 @@ use std::time::Duration;
 use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_core::{
     Amount, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, Holder,
-    Origin, Rejection, Seq, Span, Timestamp, UnitNo,
+    Origin, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, ReadError, Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, Transaction, Webhooks, Write,
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
@@ -126,7 +126,7 @@ fn name_of(command: &Command) -> Option<&'static str> {
 }
 
 impl Ledger for MortalLedger {
-    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+    fn transact(&self, transaction: Transaction) -> Write<'_, Done> {
         Box::pin(async move {
             match name_of(&transaction.command) {
                 Some(name) => {
@@ -140,11 +140,11 @@ impl Ledger for MortalLedger {
         })
     }
 
-    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+    fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
         self.inner.hold(hold)
     }
 
-    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+    fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
         self.inner.booking(booking)
     }
 
@@ -153,7 +153,7 @@ impl Ledger for MortalLedger {
         holder: Holder,
         before: Option<HoldId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    ) -> Read<'_, Vec<Hold>> {
         self.inner.holds_of(holder, before, limit)
     }
 
@@ -162,16 +162,11 @@ impl Ledger for MortalLedger {
         holder: Holder,
         before: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         self.inner.bookings_of(holder, before, limit)
     }
 
-    fn holds_in(
-        &self,
-        event: EventNo,
-        after: Option<HoldId>,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
         self.inner.holds_in(event, after, limit)
     }
 
@@ -180,23 +175,15 @@ impl Ledger for MortalLedger {
         event: EventNo,
         after: Option<BookingId>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         self.inner.bookings_in(event, after, limit)
     }
 
-    fn take_effects(
-        &self,
-        keep: Span,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         self.inner.take_effects(keep, limit)
     }
 
-    fn overdue_effects(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         self.inner.overdue_effects(before, limit)
     }
 
@@ -205,55 +192,40 @@ impl Ledger for MortalLedger {
         before: Timestamp,
         after: Option<MadeAt>,
         limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+    ) -> Read<'_, Vec<Booking>> {
         self.inner.unsettled(before, after, limit)
     }
 
-    fn unit_history(
-        &self,
-        event: EventNo,
-        unit: UnitNo,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         self.inner.unit_history(event, unit, limit)
     }
 
-    fn commits_after(
-        &self,
-        event: EventNo,
-        after: Seq,
-        limit: usize,
-    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
         self.inner.commits_after(event, after, limit)
     }
 
-    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+    fn history(&self, event: EventId) -> Read<'_, History> {
         self.inner.history(event)
     }
 
-    fn drop_event(
-        &self,
-        event: EventNo,
-        keep: Span,
-        origin: Origin,
-    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+    fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp> {
         let dropped = self.inner.drop_event(event, keep, origin);
         Box::pin(self.heart.step("the drop of an event", dropped))
     }
 
-    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn clear_dropped(&self) -> Write<'_, bool> {
         self.inner.clear_dropped()
     }
 
-    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+    fn keys(&self) -> Read<'_, Vec<ApiKey>> {
         self.inner.keys()
     }
 
-    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
         self.inner.add_key(key)
     }
 
-    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool> {
         self.inner.revoke_key(key, at)
     }
 
