@@ -144,7 +144,11 @@ impl Client {
         let (status, bytes) = self.bytes(request).await?;
         if !status.is_success() {
             let title = format!("{path} is not to be had here");
-            let detail = "a server with --admin-listen has it at that address";
+            let detail = if status == StatusCode::NOT_FOUND {
+                "a server with --admin-listen has it at that address"
+            } else {
+                ""
+            };
             return Err(ClientError::Problem(status, title, detail.to_owned()));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -35,6 +35,45 @@ test("a change without an answer is read, never sent again blindly", () => {
   }
 });
 
+test("places of a change without an answer are neither added nor given back twice", () => {
+  for (const [wanted, isDone] of /** @type {const} */ ([[3, true], [3, false], [1, true], [1, false]])) {
+    const { server, shopper } = shopperIn();
+    shopper.floor(2);
+    shopper.settle();
+    shopper.floor(wanted);
+    shopper.send();
+    if (isDone) server.perform(shopper.sent[1]);
+    shopper.lose();
+    shopper.settle();
+    assert.equal(shopper.state.hold?.units.length, wanted, `${wanted} ${isDone}`);
+  }
+});
+
+test("a hold that was replaced and cannot be given back holds up no confirm", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-9");
+  shopper.settle();
+  shopper.press({ kind: "best", quantity: 1, category: null });
+  shopper.hear();
+  shopper.refuse("internal_error");
+  shopper.press({ kind: "confirm" });
+  shopper.send();
+  if (shopper.state.pending?.kind === "release") shopper.refuse("internal_error");
+  shopper.settle();
+  assert.notEqual(shopper.state.booked, null);
+});
+
+test("best together that is pressed before an ended hold is found is asked for", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  server.end(server.live("hold-1"), "expired");
+  shopper.reload();
+  shopper.press({ kind: "best", quantity: 2, category: null });
+  shopper.settle();
+  assert.equal(shopper.held.length, 2);
+});
+
 test("a change without an answer undoes nothing of another tab", () => {
   const { server, shopper } = shopperIn();
   shopper.toggle("A-1");

@@ -99,12 +99,20 @@ function watch(state) {
 /** The hold as it is now: what another tab did to it is taken over in place of being undone.
  *  @param {State} state @param {Hold} hold @returns {State} */
 function read(state, hold) {
-  const known = { ...state, inDoubt: false };
+  const known = { ...state, inDoubt: false, unanswered: null };
   if (!isLive(hold)) return end(known, hold);
   const own = difference(heldIn(state), state.wanted);
+  // Places are summed: those of a change that was done are in it already. Seats are the same twice.
+  const isDone = state.unanswered && state.hold && hold.fence > state.hold.fence;
+  const left = isDone ? difference(state.unanswered, state.wanted) : own;
   const next = accept(known, hold);
-  return { ...next, wanted: heldIn(next).minus(own.drop).plus(own.add) };
+  const change = [own.drop, own.add].map((units) => units.filter(isSeat));
+  const [drop, add] = [left.drop, left.add].map((units, k) => [...change[k], ...units.filter((unit) => !isSeat(unit))]);
+  return { ...next, wanted: heldIn(next).minus(drop).plus(add) };
 }
+
+/** @param {UnitRequest} unit */
+const isSeat = (unit) => "seat" in unit;
 
 /** What was chosen while it was given back is still wanted.
  *  @param {State} state @param {Command} command @returns {State} */
@@ -165,7 +173,7 @@ function restoreEnded(state, hold, kept) {
   const isBought = hold.state === "consumed" && hold.booking && (kept.confirmKey ?? kept.payKey);
   if (isBought && hold.booking) return leave(next, hold.booking, false);
   if (kept.charged) return leave(next, kept.charged, false);
-  const isNews = !["consumed", "released"].includes(hold.state) && state.wanted.size === 0;
+  const isNews = !["consumed", "released"].includes(hold.state) && state.wanted.size === 0 && !state.task;
   return isNews ? end(next, hold) : next;
 }
 
@@ -189,13 +197,16 @@ function leave(state, id, isLate) {
 
 /** @param {State} state @returns {State} */
 function cleared(state) {
-  return { ...state, hold: null, wanted: new Basket(), kept: {}, payment: null, task: null, inDoubt: false };
+  const nothing = { hold: null, wanted: new Basket(), kept: {}, payment: null, task: null };
+  return { ...state, ...nothing, inDoubt: false, unanswered: null };
 }
 
 /** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
 export function refused(state, command, problem) {
   const { kind, hold, call } = command;
-  if (call.isPatient && (isBusy(problem) || problem.status >= 500)) return stall(state, problem);
+  // One that was replaced ends by its time: it holds up nothing that the server would take.
+  const isNeeded = problem.status >= 500 && !(hold && hold === state.replaced);
+  if (call.isPatient && (isBusy(problem) || isNeeded)) return stall(state, problem);
   if (kind === "find" || kind === "list" || kind === "read") return readRefused(state, kind, problem);
   if (hold && hold === state.replaced) return { ...state, replaced: null };
   if (RECONCILING.includes(kind)) return changeRefused(state, command, problem);

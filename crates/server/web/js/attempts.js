@@ -47,9 +47,11 @@ export async function insist(call, watch, kind = "repeatable") {
       }
       watch.reached();
       if (!(error instanceof Refused)) throw error;
-      const isUnknown = error.code === "outcome_unknown" && kind === "unsafe-to-repeat";
-      if (isUnknown) throw new Unreachable(error.message);
       const ms = error.retryAfterMs || 1000;
+      if (error.code === "outcome_unknown" && kind === "unsafe-to-repeat") {
+        await pause(Math.min(ms, WAIT_MS_MAX));
+        throw new Unreachable(error.message);
+      }
       const isSpent = kind === "patient" ? waited + ms > PATIENCE_MS : waited > 0;
       if (!asksToWait(error) || ms > WAIT_MS_MAX || isSpent) throw error;
       waited += ms;

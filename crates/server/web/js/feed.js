@@ -201,6 +201,8 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       if (this.state === "lost") this.become("polling");
+      // As frames said before: the next one needs only be told that nothing has changed since.
+      if (snapshot?.seats.seq === this.inventory.seq) this.version = snapshot.version;
       if (!snapshot || snapshot.seats.seq <= this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
       this.apply(snapshot);

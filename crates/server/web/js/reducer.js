@@ -2,7 +2,7 @@
 // Pure: no server, no page, no clock, no randomness.
 
 import { RECONCILING, answered, followBooking, paying, refuse, refused, stall } from "./answers.js";
-import { Basket, heldIn } from "./basket.js";
+import { Basket, difference, heldIn } from "./basket.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Action} Action */
@@ -29,6 +29,7 @@ export function initial(event, payments, restoring) {
     restoring,
     task: null,
     inDoubt: false,
+    unanswered: null,
     isStalled: false,
     elsewhere: null,
     pending: null,
@@ -83,7 +84,7 @@ function step(state, action) {
     case "refused":
       return refused({ ...state, pending: null }, action.command, action.problem);
     case "unanswered":
-      return { ...state, pending: null, inDoubt: true };
+      return { ...state, pending: null, inDoubt: true, unanswered: action.command.goal };
     case "broke":
       return stall({ ...state, pending: null, task: null, wanted: heldIn(state) }, UNEXPECTED);
     case "trouble":
@@ -101,7 +102,9 @@ function settle(state) {
   if (isBusy) return state;
   const held = heldIn(state);
   const isReconciled = held.equals(wanted);
-  if (!isReconciled && state.rounds >= ROUNDS_MAX) return settle({ ...state, wanted: held });
+  if (!isReconciled && state.rounds >= ROUNDS_MAX) {
+    return settle(refuse({ ...state, wanted: held }, UNEXPECTED, [], difference(held, wanted)));
+  }
   const isBuying = task?.kind === "confirm" || (task?.kind === "pay" && !task.begun);
   // What the shopper agreed to must be exactly what is held; otherwise the refusal shows.
   const isVoid = isBuying && isReconciled && !(hold && task.agreed.equals(held));

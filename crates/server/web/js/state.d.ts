@@ -23,6 +23,8 @@ export interface State {
   readonly task: Task | null;
   /** The hold must be read before anything else is sent. */
   readonly inDoubt: boolean;
+  /** What a change without an answer was to make of the hold, until that is read. */
+  readonly unanswered: Basket | null;
   /** What one has could not be read, or not be given back: nothing is sent until the shopper acts. */
   readonly isStalled: boolean;
   /** Units were refused because another hold of this shopper has them: that hold is looked for. */
