@@ -206,6 +206,26 @@ test("places of an area are held by quantity, counted on every screen", async (t
   await other.until(() => window.__soldonce.state().areas.floor.sold === 2);
 });
 
+test("a place is added while the feed tells of the one before and its answer is on its way", async (t) => {
+  const chart = { ...MIXED.chart, areas: [{ area: "floor", capacity: 2, category: "Standing" }] };
+  const event = await stage.server.event({ ...MIXED, chart });
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  let arrive = () => {};
+  const pressed = new Promise((done) => (arrive = () => done(undefined)));
+  await shopper.page.route(/\/holds$/, async (route) => {
+    const response = await route.fetch();
+    await pressed;
+    await route.fulfill({ response });
+  });
+  const plus = shopper.part("area-floor-plus");
+  await plus.click();
+  await shopper.reads("area-floor-free", "1 left");
+  await plus.click();
+  arrive();
+  await shopper.holds("floor", "floor");
+});
+
 test("an area that fills up meanwhile says how many are left", async (t) => {
   const event = await stage.server.event(MIXED);
   const shopper = await stage.shopper(t);

@@ -53,9 +53,11 @@ test("the focus is never lost: a button that waits keeps it, one that goes leave
     for (let k = 0; k < times; k += 1) await keyboard.press("Enter");
   };
   const has = (/** @type {string} */ css) => shopper.until((css) => document.activeElement?.matches(css), css);
-  // Beyond the last place of the area.
-  await press("area-floor-plus", 4);
+  await press("area-floor-plus", 2);
   await shopper.holds("floor", "floor");
+  // Beyond the last place of the area.
+  await shopper.reads("area-floor-free", "all taken for now");
+  await press("area-floor-plus", 2);
   await has('[data-testid="area-floor-plus"]');
   await press("extend");
   await shopper.settled();
@@ -64,7 +66,12 @@ test("the focus is never lost: a button that waits keeps it, one that goes leave
   await shopper.until(() => window.__soldonce.state().hold?.units.every(({ seat }) => seat));
   await shopper.settled();
   await has('[data-testid="best-together"]');
-  await press("area-floor-plus", 2);
+  // A button adds no more than the feed says is free: both places are back first.
+  await shopper.reads("area-floor-free", "2 left");
+  await press("area-floor-plus");
+  await shopper.reads("area-floor-free", "1 left");
+  await shopper.settled();
+  await press("area-floor-plus");
   await shopper.part("refusal").waitFor();
   await press("dismiss");
   await has(".hold h2");

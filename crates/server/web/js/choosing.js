@@ -197,7 +197,7 @@ export class Areas {
       name,
       control.element,
     );
-    return { area, control, left, element };
+    return { area, control, left, element, max: 0 };
   }
 
   /** The map was tapped there: shows where its quantity is chosen. @param {string} id */
@@ -213,14 +213,15 @@ export class Areas {
   refresh() {
     const { wanted } = this.holding.state;
     const held = heldIn(this.holding.state);
-    for (const { area, control, left, element } of this.rows) {
+    for (const row of this.rows) {
+      const { area, control, left, element } = row;
       const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };
-      const { free } = counts;
       const own = wanted.quantity(area.id);
       const pending = own - held.quantity(area.id);
       setText(left, leftIn(counts));
-      const more = this.open ? Math.max(0, free - Math.max(0, pending)) : 0;
-      control.set(own, 0, own + more);
+      // What is under way may be counted already, or not yet: until it is answered the bound stays.
+      if (pending === 0) row.max = own + counts.free;
+      control.set(own, 0, this.open ? Math.max(own, row.max) : own);
       element.classList.toggle("own", own > 0);
       element.classList.toggle("pending", pending !== 0);
     }
