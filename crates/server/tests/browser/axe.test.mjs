@@ -14,7 +14,7 @@ const stage = Stage.set(["demo"]);
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SHORT = { hold_ttl_ms: 3000, hold_max_ms: 60_000, payment_window_ms: 1000 };
 /** Time enough to begin a payment and to choose the card that waits for the end of it. */
-const LATE = { hold_ttl_ms: 15_000, hold_max_ms: 60_000, payment_window_ms: 15_000, late_payment: "refund" };
+const LATE = { hold_ttl_ms: 30_000, hold_max_ms: 60_000, payment_window_ms: 30_000, late_payment: "refund" };
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 /** @type {Record<string, import("playwright-core").BrowserContextOptions>} */ const LOOKS = {
   "desk, light": { colorScheme: "light" },

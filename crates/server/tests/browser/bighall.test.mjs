@@ -121,7 +121,13 @@ test("a chart that takes its time is waited for as long as it keeps coming", asy
     };
   });
   const slowly = proxy.slowly(/\/chart$/, 4);
+  // What is asked for beside the chart has its own patience.
+  const others = [/\/v1\/payments$/, /\/v1\/events\/[^/]+$/].map(async (path) => {
+    const response = await shopper.page.waitForResponse(path);
+    await response.finished();
+  });
   await shopper.page.goto(`/#/events/${event}`);
+  await Promise.all(others);
   for (let part = 1; part <= 4; part += 1) {
     slowly.next();
     await shopper.until((read) => window.partsRead >= read, part);

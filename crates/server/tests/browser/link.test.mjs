@@ -106,13 +106,12 @@ test("a booking that comes late leaves the address of another page alone", async
   await shopper.page.goto("/");
   await shopper.part("event-list").waitFor();
   let answer = () => {};
-  const asked = new Promise((/** @type {(value?: unknown) => void} */ resolve) =>
-    shopper.page.route(/\/v1\/bookings\/[^/]+$/, async (route) => {
-      resolve();
-      await new Promise((/** @type {(value?: unknown) => void} */ go) => (answer = go));
-      await route.continue();
-    }),
-  );
+  const asked = shopper.page.waitForRequest(/\/v1\/bookings\/[^/]+$/);
+  const answers = new Promise((/** @type {(value?: unknown) => void} */ go) => (answer = go));
+  await shopper.page.route(/\/v1\/bookings\/[^/]+$/, async (route) => {
+    await answers;
+    await route.continue();
+  });
   await shopper.page.evaluate((id) => (location.hash = `#/bookings/${id}`), booking);
   await asked;
   await shopper.page.evaluate(() => (location.hash = "#/"));
@@ -122,6 +121,19 @@ test("a booking that comes late leaves the address of another page alone", async
   await answered;
   await shopper.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
   assert.equal(new URL(shopper.page.url()).hash, "#/");
+});
+
+test("a cancelling that was answered is told, though the booking cannot be read after it", async (t) => {
+  const { shopper } = await booked(t, "A-1");
+  shopper.foresee(503);
+  await shopper.page.route(/\/v1\/bookings\/[^/]+$/, (route) => {
+    const body = JSON.stringify({ code: "read_only" });
+    return route.fulfill({ status: 503, contentType: "application/problem+json", body });
+  });
+  await shopper.part("cancel-all").click();
+  await shopper.part("cancel-yes").click();
+  await shopper.bookingIs("cancelled");
+  await shopper.part("cancel-question").waitFor({ state: "detached" });
 });
 
 test("a cancelling that gets no answer says so, and goes on by itself", async (t) => {

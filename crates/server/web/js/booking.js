@@ -4,7 +4,7 @@ import { Refused, asShopper, newKey, request } from "./api.js";
 import { insist } from "./attempts.js";
 import { calendarFile } from "./calendar.js";
 import { clock } from "./clock.js";
-import { announce, button, el, fill, icon } from "./dom.js";
+import { amend, announce, button, el, icon } from "./dom.js";
 import { dateAndTime, money, plural } from "./format.js";
 import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
@@ -115,7 +115,7 @@ class BookingPage {
     this.ticket.dataset.payment = booking.payment?.state ?? "";
     const isWithin = this.ticket.contains(document.activeElement);
     const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.testid;
-    fill(this.ticket, ...this.parts(title, text));
+    amend(this.ticket, ...this.parts(title, text));
     if (isWithin) this.focus(focused);
     if (spoken !== this.spoken) announce(spoken);
     this.spoken = spoken;
@@ -300,6 +300,8 @@ class BookingPage {
     this.busy = false;
     this.question = null;
     if (this.closed) return;
+    // Should the look fail, what was answered is still told.
+    this.refresh();
     await this.look();
     this.ticket.querySelector("h1")?.focus({ preventScroll: true });
   }

@@ -211,8 +211,9 @@ export class Areas {
   }
 
   refresh() {
-    const { wanted } = this.holding.state;
+    const { wanted, task } = this.holding.state;
     const held = heldIn(this.holding.state);
+    const isBuying = task?.kind === "confirm" || task?.kind === "pay";
     for (const row of this.rows) {
       const { area, control, left, element } = row;
       const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };
@@ -221,7 +222,7 @@ export class Areas {
       setText(left, leftIn(counts));
       // What is under way may be counted already, or not yet: until it is answered the bound stays.
       if (pending === 0) row.max = own + counts.free;
-      control.set(own, 0, this.open ? Math.max(own, row.max) : own);
+      control.set(own, isBuying ? own : 0, this.open && !isBuying ? Math.max(own, row.max) : own);
       element.classList.toggle("own", own > 0);
       element.classList.toggle("pending", pending !== 0);
     }

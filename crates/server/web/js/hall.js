@@ -143,8 +143,11 @@ export class Hall {
 
   /** Asks for the event again: the time, and whether it is still on sale. */
   async reread() {
+    const before = this.event;
     try {
-      this.setEvent(await asAnyone({ route: "GET /v1/events/{event}", id: this.event.id }));
+      const event = await asAnyone({ route: "GET /v1/events/{event}", id: this.event.id });
+      // The feed may have told of newer terms meanwhile.
+      if (this.event === before) this.setEvent(event);
     } catch {
       // What was read before stands.
     }

@@ -28,6 +28,7 @@ export class Holding extends EventTarget {
     this.state = initial(event, payments, earlierHold(event));
     this.closed = false;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.looking = undefined;
+    /** How many looks at the booking began. */ this.looks = 0;
     /** @type {import("./attempts.js").AttemptWatch} */
     this.watch = {
       abandoned: () => this.closed,
@@ -147,10 +148,13 @@ export class Holding extends EventTarget {
 
   /** @param {string} booking */
   async look(booking) {
+    const look = (this.looks += 1);
     const secret = this.state.hold?.secret;
     const call = asShopper({ route: "GET /v1/bookings/{booking}", id: booking, secret });
     // Without an answer it is asked again, and the connection says so elsewhere.
     const answer = await call.catch(() => null);
+    // A later look saw what is true now.
+    if (look !== this.looks) return;
     if (answer) this.dispatch({ type: "looked", booking: answer });
     this.lookIn();
   }
