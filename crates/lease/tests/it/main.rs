@@ -41,6 +41,8 @@ mod holding;
 mod metrics;
 mod model;
 mod names;
+#[cfg(feature = "redis")]
+mod peer;
 #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
 mod planting;
 #[cfg(feature = "postgres")]
