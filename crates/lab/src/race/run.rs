@@ -1,13 +1,13 @@
 //! Runs the matrix: strategy by strategy, cell by cell, round by round. In each round all buyers meet
 //! at a barrier and send their requests at once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
 use soldonce_clock::{BootTime, Clock, SystemClock};
-use soldonce_core::OnHold;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -90,7 +90,7 @@ async fn race(
     let mut winners = Winners::default();
     // So that connections and statements are ready. In the row behind those that count.
     let warm_up = run_round(&sale, cell.warm_up(rounds)).await?;
-    confirm(&sale, warm_up, &mut winners.warm_up, &mut Tally::new()).await;
+    winners.warm_up = confirm(&sale, warm_up, &mut winners.unconfirmed).await;
     let (mut tally, mut raced) = (Tally::new(), 0);
     let span = Duration::from_millis(RACE_CELL_MS_MAX);
     let until = SystemClock.boot().plus(span);
@@ -100,7 +100,8 @@ async fn race(
             tally.count(outcome, *took);
         }
         tally.raced(round.took);
-        confirm(&sale, round, &mut winners.rounds, &mut tally).await;
+        let confirmed = confirm(&sale, round, &mut winners.unconfirmed).await;
+        winners.rounds.extend(confirmed);
         raced += 1;
     }
     let history = sale.history().await?;
@@ -139,26 +140,27 @@ async fn run_round(sale: &Sale, wants: Vec<Want>) -> anyhow::Result<Round> {
     Ok(Round { answers, took })
 }
 
-/// Confirms the holds of a round. A winner who cannot confirm is counted as an error.
-async fn confirm(sale: &Sale, round: Round, winners: &mut Vec<Want>, tally: &mut Tally) {
-    let mut confirms = JoinSet::new();
+/// Confirms the holds of a round, and returns its winners: also those who could not confirm, as they were promised
+/// their seats.
+async fn confirm(sale: &Sale, round: Round, unconfirmed: &mut BTreeMap<String, u64>) -> Vec<Want> {
+    let (mut winners, mut confirms) = (Vec::new(), JoinSet::new());
     for (want, outcome, _) in round.answers {
-        match outcome {
-            Outcome::Won(Some(hold)) => {
-                confirms.spawn(confirm_one(sale.clone(), want, hold));
-            }
-            Outcome::Won(None) => winners.push(want),
-            Outcome::Refused(_) | Outcome::Failed(_) => {}
+        let Outcome::Won(hold) = outcome else {
+            continue;
+        };
+        winners.push(want);
+        if let Some(hold) = hold {
+            let sale = sale.clone();
+            confirms.spawn(async move { sale.confirm(hold).await });
         }
     }
-    for confirmed in confirms.join_all().await {
-        match confirmed {
-            Ok(want) => winners.push(want),
-            Err(why) => tally.recount_winner(why),
-        }
+    for why in confirms
+        .join_all()
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+    {
+        *unconfirmed.entry(why).or_default() += 1;
     }
-}
-
-async fn confirm_one(sale: Sale, want: Want, hold: OnHold) -> Result<Want, String> {
-    sale.confirm(hold).await.map(|()| want)
+    winners
 }

@@ -58,12 +58,6 @@ impl Tally {
         }
     }
 
-    /// Counts a winner who could not confirm as an error.
-    pub(super) fn recount_winner(&mut self, kind: String) {
-        self.winners = self.winners.saturating_sub(1);
-        *self.errors.entry(kind).or_default() += 1;
-    }
-
     /// Adds the time of one round.
     pub(super) fn raced(&mut self, took: Duration) {
         self.raced += took;
@@ -94,10 +88,9 @@ mod tests {
         let mut tally = Tally::new();
         let ms = Duration::from_millis;
         tally.count(&Outcome::Won(None), ms(1));
-        tally.count(&Outcome::Won(None), ms(2));
+        tally.count(&Outcome::Failed("overloaded".to_owned()), ms(2));
         tally.count(&Outcome::Refused("unit_unavailable"), ms(3));
         tally.count(&Outcome::Failed("deadlock 40P01".to_owned()), ms(1_000));
-        tally.recount_winner("confirm: overloaded".to_owned());
         tally.raced(ms(500));
         let figures = tally.figures();
         let counts = [&figures.refused, &figures.errors].map(|counts| counts.values().sum());

@@ -7,6 +7,7 @@ use serde::Serialize;
 use soldonce_core::{Auditor, History, Invariant, StateKind};
 
 use super::plan::Want;
+use crate::kit::kinds;
 
 /// Violations that a report keeps the words of.
 const WORDS_MAX: usize = 5;
@@ -25,6 +26,8 @@ pub(super) struct Judged {
     pub(super) acknowledged: u64,
     /// Steps to sold in the history.
     pub(super) recorded: u64,
+    /// Winners whose hold could not be confirmed, by kind.
+    pub(super) unconfirmed: BTreeMap<String, u64>,
     /// Everything that the auditor found.
     pub(super) violations: u64,
     /// The first of them, in words.
@@ -36,6 +39,8 @@ pub(super) struct Judged {
 pub(super) struct Winners {
     pub(super) warm_up: Vec<Want>,
     pub(super) rounds: Vec<Want>,
+    /// Those of both who could not confirm, by kind.
+    pub(super) unconfirmed: BTreeMap<String, u64>,
 }
 
 /// Judges a cell by its answers and by its history.
@@ -57,6 +62,7 @@ pub(super) fn judge(winners: &Winners, history: &History) -> Judged {
         sold_twice: count(sold_twice),
         acknowledged: rounds.values().chain(warm_up.values()).sum(),
         recorded: count(sold),
+        unconfirmed: winners.unconfirmed.clone(),
         violations: u64::try_from(found.len()).unwrap_or(u64::MAX),
         first: words.collect(),
     }
@@ -103,6 +109,10 @@ pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -
             fault(format!(
                 "{acknowledged} units were promised to winners, the database has {recorded}"
             ));
+        }
+        if !judged.unconfirmed.is_empty() {
+            let kinds = kinds(&judged.unconfirmed);
+            fault(format!("winners could not confirm: {kinds}"));
         }
         let double_sales = judged.double_sales + judged.warm_up_double_sales;
         match promise {

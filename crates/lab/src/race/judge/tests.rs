@@ -84,6 +84,29 @@ fn each_judge_catches_it_without_the_other() {
 }
 
 #[test]
+fn a_winner_who_cannot_confirm_is_a_fault_though_nothing_was_sold_twice() {
+    let promised = Winners {
+        rounds: winners(&SOUND),
+        unconfirmed: BTreeMap::from([("confirm: outcome_unknown".to_owned(), 1)]),
+        ..Winners::default()
+    };
+    let cell = |sold| {
+        (
+            "1 seat, 5 buyers".to_owned(),
+            judge(&promised, &history(sold)),
+        )
+    };
+    let found = faults("queue", Promise::SoldOnce, &[cell(&SOUND[..1])]);
+    assert!(found[0].contains("2 units were promised"), "{found:?}");
+    assert!(
+        found[1].ends_with("could not confirm: 1 confirm: outcome_unknown"),
+        "{found:?}"
+    );
+    // It may have been stored all the same.
+    assert_eq!(faults("queue", Promise::SoldOnce, &[cell(&SOUND)]).len(), 1);
+}
+
+#[test]
 fn a_cell_without_a_winner_proves_nothing() {
     let found = faults("queue", Promise::SoldOnce, &judged(&[], &[]));
     assert!(found[0].contains("no buyer won"), "{found:?}");
@@ -110,6 +133,7 @@ fn a_double_sale_of_the_warm_up_is_in_no_table_and_fails_a_guarded_strategy() {
     let promised = Winners {
         warm_up: winners(&TWICE),
         rounds: winners(&[(4, 7)]),
+        ..Winners::default()
     };
     let stored = history(&[TWICE.as_slice(), &[(4, 7)]].concat());
     let judged = judge(&promised, &stored);
