@@ -23,6 +23,8 @@ pub(super) struct Fixture {
     pub(super) event: String,
     pub(super) seats: Vec<String>,
     pub(super) users: Users,
+    /// How long a hold of it lives.
+    pub(super) hold_ms: u64,
 }
 
 /// The users who want the seats.
@@ -53,6 +55,7 @@ impl Fixture {
             event,
             seats,
             users: Users::Holders(key.to_owned()),
+            hold_ms: HOLD_MS,
         })
     }
 
@@ -70,11 +73,14 @@ impl Fixture {
         let client = client.with_key(sessions.first().context("a storm has users")?);
         let events = client.send(Method::GET, "/v1/events", None).await?;
         let events = events.into_success()?;
-        for event in list(&events, "events") {
-            let event = text(event, "id")?;
+        for listed in list(&events, "events") {
+            let event = text(listed, "id")?;
             let free = free_seats(&client, &event).await?;
             if let Some(wanted) = free.get(..usize::try_from(seats)?) {
+                let hold_ms = listed.pointer("/policy/hold_ttl_ms");
+                let hold_ms = hold_ms.and_then(Value::as_u64);
                 return Ok(Self {
+                    hold_ms: hold_ms.context("an event without hold_ttl_ms")?,
                     client,
                     event,
                     seats: wanted.to_vec(),
