@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use axum::http::Method;
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
@@ -51,6 +51,19 @@ struct Halls {
     /// Found by `verify` in the full hall.
     violations: usize,
     goals: Vec<Verdict>,
+}
+
+/// Refuses options that say nothing about halls.
+pub(super) fn check(args: &BenchArgs) -> anyhow::Result<()> {
+    let grpc = (args.transport == Transport::Grpc).then(|| "--transport grpc".to_owned());
+    let requests = args.requests.map(|count| format!("--requests {count}"));
+    let rate = args.rate.map(|rate| format!("--rate {rate}"));
+    match grpc.or(requests).or(rate) {
+        Some(given) => bail!(
+            "{given}: --scenarios {NAME} sends its own number of holds over HTTP in a closed loop; leave it away"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Measures and prints.

@@ -52,7 +52,7 @@ pub(crate) struct BenchArgs {
     scenarios: Vec<String>,
     /// What requests are sent as: over gRPC the ceiling is a bare tonic echo, and `echo`, `refusals` and `holds`
     /// are measured
-    #[arg(long, value_enum, default_value_t, conflicts_with = "viewers")]
+    #[arg(long, value_enum, default_value_t)]
     transport: Transport,
     /// Connections, each with one request in flight
     #[arg(long, default_value_t = 64)]
@@ -75,14 +75,16 @@ pub(crate) struct BenchArgs {
     /// Viewers of one event, during its sale: what they cost it, and how late they see a change. Nothing else
     /// is measured then; --rate is the changes per second
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(VIEWERS_MAX)))]
+    #[arg(conflicts_with_all = ["scenarios", "transport", "connections", "requests", "quick"])]
     viewers: Option<u32>,
     /// Servers on a private PostgreSQL, in place of one on a folder: the viewers are spread over them, and the
     /// sale is at the first
-    #[arg(long, requires = "viewers", value_parser = clap::value_parser!(u32).range(1..=VIEWED_SERVERS_MAX))]
+    #[arg(long, requires = "viewers", conflicts_with = "data")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=VIEWED_SERVERS_MAX))]
     servers: Option<u32>,
     /// Kill the server under its viewers and start it again: how soon all of them are back, and what buyers
     /// notice
-    #[arg(long, requires = "viewers", conflicts_with_all = ["servers", "requests", "quick"])]
+    #[arg(long, requires = "viewers", conflicts_with = "servers")]
     restart: bool,
     /// Where the ledgers under test are made and removed [default: the system's temporary folder]
     #[arg(long, value_name = "FOLDER")]
@@ -122,9 +124,10 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
         return viewers::run(args, count);
     }
     if args.scenarios == [halls::NAME] {
+        halls::check(args).map_err(usage)?;
         return halls::run(args);
     }
-    let scenarios = chosen(&args.scenarios, args.transport).map_err(usage)?;
+    let scenarios = chosen(args).map_err(usage)?;
     let pace = args.rate.map_or(Pace::Closed, Pace::Open);
     let report = measure_all(args, &scenarios, pace)?;
     let open = match pace {
@@ -139,8 +142,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     print_report(args.json.into(), &outcome, || outcome.text(), unexpected)
 }
 
-fn chosen(names: &[String], transport: Transport) -> anyhow::Result<Vec<&'static Scenario>> {
-    let known = ALL.iter().filter(|scenario| scenario.is_over(transport));
+fn chosen(args: &BenchArgs) -> anyhow::Result<Vec<&'static Scenario>> {
+    let names = &args.scenarios;
+    let known = ALL.iter().filter(|scenario| scenario.suits(args));
     if names.is_empty() {
         return Ok(known.collect());
     }
@@ -151,8 +155,13 @@ fn chosen(names: &[String], transport: Transport) -> anyhow::Result<Vec<&'static
     found.with_context(|| {
         let known: Vec<_> = known.map(|scenario| scenario.name).collect();
         let (asked, known) = (names.join(","), known.join(", "));
+        let with = match (args.transport, args.rate) {
+            (Transport::Grpc, _) => " with --transport grpc",
+            (Transport::Http, Some(_)) => " with --rate",
+            (Transport::Http, None) => "",
+        };
         format!(
-            "--scenarios {asked}: known are {known}; {} alone",
+            "--scenarios {asked}: known{with} are {known}; {} alone",
             halls::NAME
         )
     })

@@ -4,7 +4,7 @@
 use std::pin::Pin;
 
 use super::product::Setting;
-use super::{fresh, hot, look};
+use super::{BenchArgs, fresh, hot, look};
 use crate::load::{Makers, Transport};
 
 /// Something to measure.
@@ -153,9 +153,13 @@ const fn goal(id: &'static str, full: u64) -> Goal {
 }
 
 impl Scenario {
-    /// Whether it is measured over this transport.
-    pub(super) fn is_over(&self, transport: Transport) -> bool {
-        transport == Transport::Http || OVER_GRPC.iter().any(|(name, _)| *name == self.name)
+    /// Whether it is measured over the transport of these arguments, and at their pace: SQLite alone has no open loop.
+    pub(super) fn suits(&self, args: &BenchArgs) -> bool {
+        match (args.transport, self.target) {
+            (Transport::Http, Target::Sqlite) => args.rate.is_none(),
+            (Transport::Http, Target::Echo | Target::Product(_) | Target::Postgres(_)) => true,
+            (Transport::Grpc, _) => OVER_GRPC.iter().any(|(name, _)| *name == self.name),
+        }
     }
 
     /// Its goal over this transport.

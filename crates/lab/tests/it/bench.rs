@@ -164,6 +164,23 @@ fn an_unknown_scenario_is_named_with_the_known_ones() {
 }
 
 #[test]
+fn an_option_that_would_say_nothing_is_refused_with_its_name() {
+    for (args, named) in [
+        ("--viewers 5 --scenarios echo", "--scenarios"),
+        ("--viewers 5 --transport grpc", "--transport"),
+        ("--viewers 5 --servers 2 --data .", "--data"),
+        ("--scenarios halls --transport grpc", "--transport grpc: "),
+        ("--scenarios halls --rate 9", "--rate 9: "),
+        ("--scenarios sqlite --rate 9", "known with --rate are echo"),
+    ] {
+        let output = bench(&args.split(' ').collect::<Vec<_>>());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args}: {error}");
+        assert!(error.contains(named), "{args}: {error}");
+    }
+}
+
+#[test]
 fn a_short_endurance_has_every_answer_on_both_ledgers() {
     for ledger in ["folder", "postgres"] {
         let program = env!("CARGO_BIN_EXE_soldonce-lab");
