@@ -27,15 +27,30 @@ impl From<bool> for Format {
     }
 }
 
-/// Prints a report. Refused if `faults` is not 0.
+/// A report as JSON, and what every reader of its figures must know.
+#[derive(Serialize)]
+struct Printed<'a, T> {
+    #[serde(flatten)]
+    report: &'a T,
+    debug_build: bool,
+}
+
+/// Prints a report, with a warning in a debug build. Refused if `faults` is not 0.
 pub(crate) fn print_report(
     format: Format,
     report: &impl Serialize,
     text: impl FnOnce() -> String,
     faults: usize,
 ) -> anyhow::Result<Exit> {
+    let debug_build = cfg!(debug_assertions);
     match format {
-        Format::Json => print_json(report)?,
+        Format::Json => print_json(&Printed {
+            report,
+            debug_build,
+        })?,
+        Format::Text if debug_build => {
+            print(&(text() + "\nA debug build: the figures say little.\n"))?;
+        }
         Format::Text => print(&(text() + "\n"))?,
     }
     Ok(if faults == 0 {
@@ -45,13 +60,11 @@ pub(crate) fn print_report(
     })
 }
 
-/// The lines below a table of measurements: a warning about debug builds, goals, violations.
+/// The lines below a table of measurements: goals, violations.
 pub(crate) fn closing_lines(goals: &[Verdict], faults: &[String]) -> Vec<String> {
-    let debug = cfg!(debug_assertions);
-    let debug = debug.then(|| "A debug build: the figures say little.".to_owned());
     let goals = goals.iter().map(Verdict::line);
     let faults = faults.iter().map(|fault| format!("VIOLATION {fault}"));
-    debug.into_iter().chain(goals).chain(faults).collect()
+    goals.chain(faults).collect()
 }
 
 /// Draws a table: columns of `left` begin on the left, all others end on the right.

@@ -255,6 +255,7 @@ fn a_race_in_which_naive_sells_nothing_twice_is_refused() {
         text.contains("VIOLATION naive sold nothing twice"),
         "{text}"
     );
+    assert_eq!(text.contains("A debug build"), cfg!(debug_assertions));
 }
 
 #[test]
