@@ -22,7 +22,10 @@ use self::report::{StormReport, StormReports};
 use super::load::{self, LoadPlan, Pace, Transport, Until};
 use crate::exit::{Exit, usage};
 use crate::kit::print_report;
-use crate::limits::{LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_RUNS_MAX, STORM_SEATS_MAX};
+use crate::limits::{
+    LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_RUNS_MAX, STORM_SEATS_MAX,
+    STORM_WARMUP_SECONDS_MAX,
+};
 
 /// Arguments of `soldonce lab storm`.
 #[derive(Debug, Args)]
@@ -53,8 +56,8 @@ pub(crate) struct StormArgs {
     /// A key with the scope admin, to make an event
     #[arg(long, env = "SOLDONCE_ADMIN_KEY", hide_env_values = true)]
     admin_key: Option<String>,
-    /// What the holds are sent as; of several the storms come one after the other, each at an event of its own. gRPC
-    /// needs an admin key
+    /// What the holds are sent as; of several the storms come one after the other, each at an event of its own, after
+    /// a short one of each that does not count. gRPC needs an admin key
     #[arg(
         long,
         value_enum,
@@ -97,6 +100,14 @@ struct Size {
     seats: u32,
 }
 
+impl Size {
+    /// The same, short enough to warm a server up.
+    fn of_warm_up(self) -> Self {
+        let seconds = self.seconds.min(STORM_WARMUP_SECONDS_MAX);
+        Self { seconds, ..self }
+    }
+}
+
 /// Runs the storm and prints its report. Refused if the server gave a seat twice.
 pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.peer {
@@ -109,12 +120,21 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if args.transport.contains(&Transport::Grpc) && args.admin_key.is_none() {
         return Err(usage(anyhow!("--transport grpc: give --admin-key")));
     }
-    let mut reports = Vec::new();
+    let mut reports: Vec<StormReport> = Vec::new();
     let mut all_given_back = Ok(());
-    for transport in &args.transport {
-        let (report, given_back) = runtime.block_on(storm(args, *transport))?;
-        reports.push(report);
-        all_given_back = all_given_back.and(given_back);
+    // The second of two that are compared must find the server no warmer than the first.
+    let warm_up = (args.transport.len() > 1).then(|| args.size.of_warm_up());
+    for size in warm_up.into_iter().chain([args.size]) {
+        let mut stormed = Vec::new();
+        for transport in &args.transport {
+            let (report, given_back) = runtime.block_on(storm(args, (*transport, size)))?;
+            stormed.push(report);
+            all_given_back = all_given_back.and(given_back);
+        }
+        for (report, before) in stormed.iter_mut().zip(reports) {
+            report.violations.extend(before.violations);
+        }
+        reports = stormed;
     }
     let reports = StormReports::new(reports);
     match print_report(
@@ -131,12 +151,12 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
 /// Sends the storm; the second result says whether its holds were released.
 async fn storm(
     args: &StormArgs,
-    transport: Transport,
+    load: (Transport, Size),
 ) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let key = args.admin_key.as_deref();
     let client = Client::new(&args.url, key.unwrap_or_default());
     let client = client.map_err(|wrong| usage(wrong.into()))?;
-    send_storm(client, key, (transport, args.size)).await
+    send_storm(client, key, load).await
 }
 
 /// Sends a storm of this size to this server.

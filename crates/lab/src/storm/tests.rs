@@ -84,16 +84,18 @@ impl Server {
     }
 }
 
+const SIZE: Size = Size {
+    users: 20,
+    seconds: 1,
+    seats: 3,
+};
+
 fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
     StormArgs {
         url: server.url.clone(),
         admin_key,
         transport: vec![Transport::Http],
-        size: Size {
-            users: 20,
-            seconds: 1,
-            seats: 3,
-        },
+        size: SIZE,
         peer: None,
         runs: 1,
         cluster: false,
@@ -104,7 +106,7 @@ fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_seat_is_won_once_and_everybody_is_answered() {
     let (server, key) = Server::real().await;
-    let (report, given_back) = storm(&args(&server, Some(key.clone())), Transport::Http)
+    let (report, given_back) = storm(&args(&server, Some(key.clone())), (Transport::Http, SIZE))
         .await
         .unwrap();
     given_back.unwrap();
@@ -132,12 +134,12 @@ async fn each_seat_is_won_once_and_everybody_is_answered() {
 async fn over_grpc_each_seat_is_won_once_too() {
     let (server, key) = Server::real().await;
     let args = args(&server, Some(key));
-    let (report, given_back) = storm(&args, Transport::Grpc).await.unwrap();
+    let (report, given_back) = storm(&args, (Transport::Grpc, SIZE)).await.unwrap();
     given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!((report.winners, report.unaccounted), (3, 0));
     assert!(report.load.count(9) > 100, "{:?}", report.load.statuses);
-    let over_http = storm(&args, Transport::Http).await.unwrap().0;
+    let over_http = storm(&args, (Transport::Http, SIZE)).await.unwrap().0;
     let both = StormReports::new(vec![over_http, report]);
     let text = both.text();
     assert!(
@@ -165,7 +167,7 @@ async fn list_it(admin: &Client) {
 async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
     let (server, key) = Server::real().await;
     let fixture = Client::new(&server.url, &key).unwrap();
-    let none = storm(&args(&server, None), Transport::Http)
+    let none = storm(&args(&server, None), (Transport::Http, SIZE))
         .await
         .unwrap_err();
     assert!(
@@ -174,7 +176,9 @@ async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
     );
     let made = Fixture::make(fixture.clone(), &key, 5).await.unwrap();
     list_it(&fixture).await;
-    let (report, given_back) = storm(&args(&server, None), Transport::Http).await.unwrap();
+    let (report, given_back) = storm(&args(&server, None), (Transport::Http, SIZE))
+        .await
+        .unwrap();
     given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!(report.winners, 3);
@@ -196,9 +200,12 @@ async fn a_server_that_sells_twice_is_caught() {
         .route("/v1/events/{event}/holds", post(made))
         .route("/v1/events/{event}/seats", get(seats));
     let server = Server::serving(router).await;
-    let (report, given_back) = storm(&args(&server, Some("sk_any".to_owned())), Transport::Http)
-        .await
-        .unwrap();
+    let (report, given_back) = storm(
+        &args(&server, Some("sk_any".to_owned())),
+        (Transport::Http, SIZE),
+    )
+    .await
+    .unwrap();
     let why = format!("{:#}", given_back.unwrap_err());
     assert!(why.contains("not given back"), "{why}");
     assert!(report.winners > 3);
@@ -217,7 +224,11 @@ async fn a_server_that_sells_nothing_or_fails_is_caught() {
             .route("/v1/events/{event}/holds", post(refused))
             .route("/v1/events/{event}/seats", get(seats));
         let server = Server::serving(router).await;
-        let stormed = storm(&args(&server, Some("sk_any".to_owned())), Transport::Http).await;
+        let stormed = storm(
+            &args(&server, Some("sk_any".to_owned())),
+            (Transport::Http, SIZE),
+        )
+        .await;
         let violations = stormed.unwrap().0.violations.join("; ");
         assert!(violations.contains("0 winners of 3 seats"), "{violations}");
         let is_odd = violations.contains("answers of status 502");

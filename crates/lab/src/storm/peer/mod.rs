@@ -17,7 +17,6 @@ use self::services::Services;
 use super::{Size, StormArgs, send_storm};
 use crate::exit::Exit;
 use crate::kit::{RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
-use crate::limits::STORM_WARMUP_SECONDS_MAX;
 use crate::load::Transport;
 
 /// Every contender's storm, in the order of the turns.
@@ -68,12 +67,8 @@ async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::
     let mut command = services.command(contender, (&key, data.path()))?;
     let served = Served::start(&mut command).await?;
     let client = Client::new(&format!("http://{}", served.address), &key)?;
-    let shorter = Size {
-        seconds: size.seconds.min(STORM_WARMUP_SECONDS_MAX),
-        ..size
-    };
-    let (warm_up, released) =
-        send_storm(client.clone(), Some(&key), (Transport::Http, shorter)).await?;
+    let load = (Transport::Http, size.of_warm_up());
+    let (warm_up, released) = send_storm(client.clone(), Some(&key), load).await?;
     released?;
     let (storm, released) = send_storm(client, Some(&key), (Transport::Http, size)).await?;
     released?;
