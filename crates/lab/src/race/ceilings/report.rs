@@ -65,7 +65,7 @@ const RAW_RATES: [RawRate; 6] = [
     ),
     (
         "engine, shared",
-        "the same on PostgreSQL behind the Redis shield; another server made the hold",
+        "the same on PostgreSQL with the Redis shield; another server made the hold, and this one knows by then",
         Counted::Refused,
         |run| &run.refusals.shared,
     ),
@@ -208,7 +208,7 @@ fn goals(runs: &[Run]) -> Vec<Verdict> {
         (
             (
                 "P8",
-                "refusals of the engine behind the Redis shield / embedded",
+                "refusals of the engine that heard of the hold / embedded",
             ),
             median_ratio(
                 per_s(|run| &run.refusals.shared),

@@ -1,6 +1,7 @@
 //! Refusals of a taken seat by the shield in front of a ledger, called through the engine, below HTTP. The
 //! embedded ledger has its shield in process. Of two servers on PostgreSQL behind the shield on Redis, one
-//! has made the hold and the other refuses. Measures that shield by itself as well.
+//! has made the hold and the other refuses: it hears of the hold within milliseconds, and refuses nearly all from its
+//! own memory. So that shield is measured by itself as well.
 
 use std::borrow::Cow;
 use std::sync::Arc;
