@@ -24,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::calls::{HOLD, HoldRequest};
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
+#[cfg(test)]
+pub(crate) use self::request::Answer;
 pub(crate) use self::request::{Maker, Makers, Requests, Turn, always, hold_id};
 
 pub(crate) use self::transport::{Holds, Transport, Wish};

@@ -1,29 +1,36 @@
 //! What the buyers of a connection ask, again and again, each on seats of the connection's own.
 
-use crate::load::{Makers, Requests, Turn};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::load::{Makers, Requests, Turn, hold_id};
 
 use super::super::fresh::row_label;
 
 /// Seats of a row; each connection has a row.
 pub(super) const SEATS_PER_CONNECTION: u64 = 10;
 
-const CREATED: u16 = 201;
+/// Answers with another status than their step has, by step and status.
+pub(super) type Odd = Arc<Mutex<BTreeMap<(Step, u16), u64>>>;
 
 /// The requests of all buyers, by connection.
-pub(super) fn makers(requests: &Requests, event: &'static str) -> Makers {
-    let requests = requests.clone();
+pub(super) fn makers(requests: &Requests, event: &'static str, odd: &Odd) -> Makers {
+    let (requests, odd) = (requests.clone(), Arc::clone(odd));
     Box::new(move |connection| {
         let mut buyers = Buyers {
             requests: requests.clone(),
+            odd: Arc::clone(&odd),
             event,
             row: row_label(u64::try_from(connection).unwrap_or(0)),
             connection,
             purchases: 0,
             id: String::new(),
-            next: Step::Hold,
+            step: Step::Hold,
         };
         Box::new(move |turn, buffer| {
-            buyers.take_answer(turn);
+            if turn.request > 0 {
+                buyers.take_answer(turn);
+            }
             buyers.write_next(turn.request, buffer);
             true
         })
@@ -31,8 +38,8 @@ pub(super) fn makers(requests: &Requests, event: &'static str) -> Makers {
 }
 
 /// A step of a purchase.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
     Hold,
     /// Another buyer wants the held seat.
     Refuse,
@@ -43,19 +50,37 @@ enum Step {
     Release,
 }
 
+impl Step {
+    /// The status that the step must be answered with, and the step after it. Seats, holders and keys are of one
+    /// connection alone, so nothing but the second hold of a held seat can be refused.
+    fn rule(self) -> (u16, Self) {
+        match self {
+            Self::Hold => (201, Self::Refuse),
+            Self::Refuse => (409, Self::Confirm),
+            Self::Confirm => (201, Self::Look),
+            Self::Look => (200, Self::Cancel),
+            Self::Cancel => (200, Self::HoldAgain),
+            Self::HoldAgain => (201, Self::Release),
+            Self::Release => (200, Self::Hold),
+        }
+    }
+}
+
 struct Buyers {
     requests: Requests,
+    odd: Odd,
     event: &'static str,
     row: String,
     connection: usize,
     purchases: u64,
     /// Of the hold or the booking.
     id: String,
-    next: Step,
+    /// The next one; when an answer comes, that which it answers.
+    step: Step,
 }
 
 impl Buyers {
-    fn write_next(&mut self, request: u64, buffer: &mut Vec<u8>) {
+    fn write_next(&self, request: u64, buffer: &mut Vec<u8>) {
         let Self {
             requests,
             event,
@@ -75,56 +100,62 @@ impl Buyers {
                 format_args!("{body}"),
             );
         };
-        self.next = match self.next {
-            Step::Hold => {
+        match self.step {
+            Step::Hold | Step::Refuse | Step::HoldAgain => {
                 post(format!("/v1/events/{event}/holds"), &body);
-                Step::Refuse
             }
-            Step::Refuse => {
-                post(format!("/v1/events/{event}/holds"), &body);
-                Step::Confirm
-            }
-            Step::Confirm => {
-                post(format!("/v1/holds/{id}/confirm"), "{}");
-                Step::Look
-            }
-            Step::Look => {
-                requests.bare(buffer, "GET", format_args!("/v1/events/{event}/seats"));
-                Step::Cancel
-            }
-            Step::Cancel => {
-                post(format!("/v1/bookings/{id}/cancel"), "{}");
-                Step::HoldAgain
-            }
-            Step::HoldAgain => {
-                post(format!("/v1/events/{event}/holds"), &body);
-                Step::Release
-            }
-            Step::Release => {
-                requests.bare(buffer, "DELETE", format_args!("/v1/holds/{id}"));
-                Step::Hold
-            }
-        };
+            Step::Confirm => post(format!("/v1/holds/{id}/confirm"), "{}"),
+            Step::Look => requests.bare(buffer, "GET", format_args!("/v1/events/{event}/seats")),
+            Step::Cancel => post(format!("/v1/bookings/{id}/cancel"), "{}"),
+            Step::Release => requests.bare(buffer, "DELETE", format_args!("/v1/holds/{id}")),
+        }
     }
 
-    /// Learns the id of what was made. Where nothing was, the next purchase begins, on the next seat.
+    /// Judges the answer and learns the id of what was made. After an odd answer or none the next purchase begins, on
+    /// the next seat.
     fn take_answer(&mut self, turn: Turn<'_>) {
-        if !matches!(self.next, Step::Refuse | Step::Look | Step::Release) {
-            self.purchases += u64::from(self.next == Step::Hold);
-            return;
+        let (status, next) = self.step.rule();
+        let found = turn.last.map(|answer| answer.status);
+        if let Some(odd) = found.filter(|found| *found != status) {
+            let mut all = self.odd.lock().unwrap_or_else(PoisonError::into_inner);
+            *all.entry((self.step, odd)).or_default() += 1;
         }
-        let made = turn.last.filter(|answer| answer.status == CREATED);
-        if let Some(id) = made.and_then(|answer| id_of(answer.body)) {
+        if let Some(id) = hold_id(turn.last) {
             id.clone_into(&mut self.id);
-        } else {
-            self.next = Step::Hold;
-            self.purchases += 1;
         }
+        self.step = if found == Some(status) {
+            next
+        } else {
+            Step::Hold
+        };
+        self.purchases += u64::from(self.step == Step::Hold);
     }
 }
 
-/// The id in the JSON of a new hold or booking, without parsing the rest: our own answers only.
-fn id_of(body: &[u8]) -> Option<&str> {
-    let (_, after) = std::str::from_utf8(body).ok()?.split_once(r#""id":""#)?;
-    Some(after.split_once('"')?.0)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Answer;
+
+    #[test]
+    fn a_refusal_is_right_at_one_step_alone_and_a_second_hold_there_is_odd() {
+        let odd = Odd::default();
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut maker = makers(&Requests::new(address, "k"), "e", &odd)(0);
+        let mut buffer = Vec::new();
+        // Hold, refused, confirm; hold, sold twice; hold that is refused; none; hold.
+        let answers = [201, 409, 409, 201, 201, 409, 0, 201].map(Some);
+        for (request, status) in (0..).zip([None].into_iter().chain(answers)) {
+            let status = status.filter(|status| *status > 0);
+            let body = br#"{"id":"x"}"#;
+            let last = status.map(|status| Answer { status, body });
+            assert!(maker(Turn { request, last }, &mut buffer));
+        }
+        let expected = [
+            ((Step::Hold, 409), 1),
+            ((Step::Refuse, 201), 1),
+            ((Step::Confirm, 409), 1),
+        ];
+        assert_eq!(*odd.lock().unwrap(), BTreeMap::from(expected));
+    }
 }

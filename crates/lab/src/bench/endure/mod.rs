@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use soldonce_clock::{BootTime, Clock, SystemClock};
 
-use self::cycle::{SEATS_PER_CONNECTION, makers};
+use self::cycle::{Odd, SEATS_PER_CONNECTION, makers};
 use self::report::{EnduranceReport, Sample};
 use super::product::Product;
 use super::rounds::{generator_runtime, violations, violations_on};
@@ -30,7 +30,7 @@ const EVENT: &str = "endure";
     after_help = "Buyers hold a seat, meet another buyer who is refused, confirm, look at the map, cancel; and \
 hold and release. Each command has a fresh Idempotency-Key and each buyer another name.
 
-Exit codes: 0 every answer was as it must be and `verify` finds nothing, 1 otherwise. A goal that is missed is told and \
+Exit codes: 0 every planned request was sent, every step had its answer and `verify` finds nothing, 1 otherwise. A goal that is missed is told and \
 is no failure."
 )]
 pub(crate) struct EndureArgs {
@@ -80,19 +80,22 @@ pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
 
 async fn in_folder(args: &EndureArgs, folder: &Path) -> anyhow::Result<EnduranceReport> {
     let server = Product::start(folder).await?;
-    let (load, samples) = endure(args, server).await?;
+    let endured = endure(args, server).await?;
     let findings = violations(folder)?;
-    Ok(EnduranceReport::new("a folder", load, samples, findings))
+    Ok(EnduranceReport::new("a folder", endured, findings))
 }
 
 async fn on_database(args: &EndureArgs, url: &str) -> anyhow::Result<EnduranceReport> {
     let server = Product::start_on(url).await?;
-    let (load, samples) = endure(args, server).await?;
+    let endured = endure(args, server).await?;
     let findings = violations_on(url).await?;
-    Ok(EnduranceReport::new("PostgreSQL", load, samples, findings))
+    Ok(EnduranceReport::new("PostgreSQL", endured, findings))
 }
 
-async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<(LoadReport, Vec<Sample>)> {
+/// A load, the answers that were odd, and what the server took.
+type Endured = (LoadReport, Odd, Vec<Sample>);
+
+async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<Endured> {
     let setting = &server.setting;
     let body = json!({
         "id": EVENT, "name": "Endurance", "currency": "EUR", "prices": {"Standard": 4_500},
@@ -115,10 +118,11 @@ async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<(LoadRepor
         until: Until::Elapsed(span),
     };
     let requests = Requests::new(setting.address, &setting.key);
-    let makers = makers(&requests, EVENT);
+    let odd = Odd::default();
+    let makers = makers(&requests, EVENT, &odd);
     let (load, samples) = tokio::join!(load::run(plan, &makers), watch(server.served.id, span));
     server.served.stop().await?;
-    Ok((load?, samples?))
+    Ok((load?, odd, samples?))
 }
 
 /// Looks at the server's memory and CPU time again and again, until the time is over.

@@ -1,14 +1,17 @@
 //! What a server took while it endured.
 
 use std::fmt::Write as _;
+use std::sync::PoisonError;
 
 use serde::Serialize;
 
+use super::Endured;
+use super::cycle::Odd;
 use crate::kit::LoadReport;
 use crate::limits::{ENDURE_GROWTH_PERMILLE_MAX, ENDURE_WARM_SAMPLES};
 
-/// Statuses that the load brings about.
-const EXPECTED: [u16; 4] = [200, 201, 204, 409];
+/// Statuses that the load brings about. Which step has which is judged as it goes, but for the last of a connection.
+const EXPECTED: [u16; 3] = [200, 201, 409];
 
 /// The server at one moment.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -40,8 +43,7 @@ pub(super) struct EnduranceReport {
 impl EnduranceReport {
     pub(super) fn new(
         ledger: &'static str,
-        load: LoadReport,
-        samples: Vec<Sample>,
+        (load, odd, samples): Endured,
         findings: usize,
     ) -> Self {
         let warm = samples.iter().skip(ENDURE_WARM_SAMPLES);
@@ -50,7 +52,7 @@ impl EnduranceReport {
         let growth_permille = (most_kib - warm_kib) * 1_000 / warm_kib.max(1);
         let all: u64 = samples.iter().map(|sample| sample.cpu_permille).sum();
         let cpu_permille = all / u64::try_from(samples.len()).unwrap_or(1).max(1);
-        let violations = violations(&load, findings);
+        let violations = violations(&load, &odd, findings);
         Self {
             ledger,
             samples,
@@ -98,14 +100,21 @@ impl EnduranceReport {
     }
 }
 
-fn violations(load: &LoadReport, findings: usize) -> Vec<String> {
-    let odd = load
+fn violations(load: &LoadReport, odd: &Odd, findings: usize) -> Vec<String> {
+    let odd = odd.lock().unwrap_or_else(PoisonError::into_inner);
+    let at_steps = odd.iter();
+    let at_steps = at_steps
+        .map(|((step, status), count)| format!("{count} answers of status {status} to {step:?}"));
+    let strange = load
         .statuses
         .iter()
         .filter(|(status, _)| !EXPECTED.contains(status));
-    let odd = odd.map(|(status, count)| format!("{count} answers of status {status}"));
+    let strange = strange.map(|(status, count)| format!("{count} answers of status {status}"));
     let failed = load.errors.iter();
     let failed = failed.map(|(error, count)| format!("{count} without an answer: {error:?}"));
     let found = (findings > 0).then(|| format!("verify has {findings} findings"));
-    odd.chain(failed).chain(found).collect()
+    let missed = load.missed;
+    let missed = (missed > 0).then(|| format!("{missed} planned requests were never sent"));
+    let all = at_steps.chain(strange).chain(failed);
+    all.chain(missed).chain(found).collect()
 }
