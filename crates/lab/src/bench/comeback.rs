@@ -19,7 +19,7 @@ use super::product::{Product, make_event};
 use super::rounds::{generator_runtime, viewers_runtime, violations};
 use super::viewers::{ANY_PORT, EVENT, HALL, sell};
 use crate::exit::Exit;
-use crate::kit::{Bound, RunFolder, Verdict, load_average, median, print_report};
+use crate::kit::{Bound, RunFolder, Series, Verdict, load_average, print_report};
 use crate::limits::{COMEBACK_MS_MAX, VIEWER_BUFFER_BYTES, VIEWERS_CHANGES_PER_S};
 use crate::load::Pace;
 
@@ -267,17 +267,17 @@ async fn next_message(
 }
 
 fn goals(runs: &[Run]) -> Vec<Verdict> {
-    let middle = |figure: fn(&Run) -> u64| median(runs.iter().map(figure)).unwrap_or_default();
+    let runs = Series(runs);
     vec![
         Verdict::single(
             ("P19", "all viewers are back after, s"),
-            middle(|run| run.back_ms),
+            runs.median(|run| run.back_ms),
             Bound::AtMost,
             GOAL_S * 1_000,
         ),
         Verdict::single(
             ("P19", "p99 of a buyer while they come back / before"),
-            middle(|run| run.back_p99 * 1_000 / run.before_p99.max(1)),
+            runs.ratio(|run| run.back_p99, |run| run.before_p99),
             Bound::AtMost,
             3_000,
         ),

@@ -14,7 +14,9 @@ use super::product::Product;
 use super::rounds::{generator_runtime, measured, violations};
 use super::{BenchArgs, Pace};
 use crate::exit::Exit;
-use crate::kit::{Bound, RunFolder, Verdict, load_average, median, print_report, resident_bytes};
+use crate::kit::{
+    Bound, RunFolder, Verdict, load_average, median_ratio, print_report, resident_bytes,
+};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
 use crate::load::{LoadPlan, Makers, Transport, Until};
 
@@ -82,14 +84,14 @@ async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {
     };
     compare(args, large, &mut halls).await?;
     restart(args, large, &mut halls).await?;
-    let cost = |each: &[u64]| median(each.iter().copied()).unwrap_or_default();
-    let cost = cost(&halls.large_cpu_ns) * 1_000 / cost(&halls.small_cpu_ns).max(1);
+    let (large, small) = (halls.large_cpu_ns.clone(), halls.small_cpu_ns.clone());
+    let cost = median_ratio(large, small);
     let goal = |what, measured, most| Verdict::single(("P5", what), measured, Bound::AtMost, most);
     let bytes = halls.hall_bytes * 1_000 / seats;
     halls.goals = vec![
         goal(
             "CPU of a hold in the large hall / in halls of 100 seats",
-            cost,
+            cost.unwrap_or_default(),
             1_500,
         ),
         goal("memory of an empty hall, bytes a seat", bytes, 100_000),

@@ -207,8 +207,8 @@ impl Outcome {
         };
         let measured = closed.scenarios.iter().map(|(scenario, _)| scenario);
         let mut goals: Vec<Verdict> = measured.filter_map(of_rate).collect();
-        let rates = [REFUSALS_KEYED, REFUSALS_SHARED].map(|name| closed.rate_of(name));
-        if let Some(ratio) = median_ratio(rates[0], rates[1]) {
+        let rates = |name| closed.figures(name, |load| load.rate_per_s);
+        if let Some(ratio) = median_ratio(rates(REFUSALS_KEYED), rates(REFUSALS_SHARED)) {
             let what = format!("{REFUSALS_KEYED} / {REFUSALS_SHARED}, requests a second");
             goals.push(Verdict::single(("P15", &what), ratio, Bound::AtLeast, 950));
         }

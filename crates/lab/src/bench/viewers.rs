@@ -21,7 +21,7 @@ use super::rounds::{generator_runtime, measured, viewers_runtime, violations, vi
 use super::watching::{Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
-    Bound, CpuTime, RunFolder, Served, Service, Verdict, load_average, median, print_report,
+    Bound, CpuTime, RunFolder, Series, Served, Service, Verdict, load_average, print_report,
     private_postgres, resident_bytes, thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
@@ -270,8 +270,7 @@ fn listen_overflows() -> anyhow::Result<u64> {
 }
 
 fn goals(runs: &[Run], (viewers, servers): (u32, Option<u32>)) -> Vec<Verdict> {
-    let middle = |figure: fn(&Run) -> u64| median(runs.iter().map(figure)).unwrap_or_default();
-    let per = |part: u64, of: u64| part * 1_000 / of.max(1);
+    let runs = Series(runs);
     let delay = if servers.is_some() { 350_000 } else { 250_000 };
     let sale = if viewers > 1_000 { 500 } else { 800 };
     let goal =
@@ -280,49 +279,43 @@ fn goals(runs: &[Run], (viewers, servers): (u32, Option<u32>)) -> Vec<Verdict> {
         goal(
             "P12",
             "holds/s with viewers / without",
-            middle(|run| run.watched_per_s * 1_000 / run.alone_per_s.max(1)),
+            runs.ratio(|run| run.watched_per_s, |run| run.alone_per_s),
             (Bound::AtLeast, sale),
         ),
         goal(
             "P17",
             "CPU of the feed, cores",
-            middle(|run| run.watched_cpu.saturating_sub(run.quiet_cpu)),
+            runs.median(|run| run.watched_cpu.saturating_sub(run.quiet_cpu)),
             (Bound::AtMost, 500),
         ),
         goal(
             "P17",
             "commit to last viewer, p99, ms",
-            middle(|run| run.delay_p99),
+            runs.median(|run| run.delay_p99),
             (Bound::AtMost, delay),
         ),
         goal(
             "P17",
             "memory of a viewer, kB",
-            middle(|run| run.bytes_a_viewer),
+            runs.median(|run| run.bytes_a_viewer),
             (Bound::AtMost, 16_000),
         ),
         goal(
             "P17",
             "CPU of a delivered frame / bare fan-out",
-            per(
-                middle(|run| run.frame_cpu_ns),
-                middle(|run| run.bare_frame_cpu_ns),
-            ),
+            runs.ratio(|run| run.frame_cpu_ns, |run| run.bare_frame_cpu_ns),
             (Bound::AtMost, 1_500),
         ),
         goal(
             "P18",
             "connections dropped by a full queue",
-            middle(|run| run.listen_overflows * 1_000),
+            runs.median(|run| run.listen_overflows * 1_000),
             (Bound::AtMost, 0),
         ),
         goal(
             "P18",
             "p99 of the first byte / bare listener",
-            per(
-                middle(|run| run.first_byte_p99),
-                middle(|run| run.bare_first_byte_p99),
-            ),
+            runs.ratio(|run| run.first_byte_p99, |run| run.bare_first_byte_p99),
             (Bound::AtMost, 2_000),
         ),
     ]

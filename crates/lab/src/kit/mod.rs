@@ -25,7 +25,7 @@ pub(crate) use self::services::{
     Service, private_postgres, private_redis, random_name, redis_version,
 };
 pub(crate) use self::stats::{
-    Latencies, LatencyUs, add_counts, median, median_ratio, per_second, thousandths,
+    Latencies, LatencyUs, Series, add_counts, median, median_ratio, per_second, thousandths,
 };
 pub(crate) use self::text::{
     closing_lines, kinds, list, millis, number, print_report, progress_bar, table,

@@ -107,6 +107,22 @@ pub(crate) fn median_ratio(
     median(pairs.map(|(own, other)| own.saturating_mul(1_000) / other.max(1)))
 }
 
+/// Runs of one measurement: figures are medians, and ratios are taken within each run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Series<'a, T>(pub(crate) &'a [T]);
+
+impl<T> Series<'_, T> {
+    /// Returns the median of a figure; 0 of no runs.
+    pub(crate) fn median(&self, figure: fn(&T) -> u64) -> u64 {
+        median(self.0.iter().map(figure)).unwrap_or_default()
+    }
+
+    /// Returns the median of `own / other` in thousandths; 0 of no runs.
+    pub(crate) fn ratio(&self, own: fn(&T) -> u64, other: fn(&T) -> u64) -> u64 {
+        median_ratio(self.0.iter().map(own), self.0.iter().map(other)).unwrap_or_default()
+    }
+}
+
 /// Adds up counts by their key.
 pub(crate) fn add_counts<'a, K: Ord + Clone + 'a>(
     all: impl IntoIterator<Item = &'a BTreeMap<K, u64>>,
@@ -133,6 +149,13 @@ mod tests {
     fn ratios_are_taken_within_a_run() {
         assert_eq!(median_ratio([500, 90, 0], [1_000, 100, 0]), Some(500));
         assert_eq!(median_ratio([1], []), None);
+        // Of the medians it would be 1.5.
+        let runs = Series(&[(10, 30), (20, 20), (30, 100)]);
+        assert_eq!(
+            (runs.median(|run| run.0), runs.median(|run| run.1)),
+            (20, 30)
+        );
+        assert_eq!(runs.ratio(|run| run.1, |run| run.0), 3_000);
     }
 
     #[test]
