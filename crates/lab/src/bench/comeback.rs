@@ -15,11 +15,12 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::halls::millis;
+use super::ledger::Ledger;
 use super::product::{Product, make_event};
-use super::rounds::{generator_runtime, viewers_runtime, violations};
+use super::rounds::{generator_runtime, viewers_runtime};
 use super::viewers::{ANY_PORT, EVENT, HALL, sell};
 use crate::exit::Exit;
-use crate::kit::{Bound, RunFolder, Series, Verdict, load_average, print_report};
+use crate::kit::{Bound, Series, Verdict, load_average, print_report};
 use crate::limits::{COMEBACK_MS_MAX, VIEWER_BUFFER_BYTES, VIEWERS_CHANGES_PER_S};
 use crate::load::Pace;
 
@@ -71,9 +72,8 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
 }
 
 async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Result<Run> {
-    let folder = RunFolder::make(args.data.as_deref())?;
-    let ledger = || ["--data".as_ref(), folder.path().as_os_str()];
-    let product = Product::start_for(viewers, ANY_PORT, ledger()).await?;
+    let ledger = Ledger::folder(args.data.as_deref())?;
+    let product = Product::start_for(viewers, ANY_PORT, &ledger).await?;
     make_event(&product.setting.admin, EVENT, HALL).await?;
     // Its key is in the ledger, and what it holds with it.
     let setting = product.setting;
@@ -85,7 +85,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     let before = sell(&setting, (pace, span), &[]).await?;
     product.served.kill().await?;
     crowd.forget();
-    let product = Product::start_for(viewers, address, ledger()).await?;
+    let product = Product::start_for(viewers, address, &ledger).await?;
     let serves = SystemClock.boot();
     let load = (pace, Duration::from_secs(GOAL_S));
     let (meanwhile, last) = tokio::join!(sell(&setting, load, &[]), crowd.all_here());
@@ -101,7 +101,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     drop(crowd);
     product.served.stop().await?;
     Ok(Run {
-        violations: violations(folder.path())?,
+        violations: ledger.violations().await?,
         ..run
     })
 }

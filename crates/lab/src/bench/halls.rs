@@ -10,13 +10,12 @@ use soldonce_clock::{Clock, SystemClock};
 
 use super::fill::fill;
 use super::fresh::{FreshSeats, holds};
+use super::ledger::Ledger;
 use super::product::Product;
-use super::rounds::{generator_runtime, measured, violations};
+use super::rounds::{generator_runtime, measured};
 use super::{BenchArgs, Pace};
 use crate::exit::Exit;
-use crate::kit::{
-    Bound, RunFolder, Verdict, load_average, median_ratio, print_report, resident_bytes,
-};
+use crate::kit::{Bound, Verdict, load_average, median_ratio, print_report, resident_bytes};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
 use crate::load::{LoadPlan, Makers, Transport, Until};
 
@@ -111,8 +110,8 @@ async fn compare(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyh
     } else {
         HALLS_HOLDS
     };
-    let folder = RunFolder::make(args.data.as_deref())?;
-    let product = Product::start(folder.path()).await?;
+    let ledger = Ledger::folder(args.data.as_deref())?;
+    let product = Product::start(&ledger).await?;
     let (id, setting) = (product.served.id, &product.setting);
     let runs = u64::try_from(args.runs)? + 1;
     let small = (runs * requests).div_ceil(SMALL.0 * SMALL.1);
@@ -162,20 +161,22 @@ async fn hold(
 
 /// Fills a hall, ends the server, and starts it again on that ledger.
 async fn restart(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyhow::Result<()> {
-    let folder = RunFolder::make(args.data.as_deref())?;
-    let Product { served, setting } = Product::start(folder.path()).await?;
+    let ledger = Ledger::folder(args.data.as_deref())?;
+    let Product { served, setting } = Product::start(&ledger).await?;
     let began = SystemClock.boot();
     fill(&setting, args.connections, large).await?;
     halls.fill_ms = millis(SystemClock.boot().since(began));
     served.stop().await?;
-    halls.file_bytes = folder.bytes();
-    let Product { served, setting } = Product::start(folder.path()).await?;
+    if let Ledger::Folder(folder) = &ledger {
+        halls.file_bytes = folder.bytes();
+    }
+    let Product { served, setting } = Product::start(&ledger).await?;
     let answer = setting.admin.send(Method::GET, "/readyz", None).await?;
     halls.restart_ms = millis(SystemClock.boot().since(served.began));
     answer.into_success().context("the server is not ready")?;
     halls.full_bytes = resident_bytes(served.id)?;
     served.stop().await?;
-    halls.violations = violations(folder.path())?;
+    halls.violations = ledger.violations().await?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod fresh;
 mod group_commit;
 mod halls;
 mod hot;
+mod ledger;
 mod look;
 mod product;
 mod report;

@@ -1,16 +1,14 @@
 //! The product under test: `soldonce serve` in a process of its own, its keys and its events.
 
-use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use anyhow::Context;
 use axum::http::Method;
 use serde_json::{Value, json};
-use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_server::Client;
 use tokio::process::Command;
 
+use super::ledger::Ledger;
 use crate::kit::{Served, admin_key, product, product_at};
 use crate::limits::LOAD_CONNECTIONS_MAX;
 use crate::load::Transport;
@@ -35,24 +33,17 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Starts it on a ledger in this folder.
-    pub(super) async fn start(data: &Path) -> anyhow::Result<Self> {
-        Self::start_with(&["--data".as_ref(), data.as_os_str()]).await
+    /// Starts it on this ledger.
+    pub(super) async fn start(ledger: &Ledger) -> anyhow::Result<Self> {
+        let key = admin_key();
+        Self::start_as(product(&key)?.args(ledger.arguments()), &key).await
     }
 
-    /// Starts it on an empty database.
-    pub(super) async fn start_on(url: &str) -> anyhow::Result<Self> {
-        let migrated = postgres::migrate(&PostgresOptions::new(url.to_owned())).await;
-        migrated.context("no tables were made")?;
-        Self::start_with(&["--database-url".as_ref(), url.as_ref()]).await
-    }
-
-    /// Starts it at this address for so many readers of one network address besides others, on the ledger that
-    /// these arguments name.
+    /// Starts it at this address for so many readers of one network address besides others.
     pub(super) async fn start_for(
         viewers: u32,
         address: SocketAddr,
-        ledger: [&OsStr; 2],
+        ledger: &Ledger,
     ) -> anyhow::Result<Self> {
         let key = admin_key();
         let connections = (viewers + LOAD_CONNECTIONS_MAX).to_string();
@@ -60,12 +51,7 @@ impl Product {
         command
             .args(["--limit-connections", &connections, "--limit-peer", "off"])
             .args(["--limit-streams", "off", "--limit-reads", "off"]);
-        Self::start_as(command.args(ledger), &key).await
-    }
-
-    async fn start_with(args: &[&OsStr]) -> anyhow::Result<Self> {
-        let key = admin_key();
-        Self::start_as(product(&key)?.args(args), &key).await
+        Self::start_as(command.args(ledger.arguments()), &key).await
     }
 
     async fn start_as(command: &mut Command, key: &str) -> anyhow::Result<Self> {

@@ -2,22 +2,20 @@
 //! the machine affects all.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use soldonce_engine::ledger::postgres::{self, PostgresOptions};
-use soldonce_engine::ledger::sqlite::verify::verify;
 use tokio::process::Command;
 use tokio::runtime::{Builder, Runtime};
 
 use super::echo;
+use super::ledger::Ledger;
 use super::product::Product;
 use super::report::{BenchReport, Measured};
 use super::scenario::{Scenario, SetUp, Target};
 use super::{BenchArgs, group_commit};
-use crate::kit::{CpuTime, Load, RunFolder, Served, private_postgres};
-use crate::limits::{BENCH_DATABASE_CONNECTIONS_MAX, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
+use crate::kit::{CpuTime, Load, RunFolder, Served};
+use crate::limits::{BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
 use crate::load::{self, LoadPlan, Makers, Pace, Until};
 
 /// Measures every scenario `args.runs` times.
@@ -44,8 +42,13 @@ pub(super) fn measure_all(
 async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
     match scenario.target {
         Target::Sqlite => on_sqlite(args).await,
-        Target::Product(set_up) => on_product(set_up, args, pace).await,
-        Target::Postgres(set_up) => on_postgres(set_up, args, pace).await,
+        Target::Product(set_up) => {
+            let ledger = Ledger::folder(args.data.as_deref())?;
+            put_load_on(&ledger, set_up, args, pace).await
+        }
+        Target::Postgres(set_up) => {
+            put_load_on(&Ledger::database().await?, set_up, args, pace).await
+        }
         Target::Echo => {
             let mut command = Command::new(std::env::current_exe()?);
             let server = Served::start(command.arg("bench-server")).await?;
@@ -74,25 +77,8 @@ async fn on_sqlite(args: &BenchArgs) -> anyhow::Result<Measured> {
     })
 }
 
-async fn on_product(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
-    let folder = RunFolder::make(args.data.as_deref())?;
-    let product = Product::start(folder.path()).await?;
-    let mut measured = put_load_on(product, set_up, args, pace).await?;
-    measured.violations = Some(violations(folder.path())?);
-    Ok(measured)
-}
-
-async fn on_postgres(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
-    let most = format!("max_connections = {BENCH_DATABASE_CONNECTIONS_MAX}");
-    let database = private_postgres(&[most])?;
-    let product = Product::start_on(&database.url).await?;
-    let mut measured = put_load_on(product, set_up, args, pace).await?;
-    measured.violations = Some(violations_on(&database.url).await?);
-    Ok(measured)
-}
-
 async fn put_load_on(
-    product: Product,
+    ledger: &Ledger,
     set_up: SetUp,
     args: &BenchArgs,
     pace: Pace,
@@ -100,28 +86,16 @@ async fn put_load_on(
     let Product {
         served,
         mut setting,
-    } = product;
+    } = Product::start(ledger).await?;
     setting.requests_max = requests_max(args, pace);
     setting.transport = args.transport;
     let makers = set_up(&setting).await?;
     let measured = put_load((served.address, served.id), &makers, args, pace).await?;
     served.stop().await?;
-    Ok(measured)
-}
-
-/// What `verify` finds wrong in the ledger that a server left.
-pub(super) fn violations(folder: &Path) -> anyhow::Result<usize> {
-    let report = verify(folder, &mut |_| {}).context("the ledger was not verified")?;
-    Ok(report.findings.len())
-}
-
-/// The same of a ledger in a database.
-pub(super) async fn violations_on(url: &str) -> anyhow::Result<usize> {
-    let report = postgres::verify(&PostgresOptions::new(url.to_owned()), &mut |_| {}).await;
-    Ok(report
-        .context("the ledger was not verified")?
-        .findings
-        .len())
+    Ok(Measured {
+        violations: Some(ledger.violations().await?),
+        ..measured
+    })
 }
 
 /// The most requests that may come, warm-up included.

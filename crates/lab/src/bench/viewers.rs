@@ -1,28 +1,26 @@
 //! Viewers of an event that is sold: holds a second with and without them, how late a change reaches the
 //! last of them, and what a delivered frame costs compared with a bare fan-out of as many bytes to as many sockets.
 
-use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_engine::ledger::postgres::{self, PostgresOptions};
-use soldonce_testkit::postgres::Postgres;
 use tokio::runtime::Handle;
 
 use super::BenchArgs;
 use super::fan_out;
+use super::ledger::Ledger;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
-use super::rounds::{generator_runtime, measured, viewers_runtime, violations, violations_on};
+use super::rounds::{generator_runtime, measured, viewers_runtime};
 use super::watching::{Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
-    Bound, CpuTime, RunFolder, Series, Served, Service, Verdict, load_average, print_report,
-    private_postgres, resident_bytes, thousandths,
+    Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
+    thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
 use crate::load::{LoadPlan, Pace, Transport, Until};
@@ -100,29 +98,15 @@ struct Fleet {
     ledger: Ledger,
 }
 
-enum Ledger {
-    Folder(RunFolder),
-    Database(Service<Postgres>),
-}
-
 impl Fleet {
     async fn start(args: &BenchArgs, viewers: u32) -> anyhow::Result<Self> {
         let (ledger, count) = match args.servers {
-            None => (Ledger::Folder(RunFolder::make(args.data.as_deref())?), 1),
-            Some(count) => {
-                let database = private_postgres(&[])?;
-                let migrated = postgres::migrate(&PostgresOptions::new(database.url.clone())).await;
-                migrated.context("no tables were made")?;
-                (Ledger::Database(database), count)
-            }
+            None => (Ledger::folder(args.data.as_deref())?, 1),
+            Some(count) => (Ledger::database().await?, count),
         };
         let mut products = Vec::new();
         for _ in 0..count {
-            let named: [&OsStr; 2] = match &ledger {
-                Ledger::Folder(folder) => ["--data".as_ref(), folder.path().as_os_str()],
-                Ledger::Database(database) => ["--database-url".as_ref(), database.url.as_ref()],
-            };
-            products.push(Product::start_for(viewers, ANY_PORT, named).await?);
+            products.push(Product::start_for(viewers, ANY_PORT, &ledger).await?);
         }
         Ok(Self { products, ledger })
     }
@@ -153,10 +137,7 @@ impl Fleet {
         for product in self.products {
             product.served.stop().await?;
         }
-        match self.ledger {
-            Ledger::Folder(folder) => violations(folder.path()),
-            Ledger::Database(database) => violations_on(&database.url).await,
-        }
+        self.ledger.violations().await
     }
 }
 

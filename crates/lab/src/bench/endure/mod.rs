@@ -4,7 +4,6 @@
 mod cycle;
 mod report;
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,10 +14,11 @@ use soldonce_clock::{BootTime, Clock, SystemClock};
 
 use self::cycle::{Odd, SEATS_PER_CONNECTION, makers};
 use self::report::{EnduranceReport, Sample};
+use super::ledger::Ledger;
 use super::product::Product;
-use super::rounds::{generator_runtime, violations, violations_on};
+use super::rounds::generator_runtime;
 use crate::exit::Exit;
-use crate::kit::{CpuTime, LoadReport, RunFolder, print_report, private_postgres, resident_bytes};
+use crate::kit::{CpuTime, LoadReport, print_report, resident_bytes};
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
 use crate::load::{self, LoadPlan, Pace, Requests, Transport, Until};
 
@@ -30,8 +30,8 @@ const EVENT: &str = "endure";
     after_help = "Buyers hold a seat, meet another buyer who is refused, confirm, look at the map, cancel; and \
 hold and release. Each command has a fresh Idempotency-Key and each buyer another name.
 
-Exit codes: 0 every planned request was sent, every step had its answer and `verify` finds nothing, 1 otherwise. A goal that is missed is told and \
-is no failure."
+Exit codes: 0 every planned request was sent, every step had its answer and `verify` finds nothing, 1 otherwise. A \
+goal that is missed is told and is no failure."
 )]
 pub(crate) struct EndureArgs {
     /// Seconds of load
@@ -64,32 +64,22 @@ enum LedgerKind {
 /// What keeps the server from starting.
 pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
     let runtime = generator_runtime()?;
-    let report = match args.ledger {
-        LedgerKind::Folder => {
-            let folder = RunFolder::make(None)?;
-            runtime.block_on(in_folder(args, folder.path()))?
-        }
-        LedgerKind::Postgres => {
-            let database = private_postgres(&[])?;
-            runtime.block_on(on_database(args, &database.url))?
-        }
-    };
+    let report = runtime.block_on(measure(args))?;
     let faults = report.violations.len();
     print_report(args.json.into(), &report, || report.text(), faults)
 }
 
-async fn in_folder(args: &EndureArgs, folder: &Path) -> anyhow::Result<EnduranceReport> {
-    let server = Product::start(folder).await?;
-    let endured = endure(args, server).await?;
-    let findings = violations(folder)?;
-    Ok(EnduranceReport::new("a folder", endured, findings))
-}
-
-async fn on_database(args: &EndureArgs, url: &str) -> anyhow::Result<EnduranceReport> {
-    let server = Product::start_on(url).await?;
-    let endured = endure(args, server).await?;
-    let findings = violations_on(url).await?;
-    Ok(EnduranceReport::new("PostgreSQL", endured, findings))
+async fn measure(args: &EndureArgs) -> anyhow::Result<EnduranceReport> {
+    let (ledger, name) = match args.ledger {
+        LedgerKind::Folder => (Ledger::folder(None)?, "a folder"),
+        LedgerKind::Postgres => (Ledger::database().await?, "PostgreSQL"),
+    };
+    let endured = endure(args, Product::start(&ledger).await?).await?;
+    Ok(EnduranceReport::new(
+        name,
+        endured,
+        ledger.violations().await?,
+    ))
 }
 
 /// A load, the answers that were odd, and what the server took.
