@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fresh::{confirm, row_label};
 use super::product::{Setting, make_event};
 use crate::limits::LOAD_SECONDS_MAX;
-use crate::load::{self, LoadPlan, Maker, Makers, Pace, Requests, Transport, Until, hold_id};
+use crate::load::{self, LoadPlan, Maker, Makers, Pace, Requests, Until, hold_id};
 
 const EVENT: &str = "full";
 /// Seats of one hold; divides the seats of every row that is filled.
@@ -30,13 +30,12 @@ pub(super) async fn fill(
     };
     let makers: Makers =
         Box::new(move |_connection| maker(requests.clone(), next.clone(), per_row));
-    let plan = LoadPlan {
-        address: setting.address,
-        transport: Transport::Http,
+    let plan = LoadPlan::http(
+        setting.address,
         connections,
-        pace: Pace::Closed,
-        until: Until::Elapsed(Duration::from_secs(LOAD_SECONDS_MAX)),
-    };
+        Pace::Closed,
+        Until::Elapsed(Duration::from_secs(LOAD_SECONDS_MAX)),
+    );
     let report = load::run(plan, &makers).await?;
     let made = report.count(201);
     anyhow::ensure!(

@@ -141,13 +141,12 @@ async fn hold(
     holds: u64,
     makers: &Makers,
 ) -> anyhow::Result<(u64, u64)> {
-    let plan = LoadPlan {
-        address: product.setting.address,
-        transport: Transport::Http,
-        connections: args.connections,
-        pace: Pace::Closed,
-        until: Until::Requests(holds),
-    };
+    let plan = LoadPlan::http(
+        product.setting.address,
+        args.connections,
+        Pace::Closed,
+        Until::Requests(holds),
+    );
     let run = measured(plan, makers, &[product.served.id]).await?;
     let answered = run.load.count(201);
     anyhow::ensure!(

@@ -23,7 +23,7 @@ use crate::kit::{
     thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
-use crate::load::{LoadPlan, Pace, Transport, Until};
+use crate::load::{LoadPlan, Pace, Until};
 
 pub(super) const EVENT: &str = "hall";
 /// Rows and seats of a row.
@@ -174,13 +174,7 @@ pub(super) async fn sell(
     (pace, span): (Pace, Duration),
     servers: &[u32],
 ) -> anyhow::Result<Measured> {
-    let plan = LoadPlan {
-        address: setting.address,
-        transport: Transport::Http,
-        connections: VIEWERS_BUYERS,
-        pace,
-        until: Until::Elapsed(span),
-    };
+    let plan = LoadPlan::http(setting.address, VIEWERS_BUYERS, pace, Until::Elapsed(span));
     let sold = measured(plan, &own_seats(setting, EVENT), servers).await?;
     let good = sold.load.count(200) + sold.load.count(201);
     anyhow::ensure!(good == sold.load.sent, "a hold failed: {:?}", sold.load);

@@ -24,6 +24,20 @@ pub(crate) struct LoadPlan {
     pub(crate) until: Until,
 }
 
+impl LoadPlan {
+    /// Plans a load over HTTP.
+    pub(crate) fn http(address: SocketAddr, connections: u32, pace: Pace, until: Until) -> Self {
+        let transport = Transport::Http;
+        Self {
+            address,
+            transport,
+            connections,
+            pace,
+            until,
+        }
+    }
+}
+
 /// When requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -121,13 +135,7 @@ mod tests {
     use super::*;
 
     fn arrivals(pace: Pace, until: Until) -> Arrivals {
-        let plan = LoadPlan {
-            address: SocketAddr::from(([127, 0, 0, 1], 1)),
-            transport: Transport::Http,
-            connections: 1,
-            pace,
-            until,
-        };
+        let plan = LoadPlan::http(SocketAddr::from(([127, 0, 0, 1], 1)), 1, pace, until);
         Arrivals::new(plan, BootTime::default())
     }
 

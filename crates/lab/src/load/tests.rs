@@ -50,18 +50,9 @@ const HALF: &str = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
 async fn load(answers: &'static [&'static str], requests: u64, makers: Makers) -> LoadReport {
     let (address, _tasks) = server(answers).await;
     let until = Until::Requests(requests);
-    run(
-        LoadPlan {
-            address,
-            transport: Transport::Http,
-            connections: 1,
-            pace: Pace::Closed,
-            until,
-        },
-        &makers,
-    )
-    .await
-    .unwrap()
+    run(LoadPlan::http(address, 1, Pace::Closed, until), &makers)
+        .await
+        .unwrap()
 }
 
 fn fixed() -> Makers {
@@ -113,13 +104,7 @@ async fn a_maker_sees_each_answer_and_may_end_its_part() {
 async fn a_request_unanswered_when_overtime_ends_is_counted() {
     let (address, _tasks) = server(&[HALF]).await;
     let until = Until::Requests(1);
-    let plan = LoadPlan {
-        address,
-        transport: Transport::Http,
-        connections: 1,
-        pace: Pace::Closed,
-        until,
-    };
+    let plan = LoadPlan::http(address, 1, Pace::Closed, until);
     let arrivals = Arc::new(Arrivals::new(plan, SystemClock.boot()));
     let connection = Connection::open(Transport::Http, address).await.unwrap();
     let worker = Worker::new(connection, fixed()(0), arrivals).unwrap();
@@ -141,13 +126,7 @@ async fn a_request_unanswered_when_overtime_ends_is_counted() {
 async fn an_open_loop_keeps_its_distances_and_counts_lateness() {
     let (address, _tasks) = server(&[OK]).await;
     let until = Until::Requests(50);
-    let plan = LoadPlan {
-        address,
-        transport: Transport::Http,
-        connections: 1,
-        pace: Pace::Open(1_000),
-        until,
-    };
+    let plan = LoadPlan::http(address, 1, Pace::Open(1_000), until);
     let report = run(plan, &fixed()).await.unwrap();
     assert_eq!(report.statuses, BTreeMap::from([(200, 50)]));
     assert!(

@@ -101,7 +101,7 @@ struct Size {
 }
 
 impl Size {
-    /// The same, short enough to warm a server up.
+    /// Shortens it to what warms a server up.
     fn of_warm_up(self) -> Self {
         let seconds = self.seconds.min(STORM_WARMUP_SECONDS_MAX);
         Self { seconds, ..self }

@@ -63,7 +63,7 @@ fn violations(
     violations
 }
 
-/// How many holds of one seat may begin in a storm, each after the end of the one before.
+/// Counts the holds of one seat that may begin in a storm, each after the end of the one before.
 fn holds_in_turn(storm_ms: u64, hold_ms: u64) -> u64 {
     1 + storm_ms / hold_ms.max(1)
 }

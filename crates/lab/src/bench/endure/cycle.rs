@@ -51,8 +51,8 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// The status that the step must be answered with, and the step after it. Seats, holders and keys are of one
-    /// connection alone, so nothing but the second hold of a held seat can be refused.
+    /// Returns the status that the step must be answered with, and the step after it. Seats, holders and keys are of
+    /// one connection alone, so nothing but the second hold of a held seat can be refused.
     fn rule(self) -> (u16, Self) {
         match self {
             Self::Hold => (201, Self::Refuse),

@@ -20,7 +20,7 @@ use super::rounds::generator_runtime;
 use crate::exit::Exit;
 use crate::kit::{CpuTime, LoadReport, print_report, resident_bytes};
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
-use crate::load::{self, LoadPlan, Pace, Requests, Transport, Until};
+use crate::load::{self, LoadPlan, Pace, Requests, Until};
 
 const EVENT: &str = "endure";
 
@@ -100,13 +100,12 @@ async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<Endured> {
         .await?;
     made.into_success().context("no event could be made")?;
     let span = Duration::from_secs(args.seconds);
-    let plan = LoadPlan {
-        address: setting.address,
-        transport: Transport::Http,
-        connections: ENDURE_CONNECTIONS,
-        pace: Pace::Open(args.rate),
-        until: Until::Elapsed(span),
-    };
+    let plan = LoadPlan::http(
+        setting.address,
+        ENDURE_CONNECTIONS,
+        Pace::Open(args.rate),
+        Until::Elapsed(span),
+    );
     let requests = Requests::new(setting.address, &setting.key);
     let odd = Odd::default();
     let makers = makers(&requests, EVENT, &odd);
