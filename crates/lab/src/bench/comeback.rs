@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use soldonce_clock::{BootTime, Clock, SystemClock};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -19,9 +18,10 @@ use super::ledger::Ledger;
 use super::product::{Product, make_event};
 use super::rounds::{generator_runtime, viewers_runtime};
 use super::viewers::{ANY_PORT, EVENT, HALL, sell};
+use super::watching::{ask, number_after, read_messages};
 use crate::exit::Exit;
 use crate::kit::{Bound, Series, Verdict, load_average, print_report};
-use crate::limits::{COMEBACK_MS_MAX, VIEWER_BUFFER_BYTES, VIEWERS_CHANGES_PER_S};
+use crate::limits::{COMEBACK_MS_MAX, VIEWERS_CHANGES_PER_S};
 use crate::load::Pace;
 
 /// Seconds of load after the start, in which all must be back.
@@ -195,50 +195,36 @@ impl Viewer {
         }
     }
 
-    async fn ask(&self, path: &str, more: &str) -> std::io::Result<TcpStream> {
-        let mut stream = TcpStream::connect(self.address).await?;
-        let key = &self.key;
-        let request = format!(
-            "GET /v1/events/{EVENT}/{path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n{more}\r\n"
-        );
-        stream.write_all(request.as_bytes()).await?;
-        Ok(stream)
-    }
-
     /// Reads the feed to its end; whether it asked for a new snapshot.
     async fn follow(&mut self) -> std::io::Result<bool> {
         let known = self.seq.map(|seq| format!("last-event-id: {seq}\r\n"));
-        let mut stream = self.ask("feed", &known.unwrap_or_default()).await?;
-        let mut unread = Vec::with_capacity(VIEWER_BUFFER_BYTES);
-        let mut is_first = true;
-        while let Some(message) = next_message(&mut stream, &mut unread).await? {
-            self.note(&message);
-            if message.contains("event: reset") {
-                return Ok(true);
-            }
-            if std::mem::take(&mut is_first) {
+        let more = known.unwrap_or_default();
+        let stream = ask((self.address, &self.key), "feed", &more).await?;
+        let (mut is_counted, mut is_reset) = (false, false);
+        let note = |message: &str| {
+            self.note(message);
+            is_reset = message.contains("event: reset");
+            if !is_reset && !std::mem::replace(&mut is_counted, true) {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.streams += 1;
                 state.last = SystemClock.boot();
             }
-        }
-        Ok(false)
+            !is_reset
+        };
+        read_messages(stream, note).await?;
+        Ok(is_reset)
     }
 
     fn note(&mut self, message: &str) {
-        let number = |after: &str| {
-            let (_, rest) = message.split_once(after)?;
-            rest.split([',', '}', '\n']).next()?.parse::<u64>().ok()
-        };
-        self.retry_ms = number("retry: ").unwrap_or(self.retry_ms);
-        self.seq = number("\"seq\":").or(self.seq);
+        self.retry_ms = number_after(message, "retry: ").unwrap_or(self.retry_ms);
+        self.seq = number_after(message, "\"seq\":").or(self.seq);
     }
 
     /// Fetches the seats as a browser does, compressed.
     async fn snapshot(&self) -> std::io::Result<()> {
         let more = "accept-encoding: gzip, br\r\nconnection: close\r\n";
         let mut answer = Vec::new();
-        let mut stream = self.ask("seats", more).await?;
+        let mut stream = ask((self.address, &self.key), "seats", more).await?;
         stream.read_to_end(&mut answer).await?;
         if !answer.starts_with(b"HTTP/1.1 200") {
             return Err(std::io::Error::other("no snapshot"));
@@ -247,22 +233,6 @@ impl Viewer {
         state.snapshots += 1;
         state.snapshot_bytes += u64::try_from(answer.len()).unwrap_or(0);
         Ok(())
-    }
-}
-
-/// The next message of a feed; nothing at its end.
-async fn next_message(
-    stream: &mut TcpStream,
-    unread: &mut Vec<u8>,
-) -> std::io::Result<Option<String>> {
-    loop {
-        if let Some(end) = unread.windows(2).position(|two| two == b"\n\n") {
-            let message: Vec<u8> = unread.drain(..end + 2).collect();
-            return Ok(Some(String::from_utf8_lossy(&message).into_owned()));
-        }
-        if stream.read_buf(unread).await? == 0 {
-            return Ok(None);
-        }
     }
 }
 

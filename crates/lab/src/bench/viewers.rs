@@ -122,7 +122,7 @@ impl Fleet {
     async fn watch(&self, viewers: u32, runtime: &Handle) -> anyhow::Result<Watching> {
         let servers = self.products.iter();
         let servers = servers.map(|one| (one.served.address, one.setting.key.as_str()));
-        Watching::open(&servers.collect::<Vec<_>>(), (EVENT, viewers), runtime).await
+        Watching::open(&servers.collect::<Vec<_>>(), viewers, runtime).await
     }
 
     /// Holds and releases seats at the first.
@@ -217,8 +217,7 @@ async fn bare(
         period_ms: (1_000 / ticks).max(1),
     };
     let served = Served::start(&mut fan_out::command(plan)?).await?;
-    let mut watching =
-        Watching::open(&[(served.address, "none")], (EVENT, viewers), runtime).await?;
+    let mut watching = Watching::open(&[(served.address, "none")], viewers, runtime).await?;
     run.bare_first_byte_p99 = watching.first_bytes().p99;
     watching.take()?;
     let before = CpuTime::of(served.id)?;

@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::viewers::EVENT;
 use crate::kit::{Latencies, LatencyUs};
 use crate::limits::VIEWER_BUFFER_BYTES;
 
@@ -63,21 +64,18 @@ impl Watching {
     /// every commit. Their reading goes on in this runtime.
     pub(super) async fn open(
         servers: &[(SocketAddr, &str)],
-        (event, viewers): (&str, u32),
+        viewers: u32,
         runtime: &Handle,
     ) -> anyhow::Result<Self> {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let mut opening = JoinSet::new();
         for (number, (address, key)) in (0..=viewers).zip(servers.iter().cycle()) {
-            let (reads, query) = if number == 0 {
-                (Reads::Commits, "?each=true")
+            let reads = if number == 0 {
+                Reads::Commits
             } else {
-                (Reads::Frames, "")
+                Reads::Frames
             };
-            let request = format!(
-                "GET /v1/events/{event}/feed{query} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n"
-            );
-            opening.spawn_on(open(*address, request, reads), runtime);
+            opening.spawn_on(open(*address, (*key).to_owned(), reads), runtime);
         }
         let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
         while let Some(opened) = opening.join_next().await {
@@ -114,12 +112,15 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 async fn open(
     address: SocketAddr,
-    request: String,
+    key: String,
     reads: Reads,
 ) -> std::io::Result<(TcpStream, Duration, Reads)> {
     let began = SystemClock.boot();
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(request.as_bytes()).await?;
+    let part = match reads {
+        Reads::Frames => "feed",
+        Reads::Commits => "feed?each=true",
+    };
+    let stream = ask((address, &key), part, "").await?;
     stream.readable().await?;
     let took = SystemClock.boot().since(began);
     let mut head = [0; 12];
@@ -132,40 +133,65 @@ async fn open(
 }
 
 /// Reads until the end.
-async fn read(mut stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
-    let mut unread: Vec<u8> = Vec::with_capacity(VIEWER_BUFFER_BYTES);
-    while let Ok(1..) = stream.read_buf(&mut unread).await {
+async fn read(stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
+    let note = |message: &str| {
         let now = SystemClock.wall_ms().rem_euclid(DAY_MS);
+        note(&mut lock(&seen), message, now, reads);
+        true
+    };
+    // A stream that breaks has ended too: who watches counts it as lost.
+    read_messages(stream, note).await.unwrap_or_default();
+}
+
+/// Asks for a part of the event, with more header fields.
+pub(super) async fn ask(
+    (address, key): (SocketAddr, &str),
+    part: &str,
+    more: &str,
+) -> std::io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!(
+        "GET /v1/events/{EVENT}/{part} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n{more}\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    Ok(stream)
+}
+
+/// Hands over each message of a feed, until its end or until no more are wanted.
+pub(super) async fn read_messages(
+    mut stream: TcpStream,
+    mut wants_more: impl FnMut(&str) -> bool,
+) -> std::io::Result<()> {
+    let mut unread = Vec::with_capacity(VIEWER_BUFFER_BYTES);
+    while stream.read_buf(&mut unread).await? > 0 {
         let mut begin = 0;
-        while let Some(length) = end_of_message(unread.get(begin..).unwrap_or_default()) {
-            let end = begin + length;
-            let message = unread.get(begin..end).unwrap_or_default();
-            let message = std::str::from_utf8(message).unwrap_or_default();
-            note(&mut lock(&seen), message, now, reads);
-            begin = end;
+        while let Some(rest) = unread.get(begin..)
+            && let Some(end) = rest.windows(2).position(|two| two == b"\n\n")
+        {
+            let message = rest.get(..end + 2).unwrap_or_default();
+            if !wants_more(std::str::from_utf8(message).unwrap_or_default()) {
+                return Ok(());
+            }
+            begin += end + 2;
         }
         unread.drain(..begin);
     }
+    Ok(())
 }
 
-fn end_of_message(unread: &[u8]) -> Option<usize> {
-    let end = unread.windows(2).position(|two| two == b"\n\n")?;
-    Some(end + 2)
+/// Finds the number after this text in a message.
+pub(super) fn number_after(message: &str, text: &str) -> Option<u64> {
+    let (_, rest) = message.split_once(text)?;
+    rest.split([',', '}', '\n']).next()?.parse().ok()
 }
 
 fn note(seen: &mut Seen, message: &str, now: i64, reads: Reads) {
-    let Some((_, frame)) = message.split_once("data: {\"from\":") else {
-        return;
-    };
-    let number = |text: &str| text.split([',', '}']).next()?.parse::<u64>().ok();
-    let seq = frame
-        .split_once("\"seq\":")
-        .and_then(|(_, seq)| number(seq));
-    let (Some(from), Some(seq)) = (number(frame), seq) else {
+    let from = number_after(message, "data: {\"from\":");
+    let Some((from, seq)) = from.zip(number_after(message, "\"seq\":")) else {
         return;
     };
     if reads == Reads::Commits {
-        let at = frame
+        let at = message
             .split_once("\"at\":\"")
             .and_then(|(_, at)| at.split('"').next());
         let at = at.and_then(ms_of_day);
