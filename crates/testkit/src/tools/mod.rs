@@ -60,6 +60,32 @@ pub enum Source {
     },
 }
 
+/// What a tool has unless it says otherwise: it is looked for nowhere on the machine, and any program suits.
+const TOOL: Tool = Tool {
+    name: "",
+    variable: "",
+    commands: &[],
+    places: &[],
+    suits: |_| true,
+    source: from_debian(&[], ""),
+    by_hand: "",
+};
+
+const fn from_debian(packages: &'static [&'static str], program: &'static str) -> Source {
+    Source::Debian {
+        packages,
+        program,
+        environment: &[],
+    }
+}
+
+const fn from_wheel(requirements: &'static str, program: &'static str) -> Source {
+    Source::Wheel {
+        requirements,
+        program,
+    }
+}
+
 impl Tool {
     /// Where the program lies once it was fetched.
     fn fetched_path(&self, machine: &Machine) -> PathBuf {

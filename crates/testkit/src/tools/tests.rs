@@ -1,19 +1,14 @@
 use std::ffi::OsString;
 
-use super::{Machine, Path, PathBuf, Source, Tool, debian, node, provide};
+use super::{Machine, Path, PathBuf, TOOL, Tool, debian, from_debian, node, provide};
 
 const SHELL: Tool = Tool {
     name: "shell",
     variable: "SOLDONCE_SHELL",
     commands: &["no-such-shell", "sh"],
-    places: &[],
-    suits: |_| true,
-    source: Source::Debian {
-        packages: &["dash"],
-        program: "bin/dash",
-        environment: &[],
-    },
+    source: from_debian(&["dash"], "bin/dash"),
     by_hand: "apt-get install dash",
+    ..TOOL
 };
 
 fn machine(environment: &[(&str, &str)]) -> Machine {
