@@ -269,7 +269,12 @@ fn sold_twice(runs: &[Run]) -> Option<String> {
 fn faults(runs: &[Run], name: &str) -> Vec<String> {
     let violations: usize = of(runs, name).map(|one| one.violations).sum();
     let twice = second_sales(of(runs, name).map(|one| &one.refusals));
+    let unconfirmed = add_counts(of(runs, name).map(|one| &one.confirms.failed));
     let mut faults = Vec::new();
+    if !unconfirmed.is_empty() {
+        let kinds = kinds(&unconfirmed);
+        faults.push(format!("{name}: winners could not confirm: {kinds}"));
+    }
     if violations > 0 {
         faults.push(format!("{name}: the auditor found {violations}"));
     }
