@@ -120,22 +120,7 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if args.transport.contains(&Transport::Grpc) && args.admin_key.is_none() {
         return Err(usage(anyhow!("--transport grpc: give --admin-key")));
     }
-    let mut reports: Vec<StormReport> = Vec::new();
-    let mut all_given_back = Ok(());
-    // The second of two that are compared must find the server no warmer than the first.
-    let warm_up = (args.transport.len() > 1).then(|| args.size.of_warm_up());
-    for size in warm_up.into_iter().chain([args.size]) {
-        let mut stormed = Vec::new();
-        for transport in &args.transport {
-            let (report, given_back) = runtime.block_on(storm(args, (*transport, size)))?;
-            stormed.push(report);
-            all_given_back = all_given_back.and(given_back);
-        }
-        for (report, before) in stormed.iter_mut().zip(reports) {
-            report.violations.extend(before.violations);
-        }
-        reports = stormed;
-    }
+    let (reports, all_given_back) = runtime.block_on(storms(args))?;
     let reports = StormReports::new(reports);
     match print_report(
         args.json.into(),
@@ -146,6 +131,27 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
         Exit::Done => all_given_back.map(|()| Exit::Done),
         Exit::Refused => Ok(Exit::Refused),
     }
+}
+
+/// Sends a storm over each transport; the second result says whether all holds were released.
+async fn storms(args: &StormArgs) -> anyhow::Result<(Vec<StormReport>, anyhow::Result<()>)> {
+    let mut reports: Vec<StormReport> = Vec::new();
+    let mut all_given_back = Ok(());
+    // The second of two that are compared must find the server no warmer than the first.
+    let warm_up = (args.transport.len() > 1).then(|| args.size.of_warm_up());
+    for size in warm_up.into_iter().chain([args.size]) {
+        let mut stormed = Vec::new();
+        for transport in &args.transport {
+            let (report, given_back) = storm(args, (*transport, size)).await?;
+            stormed.push(report);
+            all_given_back = all_given_back.and(given_back);
+        }
+        for (report, before) in stormed.iter_mut().zip(reports) {
+            report.violations.extend(before.violations);
+        }
+        reports = stormed;
+    }
+    Ok((reports, all_given_back))
 }
 
 /// Sends the storm; the second result says whether its holds were released.

@@ -131,16 +131,23 @@ async fn each_seat_is_won_once_and_everybody_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_grpc_each_seat_is_won_once_too() {
+async fn over_grpc_each_seat_is_won_once_too_and_both_are_warmed_up_first() {
     let (server, key) = Server::real().await;
-    let args = args(&server, Some(key));
-    let (report, given_back) = storm(&args, (Transport::Grpc, SIZE)).await.unwrap();
+    let args = StormArgs {
+        transport: vec![Transport::Http, Transport::Grpc],
+        ..args(&server, Some(key.clone()))
+    };
+    let (reports, given_back) = storms(&args).await.unwrap();
     given_back.unwrap();
+    let admin = Client::new(&server.url, &key).unwrap();
+    let events = admin.send(Method::GET, "/v1/events", None).await.unwrap();
+    let events = &events.into_success().unwrap()["events"];
+    assert_eq!(events.as_array().unwrap().len(), 4, "one for each storm");
+    let report = &reports[1];
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!((report.winners, report.unaccounted), (3, 0));
     assert!(report.load.count(9) > 100, "{:?}", report.load.statuses);
-    let over_http = storm(&args, (Transport::Http, SIZE)).await.unwrap().0;
-    let both = StormReports::new(vec![over_http, report]);
+    let both = StormReports::new(reports);
     let text = both.text();
     assert!(
         text.contains("0 won") && text.contains("9 taken by another"),
