@@ -56,14 +56,12 @@ pub const LONG_TOOLS: &[Tool] = &[
         // A library, named by its file: what it is compared with is this version.
         name: "redis-py",
         variable: "SOLDONCE_REDIS_PY",
-        commands: &[],
-        places: &[],
-        suits: |_| true,
-        source: Source::Wheel {
-            requirements: include_str!("redis-py-requirements.txt"),
-            program: "redis/__init__.py",
-        },
+        source: from_wheel(
+            include_str!("redis-py-requirements.txt"),
+            "redis/__init__.py",
+        ),
         by_hand: "pip install --target DIR redis==8.1.0; the file is DIR/redis/__init__.py",
+        ..TOOL
     },
     Tool {
         // With a module of Python that Patroni needs and that is in no wheel, so never the one of the machine.
