@@ -1,8 +1,9 @@
 //! How fast each library is: alone, in a crowd, and at a hand-over.
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use soldonce_lease::{Clock, SystemClock};
 use soldonce_testkit::redis::Redis;
 
 use super::Setting;
@@ -76,6 +77,10 @@ pub(crate) fn rows(
 }
 
 /// From the command to unlock until the next process says that it has the lock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a waiting process gives no sign that it waits"
+)]
 fn wake_us(peer: Peer, with: &Interpreters, url: &str) -> Result<u64, Box<dyn Error>> {
     let mut holders = (
         Holder::start(peer, with, url)?,
@@ -88,10 +93,10 @@ fn wake_us(peer: Peer, with: &Interpreters, url: &str) -> Result<u64, Box<dyn Er
         waits.tell("wait wake 10000")?;
         // Long enough to be waiting, and at another point of the pause between two tries each time.
         std::thread::sleep(Duration::from_millis(250 + 37 * wake));
-        let begun = Instant::now();
+        let begun = SystemClock.boot();
         has.tell("drop")?;
         let taken = waits.answer()?;
-        spans.push(u64::try_from(begun.elapsed().as_micros())?);
+        spans.push(u64::try_from(SystemClock.boot().since(begun).as_micros())?);
         if taken != "yes" || has.answer()? != "done" {
             return Err(format!("the lock was not handed over: {taken}").into());
         }

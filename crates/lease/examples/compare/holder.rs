@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use soldonce_testkit::{LONG_TOOLS, Machine, TOOLS, install_node_packages, provide};
 
 /// Whatever is asked for is answered by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +125,8 @@ impl Holder {
         let output = child.stdout.take().ok_or("no output")?;
         let (said, answers) = channel();
         std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if said.send(line).is_err() {
-                    break;
-                }
-            }
+            let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+            lines.all(|line| said.send(line).is_ok());
         });
         let holder = Self {
             child,

@@ -122,10 +122,10 @@ fn fault_rows(fault: Fault, cells: &[Vec<Verdict>]) -> Vec<Vec<String>> {
     if fault != Fault::Killed {
         rows.push(row(
             "then two believed to have it".to_owned(),
-            &|verdicts| times(verdicts, |verdict| verdict.believed_by_both),
+            &|verdicts| times(verdicts, |verdict| verdict.believers > 1),
         ));
         rows.push(row("**then it was sold twice**".to_owned(), &|verdicts| {
-            times(verdicts, |verdict| verdict.sold_twice)
+            times(verdicts, |verdict| verdict.sales > 1)
         }));
     }
     rows

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{BufRead as _, stdin};
 use std::time::Duration;
 
-use soldonce_lease::{Clock, Doctor, Lease, Leases, SystemClock};
+use soldonce_lease::{BootTime, Clock, Doctor, Lease, Leases, SystemClock};
 use tokio::task::JoinSet;
 
 use super::holder::Peer;
@@ -144,22 +144,21 @@ impl Library {
         let end = SystemClock.boot().plus(span);
         let mut all = JoinSet::new();
         for task in 0..tasks {
-            let library = self.clone();
-            all.spawn(async move {
-                let mut pairs = 0_u64;
-                while SystemClock.boot() < end {
-                    let held = library.take(&format!("own-{task}"), TTL).await?;
-                    library
-                        .release(held.ok_or("an own name was taken")?)
-                        .await?;
-                    pairs += 1;
-                }
-                Outcome::Ok(pairs)
-            });
+            all.spawn(self.clone().pairs_of(format!("own-{task}"), end));
         }
         let mut pairs = 0;
         while let Some(done) = all.join_next().await {
             pairs += done??;
+        }
+        Ok(pairs)
+    }
+
+    async fn pairs_of(self, name: String, end: BootTime) -> Outcome<u64> {
+        let mut pairs = 0;
+        while SystemClock.boot() < end {
+            let held = self.take(&name, TTL).await?;
+            self.release(held.ok_or("an own name was taken")?).await?;
+            pairs += 1;
         }
         Ok(pairs)
     }
@@ -169,20 +168,21 @@ impl Library {
         let begun = SystemClock.boot();
         let mut all = JoinSet::new();
         for _ in 0..tasks {
-            let library = self.clone();
-            all.spawn(async move {
-                for _ in 0..turns {
-                    let held = library.wait("hot", TTL).await;
-                    pause(HELD).await;
-                    library.release(held).await?;
-                }
-                Outcome::Ok(())
-            });
+            all.spawn(self.clone().turns_of(turns));
         }
         while let Some(done) = all.join_next().await {
             done??;
         }
         Ok(SystemClock.boot().since(begun).as_micros())
+    }
+
+    async fn turns_of(self, turns: usize) -> Outcome<()> {
+        for _ in 0..turns {
+            let held = self.wait("hot", TTL).await;
+            pause(HELD).await;
+            self.release(held).await?;
+        }
+        Ok(())
     }
 }
 

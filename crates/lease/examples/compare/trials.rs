@@ -1,9 +1,10 @@
 //! What happens to a holder whose process or server fails, and whether two then sell the same thing.
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
+use soldonce_lease::{Clock, SystemClock};
 use soldonce_testkit::chaos::Proxy;
 use soldonce_testkit::redis::{Redis, RedisPair};
 
@@ -43,9 +44,9 @@ impl Fault {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) next_after: Duration,
-    /// Whether the first holder still believed to have the lock when the next one had it; never, if it was killed.
-    pub(crate) believed_by_both: bool,
-    pub(crate) sold_twice: bool,
+    /// How many believed to have the lock when the next one had it.
+    pub(crate) believers: u32,
+    pub(crate) sales: u32,
 }
 
 /// The thing that is sold, which looks at the tokens of those who read and write it, if they have any.
@@ -130,24 +131,24 @@ pub(crate) fn run(
     let decided = token(&first.ask("mine")?)?;
     target.read(decided);
     scene.fail(fault, &mut first)?;
-    let failed = Instant::now();
+    let failed = SystemClock.boot();
     second.must(&format!("wait {NAME} {TTL_MS}"))?;
-    let next_after = failed.elapsed();
+    let next_after = SystemClock.boot().since(failed);
     let own = token(&second.ask("mine")?)?;
     target.read(own);
-    let mut believed_by_both = false;
+    let mut believers = 1;
     target.sell(own);
     if fault != Fault::Killed {
         if fault == Fault::Stopped {
             first.signal(Signal::CONT)?;
         }
-        believed_by_both = first.ask("mine")?.starts_with("yes");
+        believers += u32::from(first.ask("mine")?.starts_with("yes"));
         target.sell(decided);
     }
     Ok(Verdict {
         next_after,
-        believed_by_both,
-        sold_twice: target.sales > 1,
+        believers,
+        sales: target.sales,
     })
 }
 
