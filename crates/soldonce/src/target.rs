@@ -22,7 +22,7 @@ pub(crate) struct TargetArgs {
     #[command(flatten)]
     database: DatabaseArgs,
     /// A running server, as http://HOST:PORT or https://HOST:PORT
-    #[arg(long, global = true, value_name = "URL", conflicts_with = "data")]
+    #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
     /// The admin key for `--url`; other users of the machine see flags, so rather as the variable
     #[arg(
@@ -44,6 +44,19 @@ impl TargetArgs {
         let Some(url) = &self.url else {
             return Ok(None);
         };
+        // The variable names the folder of a server; only a folder on the command line contradicts an address.
+        let variable = std::env::var_os("SOLDONCE_DATA");
+        let data = self
+            .data
+            .as_ref()
+            .filter(|data| variable.as_deref() != Some(data.as_os_str()));
+        if let Some(data) = data {
+            let both = anyhow!(
+                "--url {url} and --data {}: each names a ledger, leave one away",
+                data.display()
+            );
+            return Err(usage(both));
+        }
         let missing = || usage(anyhow!("--url needs an admin key: set SOLDONCE_ADMIN_KEY"));
         let key = self.admin_key.as_ref().ok_or_else(missing)?;
         let client = Client::new(url, key).map_err(|wrong| usage(wrong.into()))?;

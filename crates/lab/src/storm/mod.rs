@@ -68,8 +68,9 @@ pub(crate) struct StormArgs {
     transport: Vec<Transport>,
     #[command(flatten)]
     size: Size,
-    /// In place of a running server: the folder of a Node server of the same routes, `deploy/peer`
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["url", "admin_key"])]
+    /// In place of a running server, whose address and key are not used then: the folder of a Node server of the same
+    /// routes, `deploy/peer`
+    #[arg(long, value_name = "FOLDER")]
     peer: Option<PathBuf>,
     /// Runs of --peer; the report gives medians
     #[arg(long, default_value_t = 3, requires = "peer")]

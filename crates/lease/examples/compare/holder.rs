@@ -20,7 +20,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use soldonce_testkit::{LONG_TOOLS, Machine, TOOLS, install_node_packages, provide};
 
-/// Whatever is asked for is answered by then.
+/// Every answer comes by then.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A library.

@@ -42,6 +42,15 @@ fn keys_through_a_server_name_what_is_wrong() {
     let stranger = through("nobodys-admin-key", &["keys", "list"]);
     assert!(stranger.contains("--admin-key: "), "{stranger}");
     let admin = crate::crash::server::ADMIN_KEY;
+    let mut within_an_image = Command::new(PROGRAM);
+    within_an_image.args(["keys", "list", "--url", &url]);
+    within_an_image
+        .env("SOLDONCE_DATA", "/data")
+        .env("SOLDONCE_ADMIN_KEY", admin);
+    program::ends_well(&mut within_an_image);
+    let both = ["keys", "list", "--url", &url, "--data", "elsewhere"];
+    let both = said(&both, &at, 2);
+    assert!(both.contains("--data elsewhere"), "{both}");
     let no_id = through(admin, &["keys", "revoke", "cal_nope"]);
     assert!(no_id.contains("`cal_nope` is no key's id"), "{no_id}");
     let data = at.join("data").display().to_string();
