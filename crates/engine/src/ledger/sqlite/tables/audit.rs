@@ -14,11 +14,6 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 const TABLE: &str = "audit";
 const CHAINS: &str = "chains";
 
-const INSERT_AUDIT: &str = "-- insert_audit
-INSERT OR FAIL INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state,
-                   to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
-
 /// Selects what [`read`] reads.
 macro_rules! select {
     ($name:literal, $which:literal) => {
@@ -33,33 +28,31 @@ FROM audit ",
     };
 }
 
-const AUDIT_AFTER: &str = select!(
-    "-- audit_after",
-    "WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n"
-);
+statements! {
+    INSERT_AUDIT = "-- insert_audit
+INSERT OR FAIL INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state,
+                   to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
-const AUDIT_OF_UNIT: &str = select!(
-    "-- audit_of_unit",
-    "WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq DESC, n DESC LIMIT ?3"
-);
+    AUDIT_AFTER = select!(
+        "-- audit_after",
+        "WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n"
+    );
 
-const UPSERT_CHAIN: &str = "-- upsert_chain
+    AUDIT_OF_UNIT = select!(
+        "-- audit_of_unit",
+        "WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq DESC, n DESC LIMIT ?3"
+    );
+
+    UPSERT_CHAIN = "-- upsert_chain
 INSERT INTO chains (event_no, seq, steps, hash, checksum) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (event_no) DO UPDATE
 SET seq = excluded.seq, steps = excluded.steps, hash = excluded.hash, checksum = excluded.checksum
 WHERE chains.seq < excluded.seq";
 
-const CHAIN: &str = "-- chain
+    CHAIN = "-- chain
 SELECT event_no, seq, steps, hash, checksum FROM chains WHERE event_no = ?1";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_AUDIT,
-    AUDIT_AFTER,
-    AUDIT_OF_UNIT,
-    UPSERT_CHAIN,
-    CHAIN,
-];
+}
 
 /// Where the audit of one event ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

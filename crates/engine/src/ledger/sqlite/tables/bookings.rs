@@ -15,53 +15,44 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "bookings";
 
-const INSERT_BOOKING: &str = "-- insert_booking
+statements! {
+    INSERT_BOOKING = "-- insert_booking
 INSERT INTO bookings (id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
                       payment, created_at, confirmed_at, payment_detail, checksum, holder_key)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-const UPDATE_BOOKING: &str = "-- update_booking
+    UPDATE_BOOKING = "-- update_booking
 UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11, confirmed_at = ?13,
                     payment_detail = ?14, checksum = ?15
 WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
   AND reference IS ?10 AND created_at = ?12 AND holder_key = ?16";
 
-const BOOKING: &str = concat!(
-    "-- booking\nSELECT",
-    booking_columns!(" lines, sold,"),
-    ", checksum FROM bookings WHERE id = ?1
+    BOOKING = concat!(
+        "-- booking\nSELECT",
+        booking_columns!(" lines, sold,"),
+        ", checksum FROM bookings WHERE id = ?1
   AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = bookings.event_no)"
-);
+    );
 
-const ALL_BOOKINGS: &str = concat!(
-    "-- all_bookings\nSELECT",
-    booking_columns!(" lines, sold,"),
-    ", checksum FROM bookings ORDER BY id"
-);
+    ALL_BOOKINGS = concat!(
+        "-- all_bookings\nSELECT",
+        booking_columns!(" lines, sold,"),
+        ", checksum FROM bookings ORDER BY id"
+    );
 
-const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
+    BOOKINGS_OF_HOLDER = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3 AND id < ?4
   AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = bookings.event_no)
 ORDER BY id DESC LIMIT ?5";
 
-const BOOKINGS_AFTER: &str = "-- bookings_after
+    BOOKINGS_AFTER = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
-const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
+    UNSETTLED_BOOKINGS = "-- unsettled_bookings
 SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < ?1 OR created_at > ?2)
   AND (created_at, id) > (?4, ?5)
 ORDER BY created_at, id LIMIT ?3";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_BOOKING,
-    UPDATE_BOOKING,
-    BOOKING,
-    ALL_BOOKINGS,
-    BOOKINGS_OF_HOLDER,
-    BOOKINGS_AFTER,
-    UNSETTLED_BOOKINGS,
-];
+}
 
 /// A booking without its lines: what is read of all of them at start.
 #[derive(Clone, Debug)]

@@ -12,17 +12,16 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "charts";
 
-const INSERT_CHART: &str = "-- insert_chart
+statements! {
+    INSERT_CHART = "-- insert_chart
 INSERT INTO charts (chart_no, document, sha256, units, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-const CHART: &str = "-- chart
+    CHART = "-- chart
 SELECT document, sha256, units, digest FROM charts WHERE chart_no = ?1";
 
-const CHART_NUMBERS: &str = "-- chart_numbers
+    CHART_NUMBERS = "-- chart_numbers
 SELECT chart_no, sha256 FROM charts ORDER BY chart_no";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_CHART, CHART, CHART_NUMBERS];
+}
 
 /// Writes a chart.
 pub(crate) fn write(

@@ -15,62 +15,63 @@ use crate::webhook::{
 
 const TABLE: &str = "deliveries";
 
-const INSERT_DELIVERY: &str = "-- insert_delivery
+statements! {
+    INSERT_DELIVERY = "-- insert_delivery
 INSERT INTO deliveries (n, endpoint, message, kind, subject, at, body, state, attempts, next_at,
                         checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?6, ?8)";
 
-// What waits behind an older one of its subject is not due, even if it says so itself.
-const DUE_DELIVERIES: &str = "-- due_deliveries
+    // What waits behind an older one of its subject is not due, even if it says so itself.
+    DUE_DELIVERIES = "-- due_deliveries
 SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries AS d
 WHERE endpoint = ?1 AND state = 0 AND next_at <= ?2
   AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.endpoint = d.endpoint
                   AND e.subject = d.subject AND e.state = 0 AND e.n < d.n)
 ORDER BY next_at LIMIT ?3";
 
-const NOTE_ATTEMPT: &str = "-- note_attempt
+    NOTE_ATTEMPT = "-- note_attempt
 UPDATE deliveries SET state = ?2, attempts = attempts + 1, status = ?3, problem = ?4, tried_at = ?5,
                       next_at = ?6
 WHERE n = ?1 AND state = 0";
 
-// So that those behind are not looked at again and again while it waits.
-const WAIT_BEHIND: &str = "-- wait_behind
+    // So that those behind are not looked at again and again while it waits.
+    WAIT_BEHIND = "-- wait_behind
 UPDATE deliveries SET next_at = max(next_at, ?2)
 WHERE state = 0 AND n > ?1 AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
 
-const GO_ON_BEHIND: &str = "-- go_on_behind
+    GO_ON_BEHIND = "-- go_on_behind
 UPDATE deliveries SET next_at = min(next_at, ?2)
 WHERE state = 0 AND n > ?1 AND attempts = 0
   AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
 
-const LOG_OF_ENDPOINT: &str = concat!(
-    "-- log_of_endpoint\nSELECT",
-    log_columns!(),
-    " FROM deliveries WHERE endpoint = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3"
-);
+    LOG_OF_ENDPOINT = concat!(
+        "-- log_of_endpoint\nSELECT",
+        log_columns!(),
+        " FROM deliveries WHERE endpoint = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3"
+    );
 
-const RESEND: &str = concat!(
-    "-- resend\nUPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
+    RESEND = concat!(
+        "-- resend\nUPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
      WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = ?1 AND message = ?2) RETURNING",
-    log_columns!()
-);
+        log_columns!()
+    );
 
-const OPEN_ALL: &str = "-- open_all
+    OPEN_ALL = "-- open_all
 UPDATE deliveries SET attempts = 0, next_at = ?2 WHERE endpoint = ?1 AND state = 0";
 
-const SET_DELIVERIES_BACK: &str = "-- set_deliveries_back
+    SET_DELIVERIES_BACK = "-- set_deliveries_back
 UPDATE deliveries SET next_at = next_at - ?1 WHERE state = 0";
 
-const FORGET_DELIVERIES: &str = "-- forget_deliveries
+    FORGET_DELIVERIES = "-- forget_deliveries
 DELETE FROM deliveries WHERE n IN (SELECT n FROM deliveries WHERE state > 0 AND at < ?1 LIMIT ?2)";
 
-const FORGET_WAITING: &str = "-- forget_waiting
+    FORGET_WAITING = "-- forget_waiting
 DELETE FROM deliveries WHERE n IN (
     SELECT d.n FROM webhook_endpoints AS e JOIN deliveries AS d ON d.endpoint = e.id
     WHERE e.disabled_at IS NOT NULL AND d.state = 0 AND d.next_at < ?1 LIMIT ?2)";
 
-// The endpoints of the log are found one after the other by its key, not by a look at each row.
-const FORGET_STRAYS: &str = "-- forget_strays
+    // The endpoints of the log are found one after the other by its key, not by a look at each row.
+    FORGET_STRAYS = "-- forget_strays
 WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
     UNION ALL
@@ -81,29 +82,12 @@ DELETE FROM deliveries WHERE n IN (
     SELECT d.n FROM named JOIN deliveries AS d ON d.endpoint = named.id
     WHERE named.id NOT IN (SELECT id FROM webhook_endpoints) LIMIT ?1)";
 
-const LAST_DELIVERY: &str = "-- last_delivery
+    LAST_DELIVERY = "-- last_delivery
 SELECT coalesce(max(n), 0) FROM deliveries";
 
-const DELIVERIES: &str = "-- deliveries
+    DELIVERIES = "-- deliveries
 SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries ORDER BY n";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_DELIVERY,
-    DUE_DELIVERIES,
-    NOTE_ATTEMPT,
-    WAIT_BEHIND,
-    GO_ON_BEHIND,
-    LOG_OF_ENDPOINT,
-    RESEND,
-    OPEN_ALL,
-    SET_DELIVERIES_BACK,
-    FORGET_DELIVERIES,
-    FORGET_WAITING,
-    FORGET_STRAYS,
-    LAST_DELIVERY,
-    DELIVERIES,
-];
+}
 
 /// Writes the messages of a batch for each endpoint that wants them, behind number `last`; gives the
 /// new last number.

@@ -18,9 +18,10 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "dropped_events";
 
-/// What is open of an event, and the time of its last commit. A change of its policy or state and the effects of the
-/// last days are commits, too, and leave no row in the audit.
-const EVENT_USE: &str = "-- event_use
+statements! {
+    /// What is open of an event, and the time of its last commit. A change of its policy or state and the effects of
+    /// the last days are commits, too, and leave no row in the audit.
+    EVENT_USE = "-- event_use
 SELECT (SELECT count(*) FROM bookings
         WHERE (payment < 4 OR payment = 10 OR state = 6) AND event_no = ?1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
@@ -36,77 +37,58 @@ SELECT (SELECT count(*) FROM bookings
                    AND o.n > coalesce((SELECT n FROM outbox WHERE at < ?2 ORDER BY n DESC LIMIT 1), 0)), 0)
 FROM events WHERE event_no = ?1";
 
-const INSERT_DROPPED: &str = "-- insert_dropped
+    INSERT_DROPPED = "-- insert_dropped
 INSERT INTO dropped_events (event_no, at, actor, request, seq, hash, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-const DROPPED: &str = concat!(
-    "-- dropped\nSELECT",
-    dropped_columns!(),
-    ", d.checksum,",
-    dropped_counts!(),
-    ", e.id
+    DROPPED = concat!(
+        "-- dropped\nSELECT",
+        dropped_columns!(),
+        ", d.checksum,",
+        dropped_counts!(),
+        ", e.id
 FROM dropped_events d JOIN events e USING (event_no) ORDER BY d.event_no"
-);
+    );
 
-const NOT_CLEARED: &str = "-- not_cleared
+    NOT_CLEARED = "-- not_cleared
 SELECT event_no FROM dropped_events WHERE is_cleared = 0 LIMIT 1";
 
-const CLEAR_UNITS: &str = "-- clear_units
+    CLEAR_UNITS = "-- clear_units
 DELETE FROM units WHERE event_no = ?1
   AND unit_no IN (SELECT unit_no FROM units WHERE event_no = ?1 ORDER BY unit_no LIMIT ?2)";
 
-/// The audit names every hold of the event, and the booking of every sale. A booking that was never paid is one of
-/// the holder of its hold.
-const SOME_AUDIT: &str = "-- some_audit
+    /// The audit names every hold of the event, and the booking of every sale. A booking that was never paid is one of
+    /// the holder of its hold.
+    SOME_AUDIT = "-- some_audit
 SELECT a.seq, a.n, a.hold, CASE WHEN a.to_state = 2 THEN a.to_owner END, h.caller, h.holder
 FROM audit a LEFT JOIN holds h ON h.id = a.hold
 WHERE a.event_no = ?1 ORDER BY a.seq, a.n LIMIT ?2";
 
-const BOOKINGS_TO_CLEAR: &str = "-- bookings_to_clear
+    BOOKINGS_TO_CLEAR = "-- bookings_to_clear
 SELECT id FROM bookings WHERE holder_key = ?2 AND event_no = ?1 LIMIT ?3";
 
-const CLEAR_LINES: &str = "-- clear_lines
+    CLEAR_LINES = "-- clear_lines
 DELETE FROM lines WHERE booking = ?2 AND event_no = ?1";
-const CLEAR_KEPT: &str = "-- clear_kept
+    CLEAR_KEPT = "-- clear_kept
 DELETE FROM kept_replies WHERE subject = ?1";
-const CLEAR_OUTBOX: &str = "-- clear_outbox
+    CLEAR_OUTBOX = "-- clear_outbox
 DELETE FROM outbox WHERE booking = ?1 AND done_at IS NOT NULL";
-const CLEAR_BOOKING: &str = "-- clear_booking
+    CLEAR_BOOKING = "-- clear_booking
 DELETE FROM bookings WHERE id = ?2 AND event_no = ?1";
-const CLEAR_HOLD: &str = "-- clear_hold
+    CLEAR_HOLD = "-- clear_hold
 DELETE FROM holds WHERE id = ?2 AND event_no = ?1";
-const CLEAR_AUDIT: &str = "-- clear_audit
+    CLEAR_AUDIT = "-- clear_audit
 DELETE FROM audit WHERE event_no = ?1 AND seq = ?2 AND n = ?3";
-const CLEAR_CHAIN: &str = "-- clear_chain
+    CLEAR_CHAIN = "-- clear_chain
 DELETE FROM chains WHERE event_no = ?1";
-const CLEAR_TERMS: &str = "-- clear_terms
+    CLEAR_TERMS = "-- clear_terms
 DELETE FROM steady_terms WHERE event_no = ?1";
 
-const COUNT_CLEARED: &str = "-- count_cleared
+    COUNT_CLEARED = "-- count_cleared
 UPDATE dropped_events SET units = units + ?2, bookings = bookings + ?3, transitions = transitions + ?4,
                           is_cleared = ?5
 WHERE event_no = ?1";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    EVENT_USE,
-    INSERT_DROPPED,
-    DROPPED,
-    NOT_CLEARED,
-    CLEAR_UNITS,
-    SOME_AUDIT,
-    BOOKINGS_TO_CLEAR,
-    CLEAR_LINES,
-    CLEAR_KEPT,
-    CLEAR_OUTBOX,
-    CLEAR_BOOKING,
-    CLEAR_HOLD,
-    CLEAR_AUDIT,
-    CLEAR_CHAIN,
-    CLEAR_TERMS,
-    COUNT_CLEARED,
-];
+}
 
 /// What is open of an event besides its live holds, which memory counts.
 pub(crate) fn event_use(

@@ -10,28 +10,26 @@ use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 const TABLE: &str = "webhook_endpoints";
 
-const INSERT_ENDPOINT: &str = "-- insert_endpoint
+statements! {
+    INSERT_ENDPOINT = "-- insert_endpoint
 INSERT INTO webhook_endpoints (id, url, kinds, rotation, rotated_at, created_at, disabled_at,
                                quiet_until, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
-const UPDATE_ENDPOINT: &str = "-- update_endpoint
+    UPDATE_ENDPOINT = "-- update_endpoint
 UPDATE webhook_endpoints SET rotation = ?4, rotated_at = ?5, disabled_at = ?7, quiet_until = ?8,
                              checksum = ?9
 WHERE id = ?1 AND url = ?2 AND kinds = ?3 AND created_at = ?6";
 
-const DELETE_ENDPOINT: &str = "-- delete_endpoint
+    DELETE_ENDPOINT = "-- delete_endpoint
 DELETE FROM webhook_endpoints WHERE id = ?1";
 
-const ENDPOINTS: &str = concat!(
-    "-- endpoints\nSELECT",
-    endpoint_columns!(),
-    ", checksum FROM webhook_endpoints ORDER BY id"
-);
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_ENDPOINT, UPDATE_ENDPOINT, DELETE_ENDPOINT, ENDPOINTS];
+    ENDPOINTS = concat!(
+        "-- endpoints\nSELECT",
+        endpoint_columns!(),
+        ", checksum FROM webhook_endpoints ORDER BY id"
+    );
+}
 
 /// Writes a new endpoint.
 pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {

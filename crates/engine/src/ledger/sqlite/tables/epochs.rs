@@ -10,19 +10,18 @@ use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "epochs";
 
-const FIND_EPOCH: &str = "-- find_epoch
+statements! {
+    FIND_EPOCH = "-- find_epoch
 SELECT namespace, epoch, checksum FROM epochs WHERE namespace = ?1";
 
-const EPOCHS: &str = "-- epochs
+    EPOCHS = "-- epochs
 SELECT namespace, epoch, checksum FROM epochs";
 
-const PUT_EPOCH: &str = "-- put_epoch
+    PUT_EPOCH = "-- put_epoch
 INSERT INTO epochs (namespace, epoch, checksum) VALUES (?1, ?2, ?3)
 ON CONFLICT (namespace) DO UPDATE SET epoch = excluded.epoch, checksum = excluded.checksum
 WHERE epochs.epoch < excluded.epoch";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND_EPOCH, EPOCHS, PUT_EPOCH];
+}
 
 fn read(row: &Row<'_>) -> Result<u32, Fault> {
     let get = |row: &mut Reader<'_>| Ok((row.get::<&str>()?.to_owned(), row.get()?));

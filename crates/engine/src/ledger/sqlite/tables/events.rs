@@ -16,49 +16,39 @@ use crate::ledger::sqlite::fault::Fault;
 const TABLE: &str = "events";
 const STEADY: &str = "steady_terms";
 
-const INSERT_EVENT: &str = "-- insert_event
+statements! {
+    INSERT_EVENT = "-- insert_event
 INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled,
                     created_at, fingerprint, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
-const UPDATE_EVENT: &str = "-- update_event
+    UPDATE_EVENT = "-- update_event
 UPDATE events SET policy = ?8, cancelled = ?9, checksum = ?12
 WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency = ?5
   AND chart_no = ?6 AND prices = ?7 AND created_at = ?10 AND fingerprint = ?11";
 
-const NOTE_CHANGE: &str = "-- note_change
+    NOTE_CHANGE = "-- note_change
 UPDATE events SET changed_at = ?2 WHERE event_no = ?1";
 
-const EVENTS: &str = concat!(
-    "-- events\nSELECT",
-    event_columns!(),
-    ", checksum, EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = events.event_no)
+    EVENTS = concat!(
+        "-- events\nSELECT",
+        event_columns!(),
+        ", checksum, EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = events.event_no)
 FROM events ORDER BY event_no"
-);
+    );
 
-const STORED_EVENT: &str = "-- stored_event
+    STORED_EVENT = "-- stored_event
 SELECT chart_no, policy FROM events WHERE event_no = ?1";
 
-const ADD_STEADY_TERMS: &str = "-- add_steady_terms
+    ADD_STEADY_TERMS = "-- add_steady_terms
 INSERT INTO steady_terms (event_no, checksum) VALUES (?1, ?2)";
 
-const END_STEADY_TERMS: &str = "-- end_steady_terms
+    END_STEADY_TERMS = "-- end_steady_terms
 DELETE FROM steady_terms WHERE event_no = ?1";
 
-const STEADY_TERMS: &str = "-- steady_terms
+    STEADY_TERMS = "-- steady_terms
 SELECT event_no, checksum FROM steady_terms WHERE event_no = ?1";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_EVENT,
-    UPDATE_EVENT,
-    NOTE_CHANGE,
-    EVENTS,
-    STORED_EVENT,
-    ADD_STEADY_TERMS,
-    END_STEADY_TERMS,
-    STEADY_TERMS,
-];
+}
 
 /// Writes an event that is not in the file.
 pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> Result<(), Fault> {

@@ -12,22 +12,21 @@ use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "head";
 
-const INSERT_HEAD: &str = "-- insert_head
+statements! {
+    INSERT_HEAD = "-- insert_head
 INSERT INTO head (one, commits, hash, clock, checksum) VALUES (1, ?1, ?2, ?3, ?4)";
 
-const UPDATE_HEAD: &str = "-- update_head
+    UPDATE_HEAD = "-- update_head
 UPDATE head SET commits = ?1, hash = ?2, clock = ?3, checksum = ?4
 WHERE one = 1 AND commits = ?1 - 1 AND clock <= ?3";
 
-const SET_HEAD_BACK: &str = "-- set_head_back
+    SET_HEAD_BACK = "-- set_head_back
 UPDATE head SET commits = ?1, hash = ?2, clock = ?3, checksum = ?4
 WHERE one = 1 AND commits = ?1 - 1 AND clock > ?3";
 
-const HEAD: &str = "-- head
+    HEAD = "-- head
 SELECT commits, hash, clock, checksum FROM head WHERE one = 1";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_HEAD, UPDATE_HEAD, SET_HEAD_BACK, HEAD];
+}
 
 /// Where the ledger stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,17 +10,6 @@ use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "holds";
 
-const INSERT_HOLD: &str = "-- insert_hold
-INSERT INTO holds (id, event_no, caller, holder, state, booking, reason, fence, units, created_at,
-                   expires_at, max_expires_at, together, checksum)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-
-const UPDATE_HOLD: &str = "-- update_hold
-UPDATE holds SET state = ?5, booking = ?6, reason = ?7, fence = ?8, units = ?9, expires_at = ?11,
-                 checksum = ?14
-WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at = ?10
-  AND max_expires_at = ?12 AND together IS ?13 AND state IN (0, 1) AND fence <= ?8";
-
 /// Selects holds with their checksums.
 macro_rules! select {
     ($name:literal, $which:literal) => {
@@ -34,38 +23,40 @@ macro_rules! select {
     };
 }
 
-const HOLD: &str = select!(
-    "-- hold",
-    "WHERE id = ?1
+statements! {
+    INSERT_HOLD = "-- insert_hold
+INSERT INTO holds (id, event_no, caller, holder, state, booking, reason, fence, units, created_at,
+                   expires_at, max_expires_at, together, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+    UPDATE_HOLD = "-- update_hold
+UPDATE holds SET state = ?5, booking = ?6, reason = ?7, fence = ?8, units = ?9, expires_at = ?11,
+                 checksum = ?14
+WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at = ?10
+  AND max_expires_at = ?12 AND together IS ?13 AND state IN (0, 1) AND fence <= ?8";
+
+    HOLD = select!(
+        "-- hold",
+        "WHERE id = ?1
   AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = holds.event_no)"
-);
+    );
 
-/// Ids rise with time and no hold lives longer than its cap, so the walk begins at the oldest hold
-/// that still has a unit.
-const LIVE_HOLDS: &str = select!(
-    "-- live_holds",
-    "WHERE id >= ?1 AND state IN (0, 1) ORDER BY id"
-);
+    /// Ids rise with time and no hold lives longer than its cap, so the walk begins at the oldest hold
+    /// that still has a unit.
+    LIVE_HOLDS = select!(
+        "-- live_holds",
+        "WHERE id >= ?1 AND state IN (0, 1) ORDER BY id"
+    );
 
-const ALL_HOLDS: &str = select!("-- all_holds", "ORDER BY id");
+    ALL_HOLDS = select!("-- all_holds", "ORDER BY id");
 
-const HOLDS_OF_EVENT: &str = select!("-- holds_of_event", "WHERE event_no = ?1 ORDER BY id");
+    HOLDS_OF_EVENT = select!("-- holds_of_event", "WHERE event_no = ?1 ORDER BY id");
 
-const HOLDS_AFTER: &str = select!(
-    "-- holds_after",
-    "WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
-);
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_HOLD,
-    UPDATE_HOLD,
-    HOLD,
-    LIVE_HOLDS,
-    ALL_HOLDS,
-    HOLDS_OF_EVENT,
-    HOLDS_AFTER,
-];
+    HOLDS_AFTER = select!(
+        "-- holds_after",
+        "WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+    );
+}
 
 /// Writes a hold: one of the `new` ones, sorted, or one that is in the file and not over there.
 pub(crate) fn write(connection: &Connection, hold: &Hold, new: &[HoldId]) -> Result<(), Fault> {

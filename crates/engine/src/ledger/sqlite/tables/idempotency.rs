@@ -18,50 +18,38 @@ const TABLE: &str = "idempotency";
 const REPLIES: &str = "replies";
 const KEPT: &str = "kept_replies";
 
-const INSERT_KEY: &str = "-- insert_key
+statements! {
+    INSERT_KEY = "-- insert_key
 INSERT INTO idempotency (n, key, fingerprint, at, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-const INSERT_REPLY: &str = "-- insert_reply
+    INSERT_REPLY = "-- insert_reply
 INSERT INTO replies (n, kind, subject, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-const REPLY: &str = "-- reply
+    REPLY = "-- reply
 SELECT n, kind, subject, body, checksum FROM replies WHERE n = ?1";
 
-const KEY: &str = "-- key
+    KEY = "-- key
 SELECT n, key, fingerprint, at, checksum FROM idempotency WHERE n = ?1";
 
-const KEEP_REPLY: &str = "-- keep_reply
+    KEEP_REPLY = "-- keep_reply
 INSERT INTO kept_replies (key, fingerprint, kind, subject, body, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-const KEPT_REPLY: &str = "-- kept_reply
+    KEPT_REPLY = "-- kept_reply
 SELECT key, fingerprint, kind, subject, body, checksum FROM kept_replies WHERE key = ?1";
 
-const KEPT_REPLIES: &str = "-- kept_replies
+    KEPT_REPLIES = "-- kept_replies
 SELECT key, fingerprint, kind, subject, body, checksum FROM kept_replies";
 
-const KEYS: &str = "-- keys
+    KEYS = "-- keys
 SELECT n, key, fingerprint, at, checksum FROM idempotency ORDER BY n";
 
-const FORGET_KEYS: &str = "-- forget_keys
+    FORGET_KEYS = "-- forget_keys
 DELETE FROM idempotency WHERE n <= ?1";
 
-const FORGET_REPLIES: &str = "-- forget_replies
+    FORGET_REPLIES = "-- forget_replies
 DELETE FROM replies WHERE n <= ?1";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_KEY,
-    INSERT_REPLY,
-    REPLY,
-    KEY,
-    KEEP_REPLY,
-    KEPT_REPLY,
-    KEPT_REPLIES,
-    KEYS,
-    FORGET_KEYS,
-    FORGET_REPLIES,
-];
+}
 
 /// Writes records, all made at `at`, from number `first` on.
 pub(crate) fn write(

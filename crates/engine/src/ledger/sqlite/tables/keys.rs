@@ -14,34 +14,27 @@ use crate::ledger::sqlite::fault::Fault;
 const TABLE: &str = "api_keys";
 const MASTER: &str = "master_keys";
 
-const INSERT_API_KEY: &str = "-- insert_api_key
+statements! {
+    INSERT_API_KEY = "-- insert_api_key
 INSERT INTO api_keys (id, name, scopes, sha256, created_at, revoked_at, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-const REVOKE_API_KEY: &str = "-- revoke_api_key
+    REVOKE_API_KEY = "-- revoke_api_key
 UPDATE api_keys SET revoked_at = ?6, checksum = ?7
 WHERE id = ?1 AND name = ?2 AND scopes = ?3 AND sha256 = ?4 AND created_at = ?5 AND revoked_at IS NULL";
 
-const API_KEYS: &str = concat!(
-    "-- api_keys\nSELECT",
-    key_columns!(),
-    ", checksum FROM api_keys ORDER BY id"
-);
+    API_KEYS = concat!(
+        "-- api_keys\nSELECT",
+        key_columns!(),
+        ", checksum FROM api_keys ORDER BY id"
+    );
 
-const INSERT_MASTER_KEY: &str = "-- insert_master_key
+    INSERT_MASTER_KEY = "-- insert_master_key
 INSERT INTO master_keys (version, secret, checksum) VALUES (?1, ?2, ?3)";
 
-const MASTER_KEYS: &str = "-- master_keys
+    MASTER_KEYS = "-- master_keys
 SELECT version, secret, checksum FROM master_keys ORDER BY version DESC";
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_API_KEY,
-    REVOKE_API_KEY,
-    API_KEYS,
-    INSERT_MASTER_KEY,
-    MASTER_KEYS,
-];
+}
 
 /// Writes a new key.
 pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault> {

@@ -11,32 +11,30 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "lines";
 
-const DELETE_LINE: &str = "-- delete_line
+statements! {
+    DELETE_LINE = "-- delete_line
 DELETE FROM lines WHERE booking = ?1 AND n = ?2";
 
-const UPDATE_LINE: &str = "-- update_line
+    UPDATE_LINE = "-- update_line
 UPDATE OR FAIL lines SET price = ?5, version = ?6, state = ?7, checksum = ?8
 WHERE booking = ?1 AND n = ?2 AND event_no = ?3 AND unit_no = ?4";
 
-const INSERT_LINE: &str = "-- insert_line
+    INSERT_LINE = "-- insert_line
 INSERT OR FAIL INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-const LINES_OF: &str = concat!(
-    "-- lines_of\nSELECT booking, n, event_no, ",
-    line_columns!(),
-    ", checksum FROM lines WHERE booking = ?1 ORDER BY n"
-);
+    LINES_OF = concat!(
+        "-- lines_of\nSELECT booking, n, event_no, ",
+        line_columns!(),
+        ", checksum FROM lines WHERE booking = ?1 ORDER BY n"
+    );
 
-pub(super) const ALL_LINES: &str = concat!(
-    "-- all_lines\nSELECT booking, n, event_no, ",
-    line_columns!(),
-    ", checksum FROM lines ORDER BY booking, n"
-);
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[DELETE_LINE, UPDATE_LINE, INSERT_LINE, LINES_OF, ALL_LINES];
+    pub(super) ALL_LINES = concat!(
+        "-- all_lines\nSELECT booking, n, event_no, ",
+        line_columns!(),
+        ", checksum FROM lines ORDER BY booking, n"
+    );
+}
 
 /// Writes the lines that changed, in place. Those that are given up come first, so that a line that becomes sold
 /// meets no other sold one of its unit.

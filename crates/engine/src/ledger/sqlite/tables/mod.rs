@@ -1,6 +1,15 @@
 //! The tables, a file each: the statements, what a row says, and the test of its checksum. Decides
 //! nothing.
 
+/// Defines the statements of a table, and lists them for the tests that prepare them all.
+macro_rules! statements {
+    ($($(#[$about:meta])* $seen:vis $name:ident = $sql:expr;)+) => {
+        $($(#[$about])* $seen const $name: &str = $sql;)+
+        #[cfg(test)]
+        pub(super) const STATEMENTS: &[&str] = &[$($name),+];
+    };
+}
+
 pub(crate) mod audit;
 pub(crate) mod bookings;
 pub(crate) mod charts;

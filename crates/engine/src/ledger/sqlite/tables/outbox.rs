@@ -14,38 +14,31 @@ use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "outbox";
 
-const INSERT_EFFECT: &str = "-- insert_effect
+statements! {
+    INSERT_EFFECT = "-- insert_effect
 INSERT INTO outbox (n, at, kind, booking, amount, total, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-const SETTLE_EFFECT: &str = "-- settle_effect
+    SETTLE_EFFECT = "-- settle_effect
 UPDATE outbox SET done_at = ?4
 WHERE done_at IS NULL AND booking = ?1 AND kind = ?2 AND total IS ?3";
 
-// The oldest of each booking: what follows waits for it.
-const OPEN_EFFECTS: &str = concat!(
-    "-- open_effects\nSELECT min(n), at, ",
-    effect_columns!(),
-    ", checksum FROM outbox WHERE done_at IS NULL GROUP BY booking ORDER BY 1 LIMIT ?1"
-);
+    // The oldest of each booking: what follows waits for it.
+    OPEN_EFFECTS = concat!(
+        "-- open_effects\nSELECT min(n), at, ",
+        effect_columns!(),
+        ", checksum FROM outbox WHERE done_at IS NULL GROUP BY booking ORDER BY 1 LIMIT ?1"
+    );
 
-const LAST_EFFECT: &str = "-- last_effect
+    LAST_EFFECT = "-- last_effect
 SELECT coalesce(max(n), 0) FROM outbox";
 
-const EFFECTS: &str = concat!(
-    "-- effects\nSELECT n, at, ",
-    effect_columns!(),
-    ", checksum FROM outbox ORDER BY n"
-);
-
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT_EFFECT,
-    SETTLE_EFFECT,
-    OPEN_EFFECTS,
-    LAST_EFFECT,
-    EFFECTS,
-];
+    EFFECTS = concat!(
+        "-- effects\nSELECT n, at, ",
+        effect_columns!(),
+        ", checksum FROM outbox ORDER BY n"
+    );
+}
 
 /// Writes effects of one batch behind number `last`; gives the new last number.
 pub(crate) fn write<'a>(

@@ -11,17 +11,6 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "units";
 
-// OR FAIL here and with lines and audit: what a guard refuses ends the whole transaction. With the default, ABORT,
-// SQLite keeps a journal of each statement that fires a trigger, to undo it alone.
-const INSERT_UNIT: &str = "-- insert_unit
-INSERT OR FAIL INTO units (event_no, unit_no, state, owner, until, fence, version, checksum)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-
-const UPDATE_UNIT: &str = "-- update_unit
-UPDATE OR FAIL units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version = ?7, checksum = ?8
-WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6
-  AND state = ?10 AND owner IS ?11";
-
 /// Selects units with their checksums.
 macro_rules! select {
     ($name:literal, $which:literal) => {
@@ -35,12 +24,22 @@ macro_rules! select {
     };
 }
 
-const ALL_UNITS: &str = select!("-- all_units", "ORDER BY event_no, unit_no");
+statements! {
+    // OR FAIL here and with lines and audit: what a guard refuses ends the whole transaction. With the default, ABORT,
+    // SQLite keeps a journal of each statement that fires a trigger, to undo it alone.
+    INSERT_UNIT = "-- insert_unit
+INSERT OR FAIL INTO units (event_no, unit_no, state, owner, until, fence, version, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-const UNITS_OF_EVENT: &str = select!("-- units_of_event", "WHERE event_no = ?1 ORDER BY unit_no");
+    UPDATE_UNIT = "-- update_unit
+UPDATE OR FAIL units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version = ?7, checksum = ?8
+WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6
+  AND state = ?10 AND owner IS ?11";
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_UNIT, UPDATE_UNIT, ALL_UNITS, UNITS_OF_EVENT];
+    ALL_UNITS = select!("-- all_units", "ORDER BY event_no, unit_no");
+
+    UNITS_OF_EVENT = select!("-- units_of_event", "WHERE event_no = ?1 ORDER BY unit_no");
+}
 
 /// A unit that one or more commands of a batch changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
