@@ -31,9 +31,10 @@ pub struct Endpoint {
 pub enum EndpointChange {
     /// Its secret is the next one from now on.
     Rotate,
-    /// Nothing is sent to it until it is enabled.
+    /// Nothing is sent to it until it is enabled. What it would hear waits, for a week at most.
     Disable,
-    /// What waits is sent at once, with all attempts.
+    /// It is sent to again, also if it said it was gone: what waits in its sequence, each message at once and with all
+    /// attempts.
     Enable,
     /// It hears of nothing any more, also not of what waits for it.
     Delete,

@@ -4,7 +4,9 @@
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use soldonce_engine::reply::{EndpointBody, Rfc3339};
-use soldonce_engine::webhook::{Delivery, Endpoint, EndpointId, Kinds, MessageId, MessageKind};
+use soldonce_engine::webhook::{
+    Delivery, EndpointChange, EndpointId, Kinds, MessageId, MessageKind,
+};
 use utoipa::ToSchema;
 
 use super::answer;
@@ -203,12 +205,6 @@ fn endpoint_id(req: &ApiRequest) -> Result<EndpointId, Problem> {
     req.segment(2).parse().map_err(|_| missing())
 }
 
-fn one(req: &ApiRequest, found: Option<Endpoint>) -> Handled {
-    let found = found.ok_or_else(missing)?;
-    let row = EndpointBody::new(&found);
-    Ok(answer::object(&req.app, StatusCode::OK, &row))
-}
-
 async fn create(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let request: WebhookEndpointRequest<'_> = json::parse(&body)?;
@@ -229,25 +225,25 @@ async fn list(req: ApiRequest) -> Handled {
     Ok(answer::object(&req.app, StatusCode::OK, &list))
 }
 
-async fn remove(req: ApiRequest) -> Handled {
+async fn change(req: ApiRequest, change: EndpointChange) -> Handled {
     req.query()?;
-    let id = endpoint_id(&req)?;
-    let deleted = req.app.engine.delete_endpoint(id).await?;
-    one(&req, deleted)
+    let engine = &req.app.engine;
+    let changed = engine.change_endpoint(endpoint_id(&req)?, change).await?;
+    let changed = changed.ok_or_else(missing)?;
+    let row = EndpointBody::new(&changed);
+    Ok(answer::object(&req.app, StatusCode::OK, &row))
+}
+
+async fn remove(req: ApiRequest) -> Handled {
+    change(req, EndpointChange::Delete).await
 }
 
 async fn disable(req: ApiRequest) -> Handled {
-    req.query()?;
-    let id = endpoint_id(&req)?;
-    let disabled = req.app.engine.disable_endpoint(id).await?;
-    one(&req, disabled)
+    change(req, EndpointChange::Disable).await
 }
 
 async fn enable(req: ApiRequest) -> Handled {
-    req.query()?;
-    let id = endpoint_id(&req)?;
-    let enabled = req.app.engine.enable_endpoint(id).await?;
-    one(&req, enabled)
+    change(req, EndpointChange::Enable).await
 }
 
 async fn rotate(req: ApiRequest) -> Handled {

@@ -103,52 +103,14 @@ impl Engine {
         }))
     }
 
-    /// Sends nothing more to an endpoint until it is enabled; gives it as it is then. What it would hear
-    /// waits, for a week at most. Nothing if there is no such endpoint.
+    /// Changes an endpoint; gives it as it is then, or was at last. Nothing if there is no such endpoint.
     ///
     /// # Errors
     /// `ReadOnly`.
     ///
     /// # Cancel safety
-    /// Dropped, it may be disabled: repeat.
-    pub async fn disable_endpoint(
-        &self,
-        endpoint: EndpointId,
-    ) -> Result<Option<Endpoint>, EngineError> {
-        self.change_endpoint(endpoint, EndpointChange::Disable)
-            .await
-    }
-
-    /// Sends to an endpoint again, also one that said it was gone: what waits for it in its sequence,
-    /// each message at once and with all attempts. Gives it as it is then; nothing if there is none.
-    ///
-    /// # Errors
-    /// `ReadOnly`.
-    ///
-    /// # Cancel safety
-    /// Dropped, it may be enabled: repeat.
-    pub async fn enable_endpoint(
-        &self,
-        endpoint: EndpointId,
-    ) -> Result<Option<Endpoint>, EngineError> {
-        self.change_endpoint(endpoint, EndpointChange::Enable).await
-    }
-
-    /// Deletes an endpoint with all that waits for it; gives it as it was. Nothing if there is none.
-    ///
-    /// # Errors
-    /// `ReadOnly`.
-    ///
-    /// # Cancel safety
-    /// Dropped, it may be deleted: repeat.
-    pub async fn delete_endpoint(
-        &self,
-        endpoint: EndpointId,
-    ) -> Result<Option<Endpoint>, EngineError> {
-        self.change_endpoint(endpoint, EndpointChange::Delete).await
-    }
-
-    async fn change_endpoint(
+    /// Dropped, it may be changed: repeat.
+    pub async fn change_endpoint(
         &self,
         endpoint: EndpointId,
         change: EndpointChange,

@@ -2,7 +2,7 @@
 
 use soldonce_clock::Clock;
 use soldonce_core::{Span, Timestamp};
-use soldonce_engine::webhook::{Delivery, DeliveryState, Endpoint, Kinds};
+use soldonce_engine::webhook::{Delivery, DeliveryState, Endpoint, EndpointChange, Kinds};
 use soldonce_testkit::webhooks::{Answer, Received, Receiver, is_by_one_of};
 
 use super::rig::{Rig, every_ledger};
@@ -160,13 +160,10 @@ async fn who_is_gone_is_disabled_and_loses_nothing_when_it_is_enabled() {
         let other_endpoint = rig.endpoint().await;
         rig.sold(&event, "eve", "A-3").await;
         rig.until_over(&other_endpoint.0, 1).await;
-        rig.engine
-            .delete_endpoint(other_endpoint.0.id)
-            .await
-            .unwrap();
+        rig.change(&other_endpoint.0, EndpointChange::Delete).await;
         assert_eq!(known(&rig, &endpoint).await.disabled_at, disabled_at);
         let asked = rig.receiver.received().len();
-        let enabled = rig.engine.enable_endpoint(endpoint.id).await.unwrap();
+        let enabled = rig.change(&endpoint, EndpointChange::Enable).await;
         assert_eq!(enabled.unwrap().disabled_at, None);
         let log = rig.until_over(&endpoint, 3).await;
         assert!(log.iter().all(|one| one.attempts == 1), "{log:?}");
@@ -187,11 +184,11 @@ async fn what_waits_for_a_disabled_endpoint_waits_a_week() {
         let event = rig.test.event().await;
         let (endpoint, _) = rig.endpoint().await;
         let (other, _) = rig.endpoint().await;
-        let disabled = rig.engine.disable_endpoint(endpoint.id).await.unwrap();
+        let disabled = rig.change(&endpoint, EndpointChange::Disable).await;
         let since = disabled.unwrap().disabled_at;
         assert!(since.is_some());
         rig.test.advance_ms(1_000);
-        let again = rig.engine.disable_endpoint(endpoint.id).await.unwrap();
+        let again = rig.change(&endpoint, EndpointChange::Disable).await;
         assert_eq!(again.unwrap().disabled_at, since);
         rig.sold(&event, "ann", "A-1").await;
         let ledger = std::sync::Arc::clone(&rig.test.ledger);

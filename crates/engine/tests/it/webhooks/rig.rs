@@ -9,7 +9,8 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::webhook::address::Destinations;
 use soldonce_engine::webhook::{
-    Delivery, DeliveryState, Endpoint, EndpointId, Kinds, Lookup, Sender, SystemLookup,
+    Delivery, DeliveryState, Endpoint, EndpointChange, EndpointId, Kinds, Lookup, Sender,
+    SystemLookup,
 };
 use soldonce_engine::{Engine, EngineError, World, run_webhooks};
 use soldonce_testkit::PATIENCE;
@@ -111,6 +112,15 @@ impl Rig {
 
     pub(super) async fn sweep(&self) {
         self.test.ask(Command::Sweep { limit: 9 }).await.unwrap();
+    }
+
+    pub(super) async fn change(
+        &self,
+        endpoint: &Endpoint,
+        change: EndpointChange,
+    ) -> Option<Endpoint> {
+        let changed = self.engine.change_endpoint(endpoint.id, change).await;
+        changed.unwrap()
     }
 
     pub(super) async fn log(&self, endpoint: &Endpoint) -> Vec<Delivery> {

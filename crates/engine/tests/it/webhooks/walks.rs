@@ -4,7 +4,7 @@ use soldonce_core::{
     Amount, Authority, Booking, Command, Difference, GivenLines, LineChoice, PaymentReport,
     PaymentState, Selection, UnitNo,
 };
-use soldonce_engine::webhook::{DeliveryState, Kinds, MessageKind};
+use soldonce_engine::webhook::{DeliveryState, EndpointChange, Kinds, MessageKind};
 use soldonce_testkit::webhooks::{Answer, is_by_one_of};
 
 use super::rig::{Rig, every_ledger};
@@ -263,9 +263,9 @@ async fn an_endpoint_hears_what_it_asked_for_and_nothing_after_its_end() {
             .await
             .unwrap();
         assert_eq!(rig.log(&deleted).await.len(), 2);
-        let gone = rig.engine.delete_endpoint(deleted.id).await.unwrap();
+        let gone = rig.change(&deleted, EndpointChange::Delete).await;
         assert_eq!(gone.as_ref(), Some(&deleted));
-        let again = rig.engine.delete_endpoint(deleted.id).await.unwrap();
+        let again = rig.change(&deleted, EndpointChange::Delete).await;
         assert_eq!(again, None);
         assert_eq!(
             rig.engine.deliveries(deleted.id, None, 9).await.unwrap(),
