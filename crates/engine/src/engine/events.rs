@@ -4,17 +4,14 @@ use std::sync::Arc;
 
 use soldonce_core::{
     Amount, Answer, BookingId, Command, Commit, Event, EventId, EventNo, HoldId, Invalid, NewEvent,
-    Origin, PolicyChange, Rejection, Selection, Seq, Text,
+    Origin, PolicyChange, Rejection, Selection, Text,
 };
-
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
 use crate::ledger::{Done, ReadError, Transaction};
 use crate::limits::{LIST_MAX, UNIT_HISTORY_MAX};
-use crate::live::{Frame, Listing, LiveEvent, SeatSnapshot};
+use crate::live::{Listing, LiveEvent, SeatSnapshot};
 
 /// An event with the counts of its units.
 #[derive(Clone)]
@@ -24,46 +21,9 @@ pub struct EventSummary {
     pub snapshot: Arc<SeatSnapshot>,
 }
 
-/// An event to follow: its numbered changes, its policy and its state.
-pub struct EventFeed {
-    live: Arc<LiveEvent>,
-}
-
-impl EventFeed {
-    /// Returns the event as it is now.
-    pub fn summary(&self) -> EventSummary {
-        EventSummary::of(&self.live)
-    }
-
-    /// Returns its number in the ledger.
-    pub fn event_no(&self) -> EventNo {
-        self.live.event().no
-    }
-
-    /// Returns the frames of the commits after `after` up to `until`; nothing if one of them is no
-    /// longer kept.
-    pub fn between(&self, after: Seq, until: Seq) -> Option<Vec<Arc<Frame>>> {
-        self.live.feed.between(after, until)
-    }
-
-    /// Returns a receiver of the number of the last commit.
-    pub fn watch_commits(&self) -> watch::Receiver<Seq> {
-        self.live.feed.watch()
-    }
-
-    /// Returns what is cancelled when the event is dropped.
-    pub fn over(&self) -> CancellationToken {
-        self.live.feed.over()
-    }
-
-    /// Returns a receiver of each change of the policy or the state.
-    pub fn watch_event(&self) -> watch::Receiver<Arc<Event>> {
-        self.live.watch_event()
-    }
-}
-
 impl EventSummary {
-    fn of(live: &LiveEvent) -> Self {
+    /// Returns the event as it is now.
+    pub fn of(live: &LiveEvent) -> Self {
         Self {
             event: live.event(),
             snapshot: live.snapshot(),
@@ -240,15 +200,6 @@ impl Engine {
             page.iter().map(|live| EventSummary::of(live)).collect(),
             more,
         )
-    }
-
-    /// Follows an event.
-    ///
-    /// # Errors
-    /// `EventNotFound`.
-    pub async fn feed(&self, event: &EventId) -> Result<EventFeed, EngineError> {
-        let live = self.live(event).await?;
-        Ok(EventFeed { live })
     }
 
     /// Takes free units out of sale.

@@ -24,7 +24,7 @@ pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
 pub use dropped::run_dropper;
-pub use events::{EventFeed, EventSummary};
+pub use events::EventSummary;
 pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
 pub use lists::{ListAsk, ListPage};
 pub use money::{CheckoutAsk, Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
@@ -210,7 +210,13 @@ impl Engine {
 
     /// Returns an event, one that another server created a moment ago too: the store is asked before
     /// an id is denied.
-    async fn live(&self, event: &soldonce_core::EventId) -> Result<Arc<LiveEvent>, EngineError> {
+    ///
+    /// # Errors
+    /// `EventNotFound`, `EventDropped`; `Read` when the store must be asked and cannot be read.
+    pub async fn live(
+        &self,
+        event: &soldonce_core::EventId,
+    ) -> Result<Arc<LiveEvent>, EngineError> {
         if let Some(live) = self.parts.live.find(event) {
             return Ok(live);
         }

@@ -68,13 +68,13 @@ async fn feed(req: ApiRequest) -> Handled {
     let (after, cut) = (after(&req)?, cut(&req)?);
     let app = &req.app;
     let permit = app.enter_stream(&req.parts)?;
-    let feed = app.engine.feed(&event).await?;
+    let live = app.engine.live(&event).await?;
     let around = Surroundings {
         engine: app.engine.clone(),
         shutdown: app.shutdown.clone(),
         tick: Duration::from_millis(app.settings.feed.tick_ms),
     };
-    let (hub, ticks) = app.feeds.join(feed, &around);
+    let (hub, ticks) = app.feeds.join(live, &around);
     let body = match Reader::begin(Arc::clone(app), hub, ticks, (after, cut)) {
         Ok(reader) => Body::from_stream(unfold((reader, permit), Reader::next_part)),
         Err(reset) => Body::from(reset),
@@ -132,7 +132,7 @@ impl Reader {
         (after, cut): (Option<Seq>, Cut),
     ) -> Result<Self, String> {
         let tick = Arc::clone(&ticks.borrow_and_update());
-        let summary = hub.feed().summary();
+        let summary = hub.summary();
         let last = summary.snapshot.seq;
         let after = after.unwrap_or(last);
         let known = (after <= last).then_some(after);

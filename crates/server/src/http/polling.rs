@@ -4,6 +4,7 @@
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use soldonce_core::Seq;
+use soldonce_engine::EventSummary;
 use soldonce_engine::live::Frame;
 
 use super::api_request::ApiRequest;
@@ -39,11 +40,11 @@ pub(super) fn routes(table: &mut Table) {
 async fn frames(req: ApiRequest) -> Handled {
     let after = req.query()?.number("after")?;
     let app = &*req.app;
-    let feed = app.engine.feed(&req.event_id()?).await?;
-    let summary = feed.summary();
+    let live = app.engine.live(&req.event_id()?).await?;
+    let summary = EventSummary::of(&live);
     let last = summary.snapshot.seq;
     let after = after.map_or(last, Seq);
-    let kept = feed.between(after, last).filter(|_| after <= last);
+    let kept = live.feed.between(after, last).filter(|_| after <= last);
     let nothing = || Frame {
         from: after.next(),
         seq: after,

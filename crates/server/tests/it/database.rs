@@ -46,8 +46,8 @@ impl Database {
             let (no, commits) = line.split_once('|').unwrap();
             let commits: u64 = commits.parse().unwrap();
             let event = engine.event_of_no(EventNo(no.parse().unwrap())).unwrap();
-            let feed = engine.feed(&event.id).await.unwrap();
-            let mut shown = feed.watch_commits();
+            let live = engine.live(&event.id).await.unwrap();
+            let mut shown = live.feed.watch();
             shown.wait_for(|seq| seq.0 >= commits).await.unwrap();
         }
     }

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use soldonce_clock::{BootTime, Clock};
 use soldonce_core::{Event, EventNo, Seq};
 use soldonce_engine::limits::FEED_COMMITS_MAX;
-use soldonce_engine::{Engine, EventFeed};
+use soldonce_engine::live::LiveEvent;
+use soldonce_engine::{Engine, EventSummary};
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,7 @@ pub(in crate::http) struct Tick {
 
 /// The feed of one event while it has readers.
 pub(in crate::http) struct Hub {
-    feed: EventFeed,
+    live: Arc<LiveEvent>,
     /// Its sender is the task's own, so that streams end with it.
     ticks: Receiver<Arc<Tick>>,
     /// Time that the last reader waited for its turn since the last tick, microseconds.
@@ -58,9 +59,9 @@ struct Shared {
 type Written = (Bytes, Seq);
 
 impl Hub {
-    /// The event's feed.
-    pub(in crate::http) fn feed(&self) -> &EventFeed {
-        &self.feed
+    /// The event as it is now.
+    pub(in crate::http) fn summary(&self) -> EventSummary {
+        EventSummary::of(&self.live)
     }
 
     /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part of it;
@@ -80,7 +81,7 @@ impl Hub {
         if let Some(known) = shared.frames.get(&(cut, after)) {
             return known.clone();
         }
-        let written = write(&self.feed, (after, until), cut);
+        let written = write(&self.live, (after, until), cut);
         let bytes = written.as_ref().map_or(0, |(text, _)| text.len());
         let bytes = bytes.saturating_add(FRAMES_SHARED_ENTRY_BYTES);
         if shared.bytes.saturating_add(bytes) > FRAMES_SHARED_BYTES_MAX {
@@ -99,9 +100,9 @@ impl Hub {
     }
 }
 
-fn write(feed: &EventFeed, (after, until): (Seq, Seq), cut: Cut) -> Option<Written> {
-    let frames = feed.between(after, until)?;
-    let (text, count) = messages(&frames, cut, &feed.summary().event.chart)?;
+fn write(live: &LiveEvent, (after, until): (Seq, Seq), cut: Cut) -> Option<Written> {
+    let frames = live.feed.between(after, until)?;
+    let (text, count) = messages(&frames, cut, &live.event().chart)?;
     let reached = count.checked_sub(1).and_then(|last| frames.get(last));
     Some((text.into(), reached.map_or(until, |frame| frame.seq)))
 }
@@ -127,20 +128,20 @@ impl Hubs {
     /// Adds a reader to an event.
     pub(in crate::http) fn join(
         &self,
-        feed: EventFeed,
+        live: Arc<LiveEvent>,
         around: &Surroundings,
     ) -> (Arc<Hub>, Receiver<Arc<Tick>>) {
-        let no = feed.event_no();
+        let no = live.event().no;
         let mut open = lock(&self.open);
         let hub = open.get(&no).filter(|hub| hub.ticks.has_changed().is_ok());
-        let hub = hub.map_or_else(|| self.start(feed, around), Arc::clone);
+        let hub = hub.map_or_else(|| self.start(live, around), Arc::clone);
         open.insert(no, Arc::clone(&hub));
         let ticks = hub.ticks.clone();
         (hub, ticks)
     }
 
-    fn start(&self, feed: EventFeed, around: &Surroundings) -> Arc<Hub> {
-        let (mut commits, mut event) = (feed.watch_commits(), feed.watch_event());
+    fn start(&self, live: Arc<LiveEvent>, around: &Surroundings) -> Arc<Hub> {
+        let (mut commits, mut event) = (live.feed.watch(), live.watch_event());
         event.mark_unchanged();
         let until = *commits.borrow_and_update();
         let tick = Tick {
@@ -153,7 +154,7 @@ impl Hubs {
         };
         let (sender, ticks) = tokio::sync::watch::channel(Arc::new(tick));
         let hub = Arc::new(Hub {
-            feed,
+            live,
             ticks,
             slowest_us: AtomicU64::new(0),
             shared: Mutex::default(),
@@ -190,7 +191,7 @@ struct Task {
 impl Task {
     /// Sends until there are no readers, until the event is dropped, or until shutdown.
     async fn run(mut self) {
-        let (shutdown, over) = (self.around.shutdown.clone(), self.hub.feed.over());
+        let (shutdown, over) = (self.around.shutdown.clone(), self.hub.live.feed.over());
         let until_left = async {
             while !self.is_left() {
                 self.turn().await;
@@ -199,7 +200,7 @@ impl Task {
         let until_over = over.run_until_cancelled(until_left);
         shutdown.run_until_cancelled(until_over).await;
         if over.is_cancelled() {
-            lock(&self.open).remove(&self.hub.feed.event_no());
+            lock(&self.open).remove(&self.hub.live.event().no);
         }
     }
 
@@ -220,7 +221,7 @@ impl Task {
         // One receiver is the hub's own.
         let is_left = self.ticks.receiver_count() <= 1;
         if is_left {
-            open.remove(&self.hub.feed.event_no());
+            open.remove(&self.hub.live.event().no);
         }
         is_left
     }
@@ -247,9 +248,9 @@ impl Task {
         let until = *self.commits.borrow_and_update();
         let is_changed = self.event.has_changed().unwrap_or(false);
         self.event.mark_unchanged();
-        let frame = write(&self.hub.feed, (last.until, until), Cut::Merged).map(|(text, _)| text);
+        let frame = write(&self.hub.live, (last.until, until), Cut::Merged).map(|(text, _)| text);
         let (event_no, event) = if is_changed {
-            let event = event_message(&self.hub.feed.summary(), self.around.engine.now());
+            let event = event_message(&self.hub.summary(), self.around.engine.now());
             (last.event_no.saturating_add(1), event)
         } else {
             (last.event_no, last.event.clone())
