@@ -35,7 +35,7 @@ impl Inventory {
         for event in events {
             let book = self.book_mut(event);
             book.open_at = book.open_at.minus(by);
-            let holds: Vec<HoldId> = self.expiries.of_event(event).map(|(_, id)| id).collect();
+            let holds: Vec<HoldId> = book.ends.iter().map(|(_, id)| *id).collect();
             for hold in &holds {
                 self.set_back(&mut work, *hold, by);
             }

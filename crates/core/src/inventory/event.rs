@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Inventory;
 use super::work::Work;
 use crate::{
-    Answer, Cause, Event, EventNo, EventState, HoldId, HoldState, NewEvent, PolicyChange,
-    Rejection, Seq, Text, Timestamp,
+    Answer, Cause, Event, EventNo, EventState, HoldState, NewEvent, PolicyChange, Rejection, Seq,
+    Text,
 };
 
 impl Inventory {
@@ -66,7 +66,7 @@ impl Inventory {
         if let EventState::Cancelled(_) = book.event.state {
             return Ok(Answer::Event(Arc::clone(&book.event)));
         }
-        let ends: Vec<(Timestamp, HoldId)> = self.expiries.of_event(event).collect();
+        let ends = book.ends.clone();
         for (until, hold) in ends {
             let (state, cause) = if until <= work.now {
                 (HoldState::Expired, Cause::Expired)

@@ -6,7 +6,12 @@ use crate::{Answer, Cause, HoldId, HoldState};
 
 impl Inventory {
     pub(super) fn sweep(&mut self, work: &mut Work<'_>, limit: usize) -> Answer {
-        let overdue: Vec<HoldId> = self.expiries.overdue(work.now).take(limit).collect();
+        // Event by event, the longest overdue one first.
+        let events = self.first_ends.iter();
+        let events = events.take_while(|(at, _)| *at <= work.now);
+        let ends = events.flat_map(|(_, event)| &self.known_book(*event).ends);
+        let ends = ends.filter(|(at, _)| *at <= work.now).take(limit);
+        let overdue: Vec<HoldId> = ends.map(|(_, hold)| *hold).collect();
         for hold in &overdue {
             self.end_hold(work, *hold, HoldState::Expired, Cause::Expired);
         }

@@ -20,6 +20,8 @@ pub(super) struct OpenEvent {
     pub(super) seq: Seq,
     /// The units of holds that ended by this time are open to new owners.
     pub(super) open_at: Timestamp,
+    /// Holds that are not over as written down, by the end of their time.
+    pub(super) ends: BTreeSet<(Timestamp, HoldId)>,
     holders: BTreeMap<Holder, HolderAccount>,
 }
 
@@ -63,15 +65,8 @@ impl OpenEvent {
         }
     }
 
-    /// Units of a hold that is over are open to new owners.
-    fn reopen(&mut self, hold: &Hold) {
-        for held in &hold.units {
-            if let UnitState::Held { hold: owner, .. } = self.seating.unit(held.unit).state
-                && owner == hold.id
-            {
-                self.seating.reopen(held.unit);
-            }
-        }
+    fn first_end(&self) -> Option<Timestamp> {
+        self.ends.first().map(|(at, _)| *at)
     }
 }
 
@@ -83,12 +78,12 @@ impl Inventory {
 
     pub(super) fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
         self.by_id.insert(event.id.clone(), event.no);
-        self.expiries.add_event();
         self.events.push(Some(OpenEvent {
             seating: Seating::new(Arc::clone(&event.chart)),
             event,
             seq,
             open_at: Timestamp::MIN,
+            ends: BTreeSet::new(),
             holders: BTreeMap::new(),
         }));
     }
@@ -130,10 +125,10 @@ impl Inventory {
         if now <= book.open_at {
             return;
         }
-        for id in self.expiries.ended_since(event, book.open_at, now) {
-            if let Some(hold) = self.holds.get(&id) {
-                book.reopen(hold);
-            }
+        let newer = (book.open_at.after(), HoldId::from_bits(0));
+        let ended = book.ends.range(newer..).take_while(|(at, _)| *at <= now);
+        for hold in ended.filter_map(|(_, id)| self.holds.get(id)) {
+            reopen(&mut book.seating, hold);
         }
         book.open_at = now;
     }
@@ -141,26 +136,41 @@ impl Inventory {
     /// Takes a hold that is not over into the indexes, its units being written down already.
     pub(super) fn track(&mut self, hold: &Hold) {
         let end = (hold.expires_at, hold.id);
-        self.expiries.insert(hold.event, end);
         let book = self.book_mut(hold.event);
+        let first = book.first_end();
+        book.ends.insert(end);
         let account = book.holders.entry(hold.holder.clone()).or_default();
         account.holds.insert(end);
         account.held = account.held.saturating_add(hold.count());
         if hold.expires_at <= book.open_at {
-            book.reopen(hold);
+            reopen(&mut book.seating, hold);
         }
+        self.move_first_end(hold.event, first);
     }
 
     /// Takes a hold out of the indexes, as it was when it entered them.
     pub(super) fn untrack(&mut self, hold: &Hold) {
         let end = (hold.expires_at, hold.id);
-        self.expiries.remove(hold.event, end);
         let book = self.book_mut(hold.event);
+        let first = book.first_end();
+        book.ends.remove(&end);
         if let Some(account) = book.holders.get_mut(&hold.holder)
             && account.holds.remove(&end)
         {
             account.held = account.held.saturating_sub(hold.count());
             book.drop_empty(&hold.holder);
+        }
+        self.move_first_end(hold.event, first);
+    }
+
+    /// Notes the first end of an event's holds, which was `before`.
+    fn move_first_end(&mut self, event: EventNo, before: Option<Timestamp>) {
+        let first = self.known_book(event).first_end();
+        if first != before {
+            if let Some(at) = before {
+                self.first_ends.remove(&(at, event));
+            }
+            self.first_ends.extend(first.map(|at| (at, event)));
         }
     }
 
@@ -182,6 +192,17 @@ impl Inventory {
             .get(&booking)
             .filter(|booking| may_act(by, &booking.holder))
             .ok_or(Rejection::BookingNotFound)
+    }
+}
+
+/// Opens the units of a hold that is over to new owners.
+fn reopen(seating: &mut Seating, hold: &Hold) {
+    for held in &hold.units {
+        if let UnitState::Held { hold: owner, .. } = seating.unit(held.unit).state
+            && owner == hold.id
+        {
+            seating.reopen(held.unit);
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Every event, hold and booking of a ledger, and the decision on each command. Reads no clock, does
 //! no I/O. Check first, then change: a refused command leaves nothing behind.
 
-mod expiries;
 mod indexes;
 mod restore;
 mod trial;
@@ -27,11 +26,10 @@ mod release;
 mod sale;
 mod sell;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use checkout::Wanted;
-use expiries::Expiries;
 use indexes::OpenEvent;
 use sell::Buyer;
 use trial::Trial;
@@ -55,7 +53,8 @@ pub struct Inventory {
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,
-    expiries: Expiries,
+    /// The first end of a hold of each event that has one.
+    first_ends: BTreeSet<(Timestamp, EventNo)>,
     /// The ledger's time never goes back (T1).
     clock: Timestamp,
     /// What was there before a trial's commands, while there is one.
@@ -71,7 +70,6 @@ impl Inventory {
     pub fn starting_at(first: EventNo) -> Self {
         Self {
             first: first.0,
-            expiries: Expiries::starting_at(first),
             ..Self::default()
         }
     }
@@ -239,12 +237,12 @@ impl Inventory {
 
     /// Returns how many holds of an event are not over as written down. Constant time.
     pub fn live_holds(&self, event: EventNo) -> usize {
-        self.expiries.count(event)
+        self.open(event).map_or(0, |book| book.ends.len())
     }
 
     /// Returns when the next hold ends by the clock. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
-        self.expiries.next()
+        self.first_ends.first().map(|(at, _)| *at)
     }
 
     /// Returns the latest time a command was decided at.

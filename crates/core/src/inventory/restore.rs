@@ -26,7 +26,6 @@ impl Inventory {
     pub fn restore_dropped(&mut self, id: EventId) {
         if let Some(no) = self.next_event() {
             self.by_id.insert(id, no);
-            self.expiries.add_event();
             self.events.push(None);
         }
     }
@@ -37,6 +36,7 @@ impl Inventory {
         if let Some(slot) = self.events.get_mut(place) {
             *slot = None;
         }
+        self.first_ends.retain(|(_, of)| *of != event);
         self.holds.retain(|_, hold| hold.event != event);
         self.bookings.retain(|_, booking| booking.event != event);
     }

@@ -80,7 +80,6 @@ impl Inventory {
         while self.events.len() > trial.count {
             if let Some(Some(book)) = self.events.pop() {
                 self.by_id.remove(&book.event.id);
-                self.expiries.remove_last_event();
             }
         }
         self.clock = trial.clock;
