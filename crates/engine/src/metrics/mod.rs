@@ -56,140 +56,90 @@ pub enum ShieldKind {
     redis,
 }
 
-/// All metrics of an engine.
-#[derive(Debug)]
-pub struct Metrics {
-    /// Hold requests by outcome.
-    pub hold_requests: Family<OutcomeLabel, Counter>,
-    /// How long hold requests took in the engine, seconds.
-    pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
-    /// Confirms by outcome.
-    pub confirms: Family<OutcomeLabel, Counter>,
-    /// Extensions by outcome.
-    pub holds_extended: Family<OutcomeLabel, Counter>,
-    /// Refusals by the shield.
-    pub shield_refusals: Family<ShieldLabel, Counter>,
-    /// Requests that passed because the shield between servers did not answer.
-    pub shield_misses: Counter,
-    /// Notes to that shield that it did not get.
-    pub shield_notes_dropped: Counter,
-    /// Units named in refusals.
-    pub units_conflicted: Counter,
-    /// Final-sale conflicts: confirms whose hold was over, or whose units another has.
-    pub confirm_conflicts: Counter,
-    /// Attempts to deliver webhooks.
-    pub webhook_attempts: Family<OutcomeLabel, Counter>,
-    /// Steps at the payment provider.
-    pub payments: Family<StepLabel, Counter>,
-    /// Bookings with something left to be done at the provider, as far as one look goes.
-    pub outbox_pending: Gauge,
-    /// Of these, those tried in vain so often that a person should look: alert on it.
-    pub outbox_stuck: Gauge,
-    /// Bookings that the last look could not compare with the provider: alert on it.
-    pub unreconciled: Gauge,
-    /// What the reconciler found and settled, by what it was.
-    pub reconciled: Family<FoundLabel, Counter>,
-    /// Writes refused because of an older fence.
-    pub stale_writes: Counter,
-    /// Units that this server sold: by confirms, by payments and directly.
-    pub units_sold: Counter,
-    /// Holds that the clock ended.
-    pub holds_expired: Counter,
-    /// Holds that are not over.
-    pub holds_live: Gauge,
-    /// How old the oldest commit is that feed and maps do not show, seconds: alert on it.
-    pub feed_lag: Gauge<f64, AtomicU64>,
-    /// Times the store refused what the server remembered of an event: alert on it.
-    pub ledger_disbelieved: Counter,
-    /// 1 while the ledger takes commands.
-    pub ledger_writable: Gauge,
-    /// How far the ledger's clock is ahead of this machine's wall clock, seconds.
-    pub clock_ahead: Gauge<f64, AtomicU64>,
-    batch_size: Histogram,
-    commit_seconds: Histogram,
+/// Defines [`Metrics`]: each with its type, what it begins as if that is not the default, its name and what it is.
+macro_rules! metrics {
+    ($($(#[$more:meta])* $seen:vis $field:ident: $kind:ty $(= $first:expr)?, $name:literal, $about:literal;)+) => {
+        /// All metrics of an engine.
+        #[derive(Debug)]
+        pub struct Metrics {
+            $(#[doc = concat!($about, ".")] $(#[$more])* $seen $field: $kind,)+
+        }
+
+        impl Default for Metrics {
+            fn default() -> Self {
+                Self { $($field: metrics!(@first $($first)?),)+ }
+            }
+        }
+
+        impl Metrics {
+            /// Makes the metrics part of a registry, under `soldonce_`, in the order of their fields.
+            pub fn register(&self, registry: &mut Registry) {
+                let r = registry.sub_registry_with_prefix("soldonce");
+                $(r.register($name, $about, self.$field.clone());)+
+            }
+        }
+    };
+    (@first) => { Default::default() };
+    (@first $first:expr) => { $first };
+}
+
+metrics! {
+    pub hold_requests: Family<OutcomeLabel, Counter>, "hold_requests", "Hold requests";
+    /// In the engine.
+    pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram> = Family::new_with_constructor(seconds),
+        "hold_seconds", "Time of hold requests";
+    pub confirms: Family<OutcomeLabel, Counter>, "confirms", "Confirms";
+    pub webhook_attempts: Family<OutcomeLabel, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
+    pub payments: Family<StepLabel, Counter>, "payments", "Steps at the payment provider";
+    /// As far as one look goes.
+    pub outbox_pending: Gauge, "outbox_pending", "Bookings with something left to be done at the provider";
+    /// A person should look: alert on it.
+    pub outbox_stuck: Gauge, "outbox_stuck",
+        "Bookings whose next step at the payment provider was tried in vain again and again";
+    /// Alert on it.
+    pub unreconciled: Gauge, "payments_unreconciled",
+        "Bookings that the last look could not compare with the payment provider";
+    /// Settled, by what it was.
+    pub reconciled: Family<FoundLabel, Counter>, "payments_reconciled",
+        "Payments that no notice told of, found by the reconciler";
+    pub holds_extended: Family<OutcomeLabel, Counter>, "holds_extended", "Extensions of holds";
+    pub shield_refusals: Family<ShieldLabel, Counter>, "shield_refusals", "Refusals by the shield";
+    /// They passed.
+    pub shield_misses: Counter, "shield_misses", "Requests that the shield between servers did not answer";
+    pub shield_notes_dropped: Counter, "shield_notes_dropped", "Notes that the shield between servers did not get";
+    pub units_conflicted: Counter, "units_conflicted", "Units in refusals";
+    /// Confirms whose hold was over, or whose units another has.
+    pub confirm_conflicts: Counter, "confirm_conflicts", "Final-sale conflicts";
+    /// Refused.
+    pub stale_writes: Counter, "stale_writes", "Writes with an older fence";
+    /// By this server: by confirms, by payments and directly.
+    pub units_sold: Counter, "units_sold", "Units sold";
+    pub holds_expired: Counter, "holds_expired", "Holds ended by the clock";
+    pub holds_live: Gauge, "holds_live", "Holds that are not over";
+    /// Alert on it.
+    pub feed_lag: Gauge<f64, AtomicU64>, "feed_lag_seconds", "Age of the oldest commit that feed and maps do not show";
+    /// Alert on it.
+    pub ledger_disbelieved: Counter, "ledger_disbelieved",
+        "Times the store refused what the server remembered of an event";
+    pub ledger_writable: Gauge = writable(), "ledger_writable", "1 while commands are taken";
+    pub clock_ahead: Gauge<f64, AtomicU64>, "ledger_clock_ahead_seconds",
+        "How far the ledger's clock is ahead of this machine's";
+    batch_size: Histogram = Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+        "ledger_batch_size", "Commands per commit";
+    commit_seconds: Histogram = seconds(), "ledger_commit_seconds", "Time of commits";
 }
 
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.000_1, 2.0, 16))
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let ledger_writable = Gauge::default();
-        ledger_writable.set(1);
-        Self {
-            hold_requests: Family::default(),
-            hold_seconds: Family::new_with_constructor(seconds),
-            confirms: Family::default(),
-            holds_extended: Family::default(),
-            shield_refusals: Family::default(),
-            shield_misses: Counter::default(),
-            shield_notes_dropped: Counter::default(),
-            units_conflicted: Counter::default(),
-            confirm_conflicts: Counter::default(),
-            webhook_attempts: Family::default(),
-            payments: Family::default(),
-            outbox_pending: Gauge::default(),
-            outbox_stuck: Gauge::default(),
-            unreconciled: Gauge::default(),
-            reconciled: Family::default(),
-            stale_writes: Counter::default(),
-            units_sold: Counter::default(),
-            holds_expired: Counter::default(),
-            holds_live: Gauge::default(),
-            feed_lag: Gauge::default(),
-            ledger_disbelieved: Counter::default(),
-            ledger_writable,
-            clock_ahead: Gauge::default(),
-            batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
-            commit_seconds: seconds(),
-        }
-    }
-}
-
-/// Makes fields part of a registry, in this order: their names there, and what they are.
-macro_rules! register {
-    ($metrics:ident, $registry:ident, $($field:ident: $name:literal, $about:literal;)+) => {
-        $($registry.register($name, $about, $metrics.$field.clone());)+
-    };
+fn writable() -> Gauge {
+    let writable = Gauge::default();
+    writable.set(1);
+    writable
 }
 
 impl Metrics {
-    /// Makes the metrics part of a registry, under `soldonce_`.
-    pub fn register(&self, registry: &mut Registry) {
-        let r = registry.sub_registry_with_prefix("soldonce");
-        register! { self, r,
-            hold_requests: "hold_requests", "Hold requests";
-            hold_seconds: "hold_seconds", "Time of hold requests";
-            confirms: "confirms", "Confirms";
-            webhook_attempts: "webhook_attempts", "Attempts to deliver webhooks";
-            payments: "payments", "Steps at the payment provider";
-            outbox_pending: "outbox_pending", "Bookings with something left to be done at the provider";
-            outbox_stuck: "outbox_stuck",
-                "Bookings whose next step at the payment provider was tried in vain again and again";
-            unreconciled: "payments_unreconciled",
-                "Bookings that the last look could not compare with the payment provider";
-            reconciled: "payments_reconciled", "Payments that no notice told of, found by the reconciler";
-            holds_extended: "holds_extended", "Extensions of holds";
-            shield_refusals: "shield_refusals", "Refusals by the shield";
-            shield_misses: "shield_misses", "Requests that the shield between servers did not answer";
-            shield_notes_dropped: "shield_notes_dropped", "Notes that the shield between servers did not get";
-            units_conflicted: "units_conflicted", "Units in refusals";
-            confirm_conflicts: "confirm_conflicts", "Final-sale conflicts";
-            stale_writes: "stale_writes", "Writes with an older fence";
-            units_sold: "units_sold", "Units sold";
-            holds_expired: "holds_expired", "Holds ended by the clock";
-            holds_live: "holds_live", "Holds that are not over";
-            feed_lag: "feed_lag_seconds", "Age of the oldest commit that feed and maps do not show";
-            ledger_disbelieved: "ledger_disbelieved",
-                "Times the store refused what the server remembered of an event";
-            ledger_writable: "ledger_writable", "1 while commands are taken";
-            clock_ahead: "ledger_clock_ahead_seconds", "How far the ledger's clock is ahead of this machine's";
-            batch_size: "ledger_batch_size", "Commands per commit";
-            commit_seconds: "ledger_commit_seconds", "Time of commits";
-        }
-    }
-
     /// Counts an attempt to deliver a webhook.
     pub(crate) fn posted(&self, then: Then) {
         let outcome = match then {
