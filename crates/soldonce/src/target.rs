@@ -1,7 +1,8 @@
 //! The ledger that `soldonce events` and `soldonce keys` work on: that of a running server, or the data of a
 //! stopped one.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -44,18 +45,18 @@ impl TargetArgs {
         let Some(url) = &self.url else {
             return Ok(None);
         };
-        // The variable names the folder of a server; only a folder on the command line contradicts an address.
-        let variable = std::env::var_os("SOLDONCE_DATA");
-        let data = self
-            .data
-            .as_ref()
-            .filter(|data| variable.as_deref() != Some(data.as_os_str()));
-        if let Some(data) = data {
-            let both = anyhow!(
-                "--url {url} and --data {}: each names a ledger, leave one away",
-                data.display()
-            );
-            return Err(usage(both));
+        // A variable names the ledger of a server beside this command; a flag contradicts the address.
+        let folder = self.data.as_deref().map(Path::as_os_str);
+        let database = self.database.url.as_deref().map(OsStr::new);
+        let others = [
+            ("--data", "SOLDONCE_DATA", folder),
+            ("--database-url", "SOLDONCE_DATABASE_URL", database),
+        ];
+        for (flag, variable, given) in others {
+            if given.is_some() && std::env::var_os(variable).as_deref() != given {
+                let both = anyhow!("--url and {flag}: each names a ledger, leave one away");
+                return Err(usage(both));
+            }
         }
         let missing = || usage(anyhow!("--url needs an admin key: set SOLDONCE_ADMIN_KEY"));
         let key = self.admin_key.as_ref().ok_or_else(missing)?;

@@ -50,7 +50,7 @@ const COMMANDS = {
         return "yes";
       } catch {
         // As it pauses itself. Its own retries count as time of the lock, which ends before it begins when they take longer.
-        await pause(200 + 100 * Math.random());
+        await pause(100 + 200 * Math.random());
       }
     }
   },

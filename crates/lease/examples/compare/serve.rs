@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{BufRead as _, stdin};
 use std::time::Duration;
 
-use soldonce_lease::{BootTime, Clock, Doctor, Lease, Leases, SystemClock};
+use soldonce_lease::{BootTime, Clock, Lease, Leases, SystemClock};
 use tokio::task::JoinSet;
 
 use super::holder::Peer;
@@ -31,7 +31,7 @@ pub(crate) async fn serve(peer: Peer, url: &str) -> Outcome<()> {
     let library = match peer {
         Peer::Rslock => Library::Rslock(rslock::LockManager::new(vec![url])),
         Peer::Ours | Peer::RedisPy | Peer::NodeRedlock => {
-            let leases = Leases::redis(url).namespace("compare").doctor(Doctor::Off);
+            let leases = Leases::redis(url).namespace("compare");
             Library::Ours(leases.connect().await?)
         }
     };

@@ -302,8 +302,8 @@ class BookingPage {
     if (this.closed) return;
     // Should the look fail, what was answered is still told.
     this.refresh();
-    await this.look();
     this.ticket.querySelector("h1")?.focus({ preventScroll: true });
+    await this.look();
   }
 
   /** @param {boolean} isUnsent */

@@ -211,9 +211,9 @@ export class Areas {
   }
 
   refresh() {
-    const { wanted, task } = this.holding.state;
+    const { wanted, task, payment } = this.holding.state;
     const held = heldIn(this.holding.state);
-    const isBuying = task?.kind === "confirm" || task?.kind === "pay";
+    const isBuying = task?.kind === "confirm" || task?.kind === "pay" || (payment && task);
     for (const row of this.rows) {
       const { area, control, left, element } = row;
       const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };

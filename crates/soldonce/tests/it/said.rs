@@ -48,9 +48,14 @@ fn keys_through_a_server_name_what_is_wrong() {
         .env("SOLDONCE_DATA", "/data")
         .env("SOLDONCE_ADMIN_KEY", admin);
     program::ends_well(&mut within_an_image);
-    let both = ["keys", "list", "--url", &url, "--data", "elsewhere"];
-    let both = said(&both, &at, 2);
-    assert!(both.contains("--data elsewhere"), "{both}");
+    for flag in ["--data", "--database-url"] {
+        let both = said(
+            &["keys", "list", "--url", &url, flag, "postgres://elsewhere"],
+            &at,
+            2,
+        );
+        assert!(both.contains(&format!("--url and {flag}: ")), "{both}");
+    }
     let no_id = through(admin, &["keys", "revoke", "cal_nope"]);
     assert!(no_id.contains("`cal_nope` is no key's id"), "{no_id}");
     let data = at.join("data").display().to_string();
