@@ -45,7 +45,7 @@ impl TargetArgs {
         let Some(url) = &self.url else {
             return Ok(None);
         };
-        // A variable names the ledger of a server beside this command; a flag contradicts the address.
+        // A variable may be meant for a server on this machine; a flag contradicts the address.
         let folder = self.data.as_deref().map(Path::as_os_str);
         let database = self.database.url.as_deref().map(OsStr::new);
         let others = [
