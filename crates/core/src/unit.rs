@@ -118,7 +118,7 @@ words! {
 
 impl Cause {
     /// Returns whether a unit may go from one kind of state to another for this cause: the table of
-    /// model.md 3. Guards about time and ownership are the commands' business.
+    /// model.md 3, and a correction of the clock. Guards about time and ownership are the commands' business.
     pub const fn allows(self, from: StateKind, to: StateKind) -> bool {
         use StateKind::{Blocked, Free, Held, Sold};
         match self {

@@ -10,8 +10,8 @@ pub const SNAPSHOT_CHUNK_SEATS: usize = 1_024;
 pub(crate) const BATCH_STEPS_MAX: usize = 4_096;
 /// Holds written down as expired by one command of the sweeper.
 pub const SWEEP_HOLDS_MAX: usize = 512;
-/// How often the sweeper looks, milliseconds. With one commit on top it stays below the 250 ms that
-/// the API promises for an expiry to be seen.
+/// How often the sweeper looks, milliseconds. With one commit and a frame of the default tick on top it stays
+/// below the 250 ms that the API promises for an expiry to be seen.
 pub const SWEEP_EVERY_MS: u64 = 100;
 /// From when on operators are told that the ledger's clock is ahead of the machine's, milliseconds.
 pub const CLOCK_AHEAD_MS: i64 = 1_000;

@@ -37,7 +37,7 @@ pub const CLIENT_WAIT_MS: u64 = 10_000;
 /// Largest answer that it reads, bytes.
 pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Longest wait for requests in flight after shutdown began. The process promises to be gone in ten
-/// seconds; the rest is for the ledger.
+/// seconds; the rest is for commands without callers and the ledger.
 pub const DRAIN_MS_MAX: u64 = 8_000;
 
 /// Most HTTP/2 requests under way at once. Above this and the next three, a connection has one at a
@@ -68,9 +68,8 @@ pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
 
 /// Largest body of a request, in bytes (api.md 2).
 pub const BODY_BYTES_MAX: usize = 64 * 1_024;
-/// How long the end of a server waits for commands whose callers hung up: a call to the provider of payments and its
-/// commit.
-pub const COMMANDS_END_MS: u64 = 15_000;
+/// Longest wait for commands whose callers hung up, after shutdown began.
+pub const COMMANDS_END_MS: u64 = 9_500;
 /// Largest body that carries a chart, in bytes (api.md 2).
 pub const CHART_BODY_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 /// Longest wait for a request's whole body; a body with a chart may take [`CHART_BODY_READ_MS_MAX`].
@@ -190,7 +189,7 @@ pub const LOG_PERIOD_MS: u64 = 60_000;
 pub const ACCEPT_BACKOFF_MS_MIN: u64 = 10;
 /// Longest pause after `accept` failed.
 pub const ACCEPT_BACKOFF_MS_MAX: u64 = 1_000;
-/// Longest period at which connections are looked at for the three waits above.
+/// Longest period at which connections are looked at for the waits above.
 pub const WATCH_MS_MAX: u64 = 500;
 /// Shortest such period.
 pub const WATCH_MS_MIN: u64 = 5;
@@ -210,7 +209,8 @@ const _: () = assert!(CODED_BYTES_MIN < CODED_ANSWER_BYTES_MAX);
 const _: () = assert!(NOTICE_BYTES_MAX <= CHART_BODY_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX as u64 <= LEFTOVER_KEPT_BYTES_MAX);
 const _: () = assert!(LEFTOVER_KEPT_BYTES_MAX <= LEFTOVER_BYTES_MAX);
-const _: () = assert!(LEFTOVER_READ_MS_MAX < DRAIN_MS_MAX);
+const _: () = assert!(LEFTOVER_READ_MS_MAX < DRAIN_MS_MAX && DRAIN_MS_MAX < COMMANDS_END_MS);
+const _: () = assert!(COMMANDS_END_MS < 10_000);
 const _: () = assert!(ANSWER_TAIL_BYTES < ANSWER_PIECE_BYTES);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX <= CONNECTIONS_MAX);
 const _: () = assert!(HTTP2_REQUESTS_PER_ADDRESS_MAX <= HTTP2_REQUESTS_MAX);

@@ -72,6 +72,8 @@ pub async fn run(
         loops.spawn(serve(listener, router, accept, shutdown.clone()));
     }
     let mut ended = Drained::default();
+    let clock = Arc::clone(&engine.world().clock);
+    let mut shutdown_began = None;
     // None of these ends before the shutdown, except by a panic: then all end, since a server that
     // writes down no expiry or refunds nothing any more must not look as if it were whole.
     while !loops.is_empty() {
@@ -81,12 +83,14 @@ pub async fn run(
                 Err(error) => tracing::error!(%error, "an accept loop ended by a panic"),
             },
             Some(helped) = helpers.join_next() => note(helped),
+            () = shutdown.cancelled(), if shutdown_began.is_none() => {}
         }
         shutdown.cancel();
+        shutdown_began.get_or_insert_with(|| clock.boot());
     }
     routers.commands.close();
-    let clock = &engine.world().clock;
-    let late = clock.boot().plus(Duration::from_millis(COMMANDS_END_MS));
+    let shutdown_began = shutdown_began.unwrap_or_else(|| clock.boot());
+    let late = shutdown_began.plus(Duration::from_millis(COMMANDS_END_MS));
     tokio::select! {
         () = routers.commands.wait() => {}
         () = clock.sleep_until(late) => {

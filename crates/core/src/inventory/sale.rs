@@ -1,5 +1,6 @@
-//! The only place that makes a unit SOLD. Confirm, paid checkout, exchange, box office and late money go
-//! through `sell_hold` and `sell_lines`; a tidy test finds any other file that names the step. Each unit takes it
+//! The only place that makes a unit SOLD. `sell_hold` is called for confirm (`confirm.rs`), paid checkout
+//! (`payment.rs`) and exchange (`exchange.rs`), `sell_lines` for the box office (`sell.rs`) and late money
+//! (`payment.rs`); a tidy test finds another file of `core` that names the step. Each unit takes it
 //! by `Inventory::step`, which panics unless the unit is held by this hold, or free. What is sold stays so in a
 //! correction of the clock, and is put back as it was when a ledger is read and when a trial ends.
 

@@ -1,7 +1,9 @@
 //! The checks of a ledger against itself, whichever store it is in. The history of each event goes
 //! to the auditor and is hashed again link by link; what it leads to must be what the unit rows, the
 //! holds and the bookings say. Each store reads its own rows and hands them over: `sqlite/verify`,
-//! `postgres/verify`. Shares with what it judges: core's types, the row codecs and the chain's hash in
+//! `postgres/verify`. `walk` has the auditor and the chain, `books` units, holds and bookings; each store's `rest`
+//! has its guards, keys, charts and what no event names; SQLite looks at pages and the check value of each row, and
+//! PostgreSQL at the numbers of the feed (`numbers`). Shares with what it judges: core's types, the row codecs and the chain's hash in
 //! `rows/`; not the rules, which the auditor has in words of its own.
 
 mod books;

@@ -2,6 +2,10 @@
 //! the sequencer's row; decision 0171 says why. Everything that follows from that is in this folder: who
 //! numbers (`number`), how a server shows what others numbered (`follow`), what of its own batches it need
 //! not read back for either (`own_batches`), and how late the numbers are (`lag`).
+//!
+//! The way of a commit of server A to a reader at server B: any server numbers it within `NUMBER_EVERY_MS`,
+//! once every transaction that began before is over; B reads it within `FOLLOW_EVERY_MS` and tells `live/`; the
+//! next frame of the feed carries it.
 
 mod follow;
 mod lag;
