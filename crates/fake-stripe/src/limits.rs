@@ -14,7 +14,7 @@ pub(super) const AUTHORISATION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 pub(super) const AMOUNT_MAX: i64 = 99_999_999;
 /// Most entries of a list.
 pub(super) const LIST_MAX: usize = 100;
-/// Calls, notices and entries that are remembered, each; older ones are forgotten.
+/// Calls, notices and entries that are remembered, each; later ones are not.
 pub(super) const REMEMBERED_MAX: usize = 100_000;
 /// Idempotency keys that are kept; of more, the oldest are forgotten before their day is over.
 pub(super) const KEYS_MAX: usize = 10_000;

@@ -7,10 +7,15 @@ use clap::{Command, CommandFactory};
 
 /// What the names of this program's variables begin with.
 const PREFIX: &str = "SOLDONCE_";
-/// The variables that `lease run` gives its command, which may be a server.
-const LEASE_PREFIX: &str = "SOLDONCE_LEASE_";
-/// Variables that are no arguments.
-const OTHERS: [&str; 1] = ["SOLDONCE_LOG"];
+/// Variables that are no arguments. Those of a lease are what `lease run` gives its command, which may be a server.
+const OTHERS: [&str; 6] = [
+    "SOLDONCE_LOG",
+    "SOLDONCE_LEASE_NAME",
+    "SOLDONCE_LEASE_TOKEN",
+    "SOLDONCE_LEASE_DEADLINE_MS",
+    "SOLDONCE_LEASE_CAP_AT_MS",
+    "SOLDONCE_LEASE_STATUS_FD",
+];
 
 /// Returns the same command, which takes no notice of variables that are empty: that is how a compose
 /// file or a unit file says that nothing is set.
@@ -30,9 +35,7 @@ pub(crate) fn without_empty(command: Command) -> Command {
 /// its setting at the default without a word.
 pub(crate) fn warn_of_unknown() {
     let known = known_variables();
-    let is_unknown = |name: &String| {
-        name.starts_with(PREFIX) && !name.starts_with(LEASE_PREFIX) && !known.contains(name)
-    };
+    let is_unknown = |name: &String| name.starts_with(PREFIX) && !known.contains(name);
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(is_unknown) {
         let hint = nearest(&name, &known).map(|nearest| format!("; is it {nearest}?"));
@@ -83,6 +86,7 @@ mod tests {
             ("SOLDONCE_LISTN", Some("SOLDONCE_LISTEN")),
             ("SOLDONCE_LIMIT_HOLD", Some("SOLDONCE_LIMIT_HELD")),
             ("SOLDONCE_DATABASEURL", Some("SOLDONCE_DATABASE_URL")),
+            ("SOLDONCE_LEASE_URLS", Some("SOLDONCE_LEASE_URL")),
             ("SOLDONCE_SOMETHING_ELSE", None),
         ] {
             assert_eq!(nearest(misspelt, &known), meant, "{misspelt}");

@@ -49,8 +49,11 @@ impl Account {
         let intents: Vec<Intent> = intents.cloned().collect();
         let refunds = changed.iter().filter_map(|id| self.refunds.get(id));
         let refunds = refunds.cloned().collect();
-        let over = intents.iter().filter(|intent| intent.is_over());
-        self.over.extend(over.map(|intent| intent.id.clone()));
+        for intent in intents.iter().filter(|intent| intent.is_over()) {
+            // It may have been revived since it ended before.
+            self.over.retain(|id| *id != intent.id);
+            self.over.push_back(intent.id.clone());
+        }
         self.forget_over();
         Changes {
             salt: self.salt,

@@ -78,12 +78,16 @@ impl Calls {
     }
 }
 
-/// Writes a text as it is. Texts here are shorter than 127 bytes, or their length takes a second byte.
+/// Writes a text as it is, after its length (RFC 7541, section 5.1: 7 bits, then 7 of the rest in each byte).
 fn push_text(block: &mut Vec<u8>, text: &str) {
-    let length = text.len();
-    match length.checked_sub(127) {
-        None => block.push(u8::try_from(length).unwrap_or_default()),
-        Some(more) => block.extend([127, u8::try_from(more.min(127)).unwrap_or_default()]),
+    let mut more = text.len().saturating_sub(127);
+    block.push(u8::try_from(text.len().min(127)).unwrap_or_default());
+    while more >= 128 {
+        block.push(u8::try_from(more % 128 + 128).unwrap_or_default());
+        more /= 128;
+    }
+    if text.len() >= 127 {
+        block.push(u8::try_from(more).unwrap_or_default());
     }
     block.extend_from_slice(text.as_bytes());
 }

@@ -5,7 +5,7 @@
 //! connection from a slow head, and does not run while the protocol version is still unknown.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
@@ -19,7 +19,8 @@ pub(crate) struct Activity {
     requests: AtomicU64,
     in_flight: AtomicU32,
     head_began: AtomicBool,
-    is_http2: AtomicBool,
+    /// Bytes that came of [`HTTP2_PREFACE`]; more than it has once another byte came.
+    preface: AtomicUsize,
     write_blocked: AtomicBool,
     writes_unblocked: AtomicU64,
     order: AtomicU8,
@@ -62,7 +63,7 @@ impl Activity {
             return Phase::Busy;
         }
         let head_began = requests == 0 || self.head_began.load(Ordering::Relaxed);
-        if head_began && !self.is_http2.load(Ordering::Relaxed) {
+        if head_began && self.preface.load(Ordering::Relaxed) != HTTP2_PREFACE.len() {
             Phase::Head(requests)
         } else {
             Phase::Idle(requests)
@@ -96,9 +97,23 @@ impl Activity {
             return;
         }
         self.head_began.store(true, Ordering::Relaxed);
-        if self.requests.load(Ordering::Relaxed) == 0 && bytes == HTTP2_PREFACE {
-            self.is_http2.store(true, Ordering::Relaxed);
+        if self.requests.load(Ordering::Relaxed) == 0 {
+            self.note_preface(bytes);
         }
+    }
+
+    /// The first bytes may come one by one. No read goes beyond the preface.
+    fn note_preface(&self, bytes: &[u8]) {
+        let before = self.preface.load(Ordering::Relaxed);
+        let Some(rest) = HTTP2_PREFACE.get(before..).filter(|rest| !rest.is_empty()) else {
+            return;
+        };
+        let after = if rest.starts_with(bytes) {
+            before + bytes.len()
+        } else {
+            HTTP2_PREFACE.len() + 1
+        };
+        self.preface.store(after, Ordering::Relaxed);
     }
 
     /// The peer takes bytes. A look at a line that is in the cache is cheaper than a store.
@@ -137,5 +152,26 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http2_is_known_however_its_preface_is_cut() {
+        for cut in 1..HTTP2_PREFACE.len() {
+            let (begin, end) = HTTP2_PREFACE.split_at(cut);
+            let activity = Activity::default();
+            activity.note_read(begin);
+            assert_eq!(activity.phase(), Phase::Head(0), "{cut} bytes");
+            activity.note_read(end);
+            assert_eq!(activity.phase(), Phase::Idle(0), "{cut} bytes");
+        }
+        let other = Activity::default();
+        other.note_read(b"PRI * HTTP/1.1\r\n");
+        other.note_read(HTTP2_PREFACE);
+        assert_eq!(other.phase(), Phase::Head(0));
     }
 }

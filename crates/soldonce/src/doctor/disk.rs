@@ -156,12 +156,22 @@ fn sync_time(data: &Path) -> Finding {
 /// The median time to make 4 KiB durable, in microseconds.
 fn time_syncs(data: &Path) -> std::io::Result<u128> {
     let path = data.join("doctor.tmp");
+    let times = write_and_sync(&path);
+    let removed = std::fs::remove_file(&path);
+    let mut times = times?;
+    removed?;
+    times.sort_unstable();
+    Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
+}
+
+/// Returns how long each sync took, microseconds.
+fn write_and_sync(path: &Path) -> std::io::Result<Vec<u128>> {
     let mut file: File = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&path)?;
+        .open(path)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {
         let began = SystemClock.boot();
@@ -169,7 +179,5 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
         file.sync_data()?;
         times.push(SystemClock.boot().since(began).as_micros());
     }
-    std::fs::remove_file(&path)?;
-    times.sort_unstable();
-    Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
+    Ok(times)
 }
