@@ -46,7 +46,7 @@ const ITS_OWN: &str = "the unit of this line is sold to its booking";
 const BACK: &str = "a unit would go back";
 
 /// Writes, what is said of each, and the guards that refuse it, every one of them alone.
-const FORBIDDEN: [(&str, &str, &[&str]); 26] = [
+const FORBIDDEN: [(&str, &str, &[&str]); 29] = [
     // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
     (
         "UPDATE units SET owner = zeroblob(16), fence = fence + 1, version = version + 1 WHERE unit_no = 5",
@@ -143,6 +143,8 @@ const FORBIDDEN: [(&str, &str, &[&str]); 26] = [
     ),
     // Rows that go without their event, an event that is in use, and one that comes back.
     ("DELETE FROM holds WHERE state = 3", "holds are never deleted", &["holds_deleted"]),
+    ("UPDATE holds SET holder = 'eve' WHERE state = 0", "a hold stays of its holder", &["holds_changed"]),
+    ("UPDATE holds SET state = 0 WHERE state = 3", "a hold stays of its holder", &["holds_changed"]),
     ("DELETE FROM bookings", "bookings are never deleted", &["bookings_deleted"]),
     ("DELETE FROM events", "events are never deleted", &["events_deleted"]),
     (
@@ -150,6 +152,7 @@ const FORBIDDEN: [(&str, &str, &[&str]); 26] = [
         "a unit of this event is held",
         &["dropped_events_added"],
     ),
+    ("UPDATE dropped_events SET event_no = 8", "a dropped event stays dropped", &["dropped_events_changed"]),
     ("DELETE FROM dropped_events", "a dropped event stays dropped", &["dropped_events_deleted"]),
 ];
 
@@ -216,6 +219,23 @@ async fn each_guard_of_a_file_refuses_alone_and_nothing_else_does() {
         names(GUARDS),
         "every guard is tried"
     );
+}
+
+/// Not even to a booking of the hold's own id.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_of_a_live_hold_is_not_sold_under_its_id() {
+    let (_test, file) = closed().await;
+    let enemy = Connection::open(file).unwrap();
+    enemy.pragma_update(None, "foreign_keys", false).unwrap();
+    enemy
+        .execute(
+            "INSERT INTO lines SELECT owner, unit_no, event_no, unit_no, 0, version, 1, 0 FROM units WHERE state = 1",
+            [],
+        )
+        .unwrap();
+    let sold = "UPDATE units SET state = 2, until = NULL, version = version + 1 WHERE state = 1";
+    let refused = enemy.execute(sold, []).unwrap_err().to_string();
+    assert!(refused.contains(LIVE), "{refused}");
 }
 
 /// Not even when the end of the audit, which is another table's row, was taken away.

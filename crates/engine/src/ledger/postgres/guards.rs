@@ -1,5 +1,6 @@
-//! What the database refuses by itself: the keys and checks of its tables, and all of `guards.sql`. One that is
-//! missing, switched off or of another form is noticed by no statement, and the database refuses less.
+//! What the database refuses by itself: the keys and checks of its tables, all of `guards.sql`, and the function
+//! that stores a batch. One that is missing, switched off or of another form is noticed by no statement, and the
+//! database refuses less. Checks are known by their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,13 @@ use super::tables::Columns;
 
 /// What the database refuses by itself. Can be run again.
 pub(super) const GUARDS: &str = include_str!("guards.sql");
+
+/// What makes the functions that a server calls or a trigger runs; of two with one name the later one counts.
+const WITH_FUNCTIONS: [&str; 3] = [
+    include_str!("../../../migrations/postgres/V12__store_batch.sql"),
+    include_str!("../../../migrations/postgres/V14__dropped_events.sql"),
+    GUARDS,
+];
 
 /// Keys by table, columns and condition, and checks by table.
 const MISSING: &str = "-- missing_guards
@@ -31,7 +39,7 @@ SELECT name FROM (VALUES ('units_pkey', 'units', 'event_no unit_no', NULL),
                  ) AS key (name, its_table, its_columns, condition)
 WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
                   WHERE c.relname = name AND i.indrelid = to_regclass(its_table)
-                    AND i.indisvalid AND i.indisunique
+                    AND i.indisvalid AND i.indisunique AND i.indexprs IS NULL
                     AND pg_get_expr(i.indpred, i.indrelid) IS NOT DISTINCT FROM condition
                     AND (SELECT string_agg(a.attname, ' ' ORDER BY of_key.n)
                          FROM unnest(i.indkey) WITH ORDINALITY AS of_key (attnum, n)
@@ -45,9 +53,13 @@ WHERE NOT EXISTS (SELECT FROM pg_constraint k
 UNION ALL
 SELECT 'session_replication_role = replica: no trigger' WHERE current_setting('session_replication_role') = 'replica'";
 
-/// Triggers that are at work, with the functions that they call.
+/// Functions of the ledger, with their bodies.
+const FUNCTIONS: &str = "-- functions
+SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace";
+
+/// Triggers that are at work, and whether their functions look up tables of the ledger alone.
 const TRIGGERS: &str = "-- triggers
-SELECT pg_get_triggerdef(t.oid, true), p.proname, p.prosrc,
+SELECT pg_get_triggerdef(t.oid, true),
        p.proconfig @> ARRAY['search_path=' || quote_ident(current_schema()) || ', pg_temp']
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid)";
@@ -60,13 +72,20 @@ pub(super) async fn missing(connection: &mut Connection) -> Result<Vec<String>, 
     let rows = connection.rows(MISSING, &[]).await?;
     let names = rows.iter().map(|row| Columns::new(row, "guards").get(0));
     let mut missing = names.collect::<Result<Vec<String>, _>>()?;
-    let bodies: BTreeMap<_, _> = functions().collect();
+    let mut functions = functions();
+    for row in connection.rows(FUNCTIONS, &[]).await? {
+        let columns = Columns::new(&row, "guards");
+        let (name, body): (&str, &str) = (columns.get(0)?, columns.get(1)?);
+        if functions.get(name) == Some(&body) {
+            functions.remove(name);
+        }
+    }
+    missing.extend(functions.into_keys().map(str::to_owned));
     let mut at_work = BTreeSet::new();
     for row in connection.rows(TRIGGERS, &[]).await? {
         let columns = Columns::new(&row, "guards");
-        let (function, body): (&str, &str) = (columns.get(1)?, columns.get(2)?);
-        let looks_here: Option<bool> = columns.get(3)?;
-        if looks_here == Some(true) && bodies.get(function) == Some(&body) {
+        let looks_here: Option<bool> = columns.get(1)?;
+        if looks_here == Some(true) {
             at_work.insert(plain(columns.get(0)?));
         }
     }
@@ -100,13 +119,17 @@ fn triggers() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The functions of `guards.sql`: name and body.
-fn functions() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let texts = GUARDS.split("OR REPLACE FUNCTION ").skip(1);
-    texts.filter_map(|text| {
-        let (name, rest) = text.split_once('(')?;
+/// The functions that must be there: name and body.
+fn functions() -> BTreeMap<&'static str, &'static str> {
+    let made = WITH_FUNCTIONS
+        .iter()
+        .flat_map(|text| text.split("\nCREATE "));
+    let functions = made.filter_map(|text| {
+        let text = text.strip_prefix("OR REPLACE ").unwrap_or(text);
+        let (name, rest) = text.strip_prefix("FUNCTION ")?.split_once('(')?;
         Some((name, rest.split("$$").nth(1)?))
-    })
+    });
+    functions.collect()
 }
 
 /// A trigger's text without what versions of PostgreSQL write differently: case, spaces, parentheses.

@@ -152,6 +152,21 @@ DROP TRIGGER IF EXISTS holds_stay ON holds;
 CREATE TRIGGER holds_stay BEFORE DELETE ON holds FOR EACH ROW
 EXECUTE FUNCTION refuse_unless_dropped();
 
+DROP TRIGGER IF EXISTS holds_are_kept ON holds;
+CREATE TRIGGER holds_are_kept BEFORE TRUNCATE ON holds FOR EACH STATEMENT
+EXECUTE FUNCTION refuse_write('holds are never deleted');
+
+-- A hold stays its holder's, and one that is over stays so.
+DROP TRIGGER IF EXISTS holds_keep_holder ON holds;
+CREATE TRIGGER holds_keep_holder BEFORE UPDATE ON holds FOR EACH ROW
+WHEN (NEW.id <> OLD.id OR NEW.event_no <> OLD.event_no OR NEW.caller IS DISTINCT FROM OLD.caller
+      OR NEW.holder <> OLD.holder OR OLD.state >= 2 AND NEW.state < 2)
+EXECUTE FUNCTION refuse_write('a hold stays of its holder, and over');
+
+DROP TRIGGER IF EXISTS bookings_are_kept ON bookings;
+CREATE TRIGGER bookings_are_kept BEFORE TRUNCATE ON bookings FOR EACH STATEMENT
+EXECUTE FUNCTION refuse_write('bookings are never deleted');
+
 DROP TRIGGER IF EXISTS bookings_stay ON bookings;
 CREATE TRIGGER bookings_stay BEFORE DELETE ON bookings FOR EACH ROW
 EXECUTE FUNCTION refuse_unless_dropped();
@@ -174,6 +189,16 @@ EXECUTE FUNCTION require_no_held_unit();
 DROP TRIGGER IF EXISTS dropped_events_stay ON dropped_events;
 CREATE TRIGGER dropped_events_stay BEFORE DELETE OR TRUNCATE ON dropped_events FOR EACH STATEMENT
 EXECUTE FUNCTION refuse_write('a dropped event stays dropped');
+
+DROP TRIGGER IF EXISTS dropped_events_keep_number ON dropped_events;
+CREATE TRIGGER dropped_events_keep_number BEFORE UPDATE ON dropped_events FOR EACH ROW
+WHEN (NEW.event_no <> OLD.event_no)
+EXECUTE FUNCTION refuse_write('a dropped event stays dropped');
+
+-- Without it a batch would compare its time with nothing.
+DROP TRIGGER IF EXISTS clock_stays ON clock;
+CREATE TRIGGER clock_stays BEFORE DELETE OR TRUNCATE ON clock FOR EACH STATEMENT
+EXECUTE FUNCTION refuse_write('the ledger has a clock');
 
 DROP FUNCTION IF EXISTS refuse_step_back();
 DROP FUNCTION IF EXISTS refuse_change();

@@ -18,7 +18,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 14;
+pub(super) const SCHEMA: i64 = 15;
 
 /// Only one process migrates at a time. The number is this product's own.
 const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613);";

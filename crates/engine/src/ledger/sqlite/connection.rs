@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -17,7 +18,10 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 11;
+pub(super) const SCHEMA: i64 = 12;
+
+/// How long a statement waits for another connection.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// What the file refuses by itself. Can be run again.
 const GUARDS: &str = include_str!("guards.sql");
@@ -35,6 +39,7 @@ pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated)
     folder.make_private()?;
     let mut connection = Connection::open_with_flags(folder.database(), flags)?;
     set_up_writer(&connection)?;
+    settle_log(&connection, folder)?;
     let migrated = migrate(&mut connection)?;
     Ok((connection, migrated))
 }
@@ -49,6 +54,18 @@ fn set_up_writer(connection: &Connection) -> Result<(), Fault> {
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     set_up(connection)
+}
+
+/// Makes durable what an earlier process left in the write-ahead log, before a caller hears of it. A process that was
+/// killed may have written a commit and not synced it. Where a sync failed, a later one of the same pages reports
+/// success without writing them: so the log is copied into the database, and then empty. While another program
+/// reads the file, the log stays, synced.
+fn settle_log(connection: &Connection, folder: &Folder) -> Result<(), Fault> {
+    folder.sync_log()?;
+    connection.busy_timeout(Duration::ZERO)?;
+    final_checkpoint(connection)?;
+    connection.busy_timeout(BUSY)?;
+    folder.sync_log()
 }
 
 fn set_up(connection: &Connection) -> Result<(), Fault> {
@@ -190,7 +207,7 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<bool, Fault> {
     Ok(log == moved)
 }
 
-/// Moves all of the log and empties it, when the ledger closes.
+/// Moves all of the log and empties it, unless another program reads the file.
 pub(super) fn final_checkpoint(connection: &Connection) -> Result<(), Fault> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())

@@ -1,7 +1,7 @@
 //! The data folder: the lock that keeps a second process out, and the high-water file.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,13 @@ use super::tables::head::Head;
 use crate::ledger::rows::checksum::Checksum;
 
 const DATABASE: &str = "ledger.sqlite";
+const LOG: &str = "ledger.sqlite-wal";
 /// A database that is being copied.
 const PART: &str = "ledger.sqlite.part";
 const LOCK: &str = "ledger.lock";
 const HIGH_WATER: &str = "high-water";
 /// Every file of a ledger.
-const FILES: [&str; 5] = [
-    DATABASE,
-    "ledger.sqlite-wal",
-    "ledger.sqlite-shm",
-    LOCK,
-    HIGH_WATER,
-];
+const FILES: [&str; 5] = [DATABASE, LOG, "ledger.sqlite-shm", LOCK, HIGH_WATER];
 /// The mode of each.
 const PRIVATE: u32 = 0o600;
 /// The bits of a mode that are not the owner's.
@@ -123,6 +118,16 @@ impl Folder {
             .mode(PRIVATE);
         options.open(&part).map_err(|error| self.failed(error))?;
         Ok(part)
+    }
+
+    /// Makes the write-ahead log durable as it is.
+    pub(super) fn sync_log(&self) -> Result<(), Fault> {
+        match File::open(self.0.join(LOG)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            log => log
+                .and_then(|log| log.sync_all())
+                .map_err(Fault::of_file(LOG)),
+        }
     }
 
     /// Makes the names of the files in the folder durable, and the folder's own.

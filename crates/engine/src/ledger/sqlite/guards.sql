@@ -4,8 +4,8 @@
 --
 -- units.state: 0 free, 1 held, 2 sold, 3 blocked. lines.state: 0 pending, 1 sold, 2 cancelled. A hold is over from
 -- state 2 on. SQLite tests each row at once, so a commit writes holds, then units that are not sold, then lines, then
--- units that are sold, then the audit. INSERT OR REPLACE deletes a row without its trigger, so each INSERT looks for
--- the row that would go. One trigger for each table and verb: SQLite calls them all for every row. With FAIL the
+-- units that are sold, then the audit. INSERT OR REPLACE deletes a row without its trigger, so each INSERT of units,
+-- lines and the audit looks for the row that would go. One trigger for each table and verb: SQLite calls them all for every row. With FAIL the
 -- rows that the statement wrote before stay written, each of which passed its own test; the writer rolls back the whole
 -- transaction. ABORT would journal each statement.
 
@@ -74,7 +74,7 @@ BEGIN
 
     -- It goes to another owner when the hold is over, or gave it up and has had a higher fence since.
     SELECT RAISE(FAIL, 'a unit of a live hold may only become free')
-    WHERE OLD.state = 1 AND NEW.state <> 0 AND NEW.owner IS NOT OLD.owner
+    WHERE OLD.state = 1 AND NEW.state <> 0 AND (NEW.owner IS NOT OLD.owner OR NEW.state = 2)
       AND NOT EXISTS (SELECT 1 FROM holds WHERE id = OLD.owner AND (state >= 2 OR fence > OLD.fence));
 
     SELECT RAISE(FAIL, 'this unit is sold without a line')
@@ -136,6 +136,13 @@ CREATE TRIGGER holds_deleted BEFORE DELETE ON holds
 WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
 BEGIN SELECT RAISE(FAIL, 'holds are never deleted'); END;
 
+-- A hold stays its holder's, and one that is over stays so.
+DROP TRIGGER IF EXISTS holds_changed;
+CREATE TRIGGER holds_changed BEFORE UPDATE ON holds
+WHEN (NEW.id, NEW.event_no, NEW.caller, NEW.holder) IS NOT (OLD.id, OLD.event_no, OLD.caller, OLD.holder)
+  OR OLD.state >= 2 AND NEW.state < 2
+BEGIN SELECT RAISE(FAIL, 'a hold stays of its holder, and over'); END;
+
 DROP TRIGGER IF EXISTS bookings_deleted;
 CREATE TRIGGER bookings_deleted BEFORE DELETE ON bookings
 WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
@@ -153,6 +160,11 @@ BEGIN
     SELECT RAISE(FAIL, 'a unit of this event is held')
     WHERE EXISTS (SELECT 1 FROM units WHERE event_no = NEW.event_no AND state = 1);
 END;
+
+DROP TRIGGER IF EXISTS dropped_events_changed;
+CREATE TRIGGER dropped_events_changed BEFORE UPDATE ON dropped_events
+WHEN NEW.event_no <> OLD.event_no
+BEGIN SELECT RAISE(FAIL, 'a dropped event stays dropped'); END;
 
 DROP TRIGGER IF EXISTS dropped_events_deleted;
 CREATE TRIGGER dropped_events_deleted BEFORE DELETE ON dropped_events

@@ -13,7 +13,7 @@ use crate::ledgers::{TestLedger, booked, busy, on};
 const GUARDS: &str = include_str!("../../../src/ledger/postgres/guards.sql");
 
 /// Writes, and the guards that refuse each, every one of them alone; those that tie two tables at COMMIT.
-const FORBIDDEN: [(&str, &[&str]); 25] = [
+const FORBIDDEN: [(&str, &[&str]); 32] = [
     // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
     (
         "UPDATE units SET owner = '\\x00', fence = fence + 1, version = version + 1 WHERE unit_no = 5",
@@ -94,6 +94,27 @@ const FORBIDDEN: [(&str, &[&str]); 25] = [
         "INSERT INTO dropped_events (event_no, n, at, request, seq, hash) VALUES (0, 9, 0, '', 0, '')",
         &["dropped_events_begin"],
     ),
+    ("TRUNCATE holds", &["holds_are_kept"]),
+    (
+        "TRUNCATE bookings CASCADE",
+        &["bookings_are_kept", "lines_are_kept"],
+    ),
+    (
+        "UPDATE holds SET holder = 'eve' WHERE state = 0",
+        &["holds_keep_holder"],
+    ),
+    (
+        "UPDATE holds SET state = 0 WHERE state = 3",
+        &["holds_keep_holder"],
+    ),
+    (
+        "ALTER TABLE dropped_events DROP CONSTRAINT dropped_events_event_no_fkey, DISABLE TRIGGER dropped_events_begin; \
+         INSERT INTO dropped_events (event_no, n, at, request, seq, hash) VALUES (0, 9, 0, '', 0, ''); \
+         UPDATE dropped_events SET event_no = 1",
+        &["dropped_events_keep_number"],
+    ),
+    ("DELETE FROM clock", &["clock_stays"]),
+    ("TRUNCATE clock", &["clock_stays"]),
     ("DELETE FROM dropped_events", &["dropped_events_stay"]),
     ("TRUNCATE dropped_events", &["dropped_events_stay"]),
 ];
@@ -162,7 +183,7 @@ async fn a_database_lacks_no_guard_unnoticed() {
 }
 
 /// Guards of another form under the right name, and what undoes those that `migrate` does not make anew.
-const OTHER_FORMS: [(&str, &str, &str); 7] = [
+const OTHER_FORMS: [(&str, &str, &str); 9] = [
     (
         "units_owner",
         "CREATE OR REPLACE FUNCTION require_owner() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
@@ -194,6 +215,19 @@ const OTHER_FORMS: [(&str, &str, &str); 7] = [
         "sold_unit_key",
         "DROP INDEX sold_unit_key; CREATE UNIQUE INDEX sold_unit_key ON lines (event_no, unit_no) WHERE state = 9",
         "DROP INDEX sold_unit_key",
+    ),
+    (
+        "sold_unit_key",
+        "DROP INDEX sold_unit_key; CREATE UNIQUE INDEX sold_unit_key ON lines (event_no, unit_no, \
+         (encode(booking, 'hex'))) WHERE state = 1",
+        "DROP INDEX sold_unit_key",
+    ),
+    (
+        "lock_read_set_12",
+        "DO $$ BEGIN EXECUTE replace(pg_get_functiondef('lock_read_set_12'::regproc), 'FOR UPDATE', 'FOR  SHARE'); \
+         END $$",
+        "DO $$ BEGIN EXECUTE replace(pg_get_functiondef('lock_read_set_12'::regproc), 'FOR  SHARE', 'FOR UPDATE'); \
+         END $$",
     ),
     (
         "session_replication_role",

@@ -76,27 +76,30 @@ async fn sets_in_opposite_orders_neither_overlap_nor_lock_each_other() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_budget_holds_over_all_servers() {
-    let servers = Servers::start(2).await;
-    let event = servers
-        .event(|policy| policy.units_per_holder_max = 4)
-        .await;
-    let seats = [
-        "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
-    ];
-    let answers = race(&servers, &event, 10, |n| ("ann".to_owned(), vec![seats[n]])).await;
-    let winners = answers.iter().filter(|answer| answer.is_ok()).count();
-    assert_eq!(winners, 4);
-    let over = |answer: &Result<Hold, Rejection>| {
-        matches!(
-            answer,
-            Err(Rejection::BudgetExceeded {
-                limit: 4,
-                used: 4,
-                ..
-            })
-        )
-    };
-    assert_eq!(answers.iter().filter(|answer| over(answer)).count(), 6);
+    // A race is lost by luck now and then.
+    for _ in 0..10 {
+        let servers = Servers::start(2).await;
+        let event = servers
+            .event(|policy| policy.units_per_holder_max = 4)
+            .await;
+        let seats = [
+            "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+        ];
+        let answers = race(&servers, &event, 10, |n| ("ann".to_owned(), vec![seats[n]])).await;
+        let winners = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(winners, 4);
+        let over = |answer: &Result<Hold, Rejection>| {
+            matches!(
+                answer,
+                Err(Rejection::BudgetExceeded {
+                    limit: 4,
+                    used: 4,
+                    ..
+                })
+            )
+        };
+        assert_eq!(answers.iter().filter(|answer| over(answer)).count(), 6);
+    }
 }
 
 const ROW: &str = r#"{"format":"grid","rows":1,"seats_per_row":10,"category":"Standard"}"#;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{Applied, BookingId, Event, EventId, HoldId, Inventory};
 use soldonce_engine::ledger::sqlite::verify::verify;
@@ -15,7 +15,7 @@ use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_engine::reply::{self, StoredReply};
 
-use super::cards::{Card, EVENT, create_hall, lasting};
+use super::cards::{Card, EVENT, Life, Wanted, create_hall, lasting, seats};
 use super::check::agrees;
 use super::draw::Draw;
 use super::injected::endless;
@@ -81,6 +81,20 @@ impl Recording {
             happened,
             known,
         }
+    }
+
+    /// Cuts the power after each step, in each way.
+    fn cut_everywhere(&self, run: &Run, scratch: &Scratch) {
+        let steps = self.happened.len();
+        let cuts = steps * RESTS.len() * run.times;
+        in_parallel(cuts, |cut| {
+            let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
+            let (after, rest) = (cut / RESTS.len() % steps + 1, RESTS[cut % RESTS.len()]);
+            let folder = scratch.join(&format!("cut-{cut}"));
+            let violations = self.cut(after, rest, &mut draw, &folder);
+            run.require_none(&format!("cut {cut}"), &violations, scratch);
+        });
+        println!("power cuts: {cuts} images of a run with {steps} steps; nothing lost");
     }
 
     /// Cuts the power after `steps` steps, in one way, and looks at what is left.
@@ -238,20 +252,52 @@ fn no_power_cut_takes_what_was_acknowledged() {
 fn cut_everywhere(run: &Run, log: Log) -> Recording {
     let scratch = Scratch::new(run);
     let recording = Recording::make(run, &scratch, log);
-    let cuts = recording.happened.len() * RESTS.len() * run.times;
-    in_parallel(cuts, |cut| {
-        let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
-        let steps = cut / RESTS.len() % recording.happened.len() + 1;
-        let rest = RESTS[cut % RESTS.len()];
-        let folder = scratch.join(&format!("cut-{cut}"));
-        let violations = recording.cut(steps, rest, &mut draw, &folder);
-        run.require_none(&format!("cut {cut}"), &violations, &scratch);
-    });
-    println!(
-        "power cuts: {cuts} images of a run with {} steps; nothing lost",
-        recording.happened.len()
-    );
+    recording.cut_everywhere(run, &scratch);
     recording
+}
+
+/// A server was killed between the write of a commit and its sync. The next one reads the commit, and answers the
+/// repeated request from it.
+#[test]
+fn what_a_killed_server_left_unsynced_is_durable_before_it_is_answered() {
+    let run = Run::new("power-unsynced");
+    let scratch = Scratch::new(&run);
+    let (data, before) = (scratch.join("data"), scratch.join("before"));
+    let server = Server::start(&data).unwrap();
+    let made = server.client("before").ask(&create_hall());
+    assert_eq!(made.unwrap().status, 201);
+    assert!(server.stop().success());
+    copy_folder(&data, &before);
+
+    let mut card = Card::new(Wanted {
+        holder: "ann".to_owned(),
+        life: Life::Long,
+        wish: ("units", json!([{"seat": seats()[0]}])),
+        key: Some("cart".to_owned()),
+    });
+    let server = Server::start(&data).unwrap();
+    card.held(&server.client("killed").ask(&card.create.ask).unwrap());
+    server.kill();
+    // Of that commit nothing is durable, and the mark behind it was not written.
+    let unsynced = Happened::Written {
+        file: FILES[1].to_owned(),
+        at: 0,
+        bytes: std::fs::read(data.join(FILES[1])).unwrap(),
+    };
+    std::fs::copy(before.join(FILES[2]), data.join(FILES[2])).unwrap();
+
+    let trace = scratch.join("trace");
+    let server = Server::run(recorded(&data, &trace, Log::Long), &data).unwrap();
+    let again = server.client("again").ask(&card.create.ask).unwrap();
+    assert!(again.replayed, "{}", again.shown());
+    assert!(server.stop().success());
+    let happened = parse(&std::fs::read_to_string(trace).unwrap(), &FILES);
+    let recording = Recording {
+        before,
+        happened: std::iter::once(unsynced).chain(happened).collect(),
+        known: vec![Vec::new(), vec![card]],
+    };
+    recording.cut_everywhere(&run, &scratch);
 }
 
 #[test]

@@ -1,0 +1,1 @@
+-- Holds stay of their holders, dropped events stay dropped, the clock keeps its row: `guards.sql` is run after this file.

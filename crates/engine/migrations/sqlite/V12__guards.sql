@@ -1,0 +1,1 @@
+-- Holds stay of their holders, dropped events stay dropped: `guards.sql` is run after this file.
