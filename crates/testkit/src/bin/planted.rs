@@ -30,7 +30,11 @@ fn main() -> Result<()> {
     }
     let mut missed = Vec::new();
     for (package, patches) in of_package {
-        pass_without_a_bug(&copy, package, &patches)?;
+        if let Err(error) = pass_without_a_bug(&copy, package, &patches) {
+            report(&format!("{package}: {error}"));
+            missed.extend(patches.iter().map(|patch| &patch.name));
+            continue;
+        }
         for patch in patches {
             let fate = copy.with(patch, || judge(&copy, patch))?;
             report(&format!(

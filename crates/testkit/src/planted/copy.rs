@@ -111,6 +111,7 @@ impl WorkspaceCopy {
                 "it",
                 "--profile",
                 "planted",
+                "--all-features",
             ])
             .args(arguments);
         command.output().context("cargo nextest cannot be started")
