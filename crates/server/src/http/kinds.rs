@@ -316,4 +316,25 @@ mod tests {
             .find(|code| !codes.contains(*code));
         assert_eq!(missing, None);
     }
+
+    #[test]
+    fn the_specification_lists_each_code_with_its_status() {
+        let text = include_str!("../../../../docs/spec/api.md");
+        for kind in ALL {
+            let code = format!("`{}`", kind.code);
+            let status = kind.status.as_str();
+            let is_its_row = |line: &&str| {
+                let row = line
+                    .strip_prefix("| ")
+                    .and_then(|line| line.split_once(" |"));
+                row.is_some_and(|(statuses, codes)| {
+                    statuses.split(", ").any(|one| one == status) && codes.contains(&code)
+                })
+            };
+            assert!(
+                text.lines().any(|line| is_its_row(&line)),
+                "{status} {code}"
+            );
+        }
+    }
 }

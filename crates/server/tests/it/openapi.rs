@@ -208,6 +208,24 @@ fn each_answer_has_an_example_of_its_schema() {
     assert!(unused.is_empty(), "examples of no answer: {unused:?}");
 }
 
+/// A refusal that no operation names would lack in generated clients.
+#[test]
+fn each_rejection_is_answered_by_an_operation() {
+    let paths = document()["paths"].as_object().unwrap();
+    let operations = paths.values().filter_map(Value::as_object).flatten();
+    let responses = operations.filter_map(|(_, operation)| operation["responses"].as_object());
+    let codes = responses.flat_map(|responses| responses.values());
+    let answered: BTreeSet<&str> = codes
+        .filter_map(|response| response["x-codes"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let rejections = soldonce_core::REJECTION_CODES.iter().copied();
+    let missing: Vec<&str> = rejections.filter(|code| !answered.contains(code)).collect();
+    // Its notice is taken from the provider, who is not told.
+    assert_eq!(missing, ["payment_mismatch"]);
+}
+
 #[tokio::test]
 async fn it_is_served_with_a_page_that_reads_it() {
     let app = TestApp::open().await;
