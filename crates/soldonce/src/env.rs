@@ -31,6 +31,11 @@ pub(crate) fn without_empty(command: Command) -> Command {
     command.mut_subcommands(without_empty)
 }
 
+/// Returns the same command, which reads no variables.
+pub(crate) fn without(command: Command) -> Command {
+    command.mut_args(|arg| arg.env(Resettable::Reset))
+}
+
 /// Warns of variables that look like this program's and that nothing reads: a misspelt name would leave
 /// its setting at the default without a word.
 pub(crate) fn warn_of_unknown() {

@@ -13,13 +13,14 @@ use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{PaymentState, Span, Timestamp};
 use soldonce_engine::ledger::{OpenMoney, sqlite};
 use soldonce_engine::payment::PaymentProvider;
+use soldonce_engine::payment::stripe::Capture;
 use soldonce_engine::{Engine, Mismatch, mismatches};
 
 use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::report;
-use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, in_use, stripe};
+use crate::serve::{DatabaseArgs, LedgerPlace, in_use, stripe};
 use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
@@ -109,7 +110,7 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
         &args.stripe_key,
         args.stripe_account.as_ref(),
         args.stripe_url.as_ref(),
-        CaptureWord::default(),
+        Capture::default(),
     )
     .map_err(usage)?;
     let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
 fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
     PaymentArgs {
         stripe_key: Some(stripe.secret_key().to_owned()),
-        stripe_webhook_secrets: vec![stripe.webhook_secret().to_owned()],
+        stripe_webhook_secret: vec![stripe.webhook_secret().to_owned()],
         stripe_account: None,
         stripe_capture: None,
         stripe_url: Some(stripe.url()),

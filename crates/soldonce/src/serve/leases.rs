@@ -17,7 +17,7 @@ const EPOCHS: &str = "lease-epochs";
 const REDLOCK_TTL_MS_MAX: u64 = 60_000;
 
 /// Where leases are.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct LeaseUrlArgs {
     /// Where the leases of `/v1/leases` are: redis://, redis+cluster://, the same with
     /// rediss for TLS, or postgres://; given 3, 5 or 7 times, a

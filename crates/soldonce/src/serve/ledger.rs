@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use clap::Args;
 use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_engine::ledger::Migrated;
 use soldonce_engine::ledger::postgres::{
@@ -18,10 +17,11 @@ use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
 use soldonce_lease::backend::postgres::PgConfig;
 
+use super::words;
 use crate::exit::usage;
 
 /// The database of a ledger that many servers share.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct DatabaseArgs {
     /// PostgreSQL in place of the embedded ledger: `postgres://user:password@host:5432/database`
     #[arg(
@@ -48,19 +48,12 @@ pub(crate) struct DatabaseArgs {
         long = "database-statements",
         global = true,
         env = "SOLDONCE_DATABASE_STATEMENTS",
-        value_enum
+        value_parser = words([
+            ("prepared", "Prepared once for each connection", Statements::Prepared),
+            ("unprepared", "Whole, each time", Statements::Unprepared),
+        ])
     )]
-    pub(crate) statements: Option<StatementsWord>,
-}
-
-/// How statements are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StatementsWord {
-    /// Prepared once for each connection.
-    Prepared,
-    /// Whole, each time.
-    Unprepared,
+    pub(crate) statements: Option<Statements>,
 }
 
 /// Most connections of one server.
@@ -90,10 +83,7 @@ impl DatabaseArgs {
             );
             options.connections = connections;
         }
-        options.statements = match self.statements {
-            Some(StatementsWord::Unprepared) => Statements::Unprepared,
-            Some(StatementsWord::Prepared) | None => Statements::Prepared,
-        };
+        options.statements = self.statements.unwrap_or_default();
         Ok(Some(options))
     }
 }

@@ -11,20 +11,21 @@ mod shield;
 mod start;
 mod stop;
 mod tls;
-mod webhooks;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Command, FromArgMatches};
+use soldonce_engine::webhook::address::Destinations;
+use soldonce_server::limits::FEED_TICK_MS;
+use soldonce_server::{Access, CookieSecurity, PageFeed};
 
 pub(crate) use admin_key::NewAdminKey;
 use leases::LeaseUrlArgs;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
-pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
-pub(crate) use settings::{
-    CookieWord, FeedWord, FreeSales, LimitArgs, LogFormat, Settings, Shoppers,
-};
+pub(crate) use payments::{PaymentArgs, stripe};
+pub(crate) use settings::{FreeSales, LimitArgs, LogFormat, Settings, Sources};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
@@ -32,13 +33,12 @@ pub(crate) use start::start;
 pub(crate) use stop::until_stopped;
 use tls::TlsArgs;
 
-use self::webhooks::WebhookWord;
 use crate::env;
 use crate::exit::{Exit, usage};
 use crate::output::print;
 
 /// Arguments of `soldonce serve`. Each can also stand in the settings file or the environment.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open --free-sales=off
@@ -61,18 +61,20 @@ pub(crate) struct ServeArgs {
     /// Settings file in TOML; its keys are the long names below, with `_` for `-`
     #[arg(long, env = "SOLDONCE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen [default: 127.0.0.1:8080]
+    /// Where to listen
     #[arg(long, env = "SOLDONCE_LISTEN", value_name = "ADDRESS")]
-    listen: Option<String>,
+    #[arg(default_value = "127.0.0.1:8080")]
+    listen: String,
     /// Where metrics and the routes for admin keys answer, and there alone; all other routes answer
     /// there too [default: on the listener of the rest]
     #[arg(long, env = "SOLDONCE_ADMIN_LISTEN", value_name = "ADDRESS")]
     admin_listen: Option<String>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// The folder of the embedded ledger [default: ./data]
+    /// The folder of the embedded ledger
     #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
+    #[arg(default_value = "./data")]
+    data: PathBuf,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -82,11 +84,15 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     payments: PaymentArgs,
     /// Where webhook endpoints may be; `any`, for development, is also this machine and its network, and
-    /// http [default: public]
-    #[arg(long, env = "SOLDONCE_WEBHOOK_DESTINATIONS", value_enum)]
-    webhook_destinations: Option<WebhookWord>,
-    /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
-    /// the file `admin-key` of the data folder
+    /// http
+    #[arg(long, env = "SOLDONCE_WEBHOOK_DESTINATIONS", default_value = "public")]
+    #[arg(value_parser = words([
+        ("public", "Out in the internet, by https", Destinations::Public),
+        ("any", "For development: also on this machine and in its network, and by http", Destinations::Any),
+    ]))]
+    webhook_destinations: Destinations,
+    /// An admin key to accept; else one is made, shown once on a terminal, or kept in the file `admin-key` of the
+    /// data folder [default: made at the first start]
     #[arg(
         long,
         env = "SOLDONCE_ADMIN_KEY",
@@ -94,19 +100,26 @@ pub(crate) struct ServeArgs {
         hide_env_values = true
     )]
     admin_key: Option<String>,
-    /// Whether shoppers may come without a key: they get sessions [default: closed]
-    #[arg(long, env = "SOLDONCE_SHOPPERS", value_enum)]
-    shoppers: Option<Shoppers>,
-    /// Whether the session cookie is for HTTPS alone [default: secure; where every address is of this
-    /// machine's loopback only if one of the trusted proxies says `X-Forwarded-Proto: https`]
-    #[arg(long, env = "SOLDONCE_COOKIE", value_enum)]
-    cookie: Option<CookieWord>,
+    /// Whether shoppers may come without a key: they get sessions
+    #[arg(long, env = "SOLDONCE_SHOPPERS", default_value = "closed")]
+    #[arg(value_parser = words([
+        ("open", "They get sessions and see events and seats", Access::Open),
+        ("closed", "Every request needs an API key", Access::Closed),
+    ]))]
+    shoppers: Access,
+    /// Whether the session cookie is for HTTPS alone; by default, where every address is of this machine's loopback,
+    /// only if one of the trusted proxies says `X-Forwarded-Proto: https` [default: secure unless on loopback]
+    #[arg(long, env = "SOLDONCE_COOKIE")]
+    #[arg(value_parser = words([
+        ("secure", "HTTPS alone", CookieSecurity::Secure),
+        ("plain", "HTTP too", CookieSecurity::Plain),
+    ]))]
+    cookie: Option<CookieSecurity>,
     /// Whether shoppers confirm units that cost something without a payment provider: `on`, or `off` if they
-    /// confirm only what costs nothing. Must be said where shoppers are open without a provider
+    /// confirm only what costs nothing. Must be said where shoppers are open without a provider [default: off]
     #[arg(
         long,
         env = "SOLDONCE_FREE_SALES",
-        value_enum,
         num_args = 0..=1,
         default_missing_value = "on"
     )]
@@ -120,19 +133,24 @@ pub(crate) struct ServeArgs {
     )]
     origins: Vec<String>,
     /// How the server's own page follows an event: `stream`, or `poll` where a cache in front of the server
-    /// answers a request of each page and second [default: stream]
-    #[arg(long, env = "SOLDONCE_FEED", value_enum)]
-    feed: Option<FeedWord>,
-    /// Least time between two frames of an event's feed, milliseconds, 10 to 1000 [default: 100]
+    /// answers a request of each page and second
+    #[arg(long, env = "SOLDONCE_FEED", default_value = "stream")]
+    #[arg(value_parser = words([
+        ("stream", "By a stream for each page", PageFeed::Stream),
+        ("poll", "By a request each second", PageFeed::Poll),
+    ]))]
+    feed: PageFeed,
+    /// Least time between two frames of an event's feed, milliseconds, 10 to 1000
     #[arg(long, env = "SOLDONCE_FEED_TICK_MS", value_name = "N")]
-    feed_tick_ms: Option<u64>,
+    #[arg(default_value_t = FEED_TICK_MS)]
+    feed_tick_ms: u64,
     /// How long an event is kept once it is over and unchanged, at least 8 days (192h); then it is dropped with its
     /// holds, bookings and history [default: for ever]
     #[arg(long, env = "SOLDONCE_KEEP_ENDED_EVENTS", value_name = "TIME")]
     keep_ended_events: Option<String>,
-    /// How log lines are written [default: text]
-    #[arg(long, env = "SOLDONCE_LOG_FORMAT", value_enum)]
-    log_format: Option<LogFormat>,
+    /// How log lines are written
+    #[arg(long, env = "SOLDONCE_LOG_FORMAT", default_value = "text")]
+    log_format: LogFormat,
     #[command(flatten)]
     limits: LimitArgs,
     /// Start although the ledger is behind its high-water mark (the commits between are lost), or
@@ -144,11 +162,21 @@ pub(crate) struct ServeArgs {
     print_settings: bool,
 }
 
+/// Takes one of two words, each with what help says of it, for what it means.
+fn words<T: Copy + Send + Sync + 'static>(
+    words: [(&'static str, &'static str, T); 2],
+) -> impl TypedValueParser<Value = T> {
+    let shown = words.map(|(word, help, _)| PossibleValue::new(word).help(help));
+    let [(first, _, meaning), (_, _, other)] = words;
+    PossibleValuesParser::new(shown).map(move |word| if word == first { meaning } else { other })
+}
+
 /// Runs `soldonce serve`.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
-    let settings = Settings::gather(args).map_err(usage)?;
+    let given = Sources::read(args.config.as_deref()).map_err(usage)?;
+    let settings = Settings::gather(&given.args).map_err(usage)?;
     if args.print_settings {
-        print(&settings.report)?;
+        print(&given.report(&settings.notes))?;
         return Ok(Exit::Done);
     }
     start_logging(settings.log_format)?;
@@ -176,15 +204,24 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     })
 }
 
+impl Default for ServeArgs {
+    /// Nothing is given, in the environment neither.
+    fn default() -> Self {
+        let command = env::without(Self::augment_args(Command::new("serve")));
+        let given = Self::from_arg_matches(&command.get_matches_from(["serve"]));
+        given.unwrap_or_else(|error| error.exit())
+    }
+}
+
 impl ServeArgs {
     /// The arguments of a demo: its own folder, open to shoppers, paid through its own provider.
     pub(crate) fn demo(listen: &str, data: &Path, payments: PaymentArgs) -> Self {
         Self {
-            listen: Some(listen.to_owned()),
-            data: Some(data.to_owned()),
+            listen: listen.to_owned(),
+            data: data.to_owned(),
             payments,
-            shoppers: Some(Shoppers::Open),
-            cookie: Some(CookieWord::Plain),
+            shoppers: Access::Open,
+            cookie: Some(CookieSecurity::Plain),
             ..Self::default()
         }
     }

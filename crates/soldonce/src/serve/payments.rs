@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use clap::Args;
 use soldonce_clock::SystemClock;
 use soldonce_engine::Engine;
 use soldonce_engine::payment::AccountId;
@@ -13,8 +12,10 @@ use soldonce_engine::payment::stripe::{
 };
 use soldonce_server::StripeNotices;
 
+use super::words;
+
 /// The payment provider: Stripe, or none.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_field_names, reason = "the names of the flags")]
 pub(crate) struct PaymentArgs {
     /// The secret key of a Stripe account (`sk_..` or `rk_..`): holds are paid by checkout
@@ -27,41 +28,27 @@ pub(crate) struct PaymentArgs {
     pub(crate) stripe_key: Option<String>,
     /// The signing secret of Stripe's webhook to `/v1/webhooks/stripe`; two while one is replaced
     #[arg(
-        long = "stripe-webhook-secret",
+        long,
         env = "SOLDONCE_STRIPE_WEBHOOK_SECRET",
         value_name = "SECRET",
         value_delimiter = ',',
         hide_env_values = true
     )]
-    pub(crate) stripe_webhook_secrets: Vec<String>,
-    /// The connected account whose payments are meant, if it is not the key's own
+    pub(crate) stripe_webhook_secret: Vec<String>,
+    /// The connected account whose payments are meant [default: that of the key]
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
     pub(crate) stripe_account: Option<String>,
     /// When money is taken: `manual` when the seats are sold, or `automatic` when the buyer pays, for
     /// methods that cannot reserve; a buyer who loses the seats then gets it back [default: manual]
     #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
-    pub(crate) stripe_capture: Option<CaptureWord>,
-    /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
+    #[arg(value_parser = words([
+        ("manual", "When the seats are sold", Capture::Manual),
+        ("automatic", "When the buyer pays", Capture::Automatic),
+    ]))]
+    pub(crate) stripe_capture: Option<Capture>,
+    /// Where Stripe's API is, for tests [default: that of Stripe]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL")]
     pub(crate) stripe_url: Option<String>,
-}
-
-/// When money is taken, as settings say it.
-#[derive(Clone, Copy, Debug, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum CaptureWord {
-    #[default]
-    Manual,
-    Automatic,
-}
-
-impl From<CaptureWord> for Capture {
-    fn from(word: CaptureWord) -> Self {
-        match word {
-            CaptureWord::Manual => Self::Manual,
-            CaptureWord::Automatic => Self::Automatic,
-        }
-    }
 }
 
 /// Sets Stripe up by its key, for a connected account if one is given, at another place than its own if that is.
@@ -73,7 +60,7 @@ pub(crate) fn stripe(
     key: &str,
     account: Option<&String>,
     url: Option<&String>,
-    capture: CaptureWord,
+    capture: Capture,
 ) -> anyhow::Result<(Stripe, StripeSettings)> {
     let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
     let account = account.map(|account| AccountId::parse(account));
@@ -81,7 +68,7 @@ pub(crate) fn stripe(
     if let Some(url) = url {
         settings.base_url.clone_from(url);
     }
-    settings.capture = capture.into();
+    settings.capture = capture;
     let stripe = Stripe::new(settings.clone(), Arc::new(SystemClock)).context("stripe_key")?;
     Ok((stripe, settings))
 }
@@ -99,7 +86,7 @@ impl PaymentPlace {
     /// Names the setting that is missing or wrong; shows no secret.
     pub(crate) fn new(given: &PaymentArgs) -> anyhow::Result<Self> {
         let Some(key) = &given.stripe_key else {
-            let is_alone = given.stripe_webhook_secrets.is_empty()
+            let is_alone = given.stripe_webhook_secret.is_empty()
                 && given.stripe_account.is_none()
                 && given.stripe_capture.is_none()
                 && given.stripe_url.is_none();
@@ -115,7 +102,7 @@ impl PaymentPlace {
             given.stripe_url.as_ref(),
             given.stripe_capture.unwrap_or_default(),
         )?;
-        let secrets = match given.stripe_webhook_secrets.as_slice() {
+        let secrets = match given.stripe_webhook_secret.as_slice() {
             [current] => WebhookSecrets::new(current, None),
             [current, previous] => WebhookSecrets::new(current, Some(previous)),
             [] => anyhow::bail!(

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
 use soldonce_clock::SystemClock;
 use soldonce_engine::shield::RedisShield;
 use soldonce_lease::Namespace;
@@ -13,13 +12,14 @@ use soldonce_lease::Namespace;
 const NAMESPACE: &str = "soldonce";
 
 /// Which shield stands in front of the ledger.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ShieldArgs {
     /// What turns losers away before they reach the ledger [default: redis with a --database-url and
     /// a --shield-url or --redis-url, else local]
-    #[arg(long, env = "SOLDONCE_SHIELD", value_enum)]
+    #[arg(long, env = "SOLDONCE_SHIELD")]
     pub(crate) shield: Option<ShieldWord>,
-    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, of the shield alone [default: --redis-url]
+    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, of the shield alone [default: that of
+    /// --redis-url]
     #[arg(
         long,
         env = "SOLDONCE_SHIELD_URL",
@@ -30,8 +30,7 @@ pub(crate) struct ShieldArgs {
 }
 
 /// A shield's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShieldWord {
     /// What this server knows itself.
     Local,

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_engine::shield::Shield;
+use soldonce_engine::webhook::{Sender, SystemLookup};
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
+use soldonce_server::{CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::admin_key::{NewAdminKey, admin_key};
-use super::settings::{CookieWord, FreeSales, LimitSettings, Settings, Shoppers};
+use super::settings::{FreeSales, LimitSettings, Settings};
 use super::stop::Signals;
 use super::tls;
 use crate::clear_text::ClearLink;
@@ -60,15 +61,15 @@ pub(crate) async fn start(
     let engine = settings.ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.pay(engine);
     let engine = free_sales(engine, settings.free_sales);
-    let engine = settings.webhooks.post(engine)?;
+    let sender = Sender::new(settings.webhooks, Arc::new(SystemLookup));
+    let sender = sender.map_err(anyhow::Error::msg);
+    let engine = engine.posted_by(sender.context("webhooks cannot be sent")?);
     let given = settings.admin_key.as_ref();
     let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let admin_address = admin_listener.as_ref().map(TcpListener::local_addr);
     let tls = settings.tls.clone();
-    let word = settings.cookie;
-    let word = word.or(tls.is_some().then_some(CookieWord::Secure));
-    let cookie = cookie(word, [Some(&listener), admin_listener.as_ref()]);
+    let cookie = cookie(settings, [Some(&listener), admin_listener.as_ref()]);
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
@@ -121,7 +122,7 @@ pub(crate) async fn start(
 /// What the settings alone say.
 fn server_settings(settings: &Settings) -> ServerSettings {
     ServerSettings {
-        shoppers: access(settings.shoppers),
+        shoppers: settings.shoppers,
         allowed_origins: settings.origins.clone(),
         streams: settings.limits.streams,
         feed: settings.feed,
@@ -150,24 +151,18 @@ fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
     }
 }
 
-fn access(shoppers: Shoppers) -> Access {
-    match shoppers {
-        Shoppers::Open => Access::Open,
-        Shoppers::Closed => Access::Closed,
-    }
-}
-
-/// Returns what the operator set; else secure, unless only this machine can connect: then a trusted proxy on
-/// it says whether the request came by HTTPS.
-fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> CookieSecurity {
+/// Returns what the operator set; else secure, unless only this machine can connect, by HTTP: then a trusted
+/// proxy on it says whether the request came by HTTPS.
+fn cookie(settings: &Settings, listeners: [Option<&TcpListener>; 2]) -> CookieSecurity {
     let is_loopback = |listener: &TcpListener| {
         let address = listener.local_addr();
         address.is_ok_and(|address| address.ip().is_loopback())
     };
-    match word {
-        Some(CookieWord::Plain) => CookieSecurity::Plain,
-        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Forwarded,
-        Some(CookieWord::Secure) | None => CookieSecurity::Secure,
+    let is_local = || listeners.into_iter().flatten().all(is_loopback);
+    match settings.cookie {
+        Some(word) => word,
+        None if settings.tls.is_none() && is_local() => CookieSecurity::Forwarded,
+        None => CookieSecurity::Secure,
     }
 }
 

@@ -77,8 +77,8 @@ mod tests {
     async fn a_task_that_ends_by_itself_asks_for_a_restart() {
         let folder = std::env::temp_dir().join(format!("soldonce-stop-{}", std::process::id()));
         let args = ServeArgs {
-            listen: Some("127.0.0.1:0".to_owned()),
-            data: Some(folder.clone()),
+            listen: "127.0.0.1:0".to_owned(),
+            data: folder.clone(),
             ..ServeArgs::default()
         };
         let settings = Settings::gather(&args).unwrap();

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::limits::TLS_LOOK_MS;
 
 /// The server's own certificate.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct TlsArgs {
-    /// Serve by HTTPS, on all listeners, with this certificate and its chain in PEM. Read again every minute
-    /// and on SIGHUP [default: HTTP]
+    /// Serve by HTTPS in place of HTTP, on all listeners, with this certificate and its chain in PEM. Read again
+    /// every minute and on SIGHUP
     #[arg(long, env = "SOLDONCE_TLS_CERT", value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of `--tls-cert`, in PEM

@@ -1,39 +1,69 @@
 use clap::Args;
 
-use super::file::SettingsFile;
 use super::*;
+use crate::env;
 use crate::serve::shield::ShieldWord;
 
+/// These flags and this file, without an environment.
+fn given(flags: &[&str], file: &str) -> anyhow::Result<Sources> {
+    let command = env::without(ServeArgs::augment_args(clap::Command::new("serve")));
+    let line = ["serve"].iter().chain(flags).map(Into::into);
+    Sources::new(command, line, file)
+}
+
+/// The settings that they make, and what is shown of them.
+pub(super) fn gathered(flags: &[&str], file: &str) -> anyhow::Result<(Settings, String)> {
+    let given = given(flags, file)?;
+    let settings = Settings::gather(&given.args)?;
+    let shown = given.report(&settings.notes);
+    Ok((settings, shown))
+}
+
+/// What is wrong with them.
+pub(super) fn refused(flags: &[&str], file: &str) -> String {
+    format!("{:#}", gathered(flags, file).unwrap_err())
+}
+
+/// The names that are shown, sorted.
+fn names() -> Vec<String> {
+    let (_, shown) = gathered(&[], "").unwrap();
+    let names = shown.lines().filter_map(|line| line.split(' ').next());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
 #[test]
-fn a_flag_wins_over_the_default_and_says_so() {
-    let args = ServeArgs {
-        listen: Some("127.0.0.1:1".to_owned()),
-        ..ServeArgs::default()
-    };
-    let settings = Settings::gather(&args).unwrap();
+fn a_flag_wins_over_the_file_and_that_over_the_default_and_each_says_so() {
+    let file = "listen = '127.0.0.1:2'\ndata = 'elsewhere'\nfeed_tick_ms = 50";
+    let (settings, text) = gathered(&["--listen=127.0.0.1:1"], file).unwrap();
     assert_eq!(settings.listen, "127.0.0.1:1");
-    let text = &settings.report;
-    assert!(
-        text.contains("127.0.0.1:1  (flag or environment)"),
-        "{text}"
-    );
-    assert!(text.contains("closed  (default)"), "{text}");
+    for told in [
+        "127.0.0.1:1  (flag or environment)",
+        "elsewhere  (file)",
+        "50  (file)",
+        "closed  (default)",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
 }
 
 #[test]
 fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
-    let mut args = ServeArgs::default();
-    args.database.url = Some("postgres://:hush@db/x".to_owned());
-    args.database.connections = Some(12);
-    args.payments.stripe_key = Some("sk_test_hush0123456789".to_owned());
-    args.payments.stripe_webhook_secrets = vec!["whsec_hush0123456789".to_owned()];
-    let text = Settings::gather(&args).unwrap().report;
+    let flags = [
+        "--database-url=postgres://:hush@db/x",
+        "--database-connections=12",
+        "--stripe-key=sk_test_hush0123456789",
+    ];
+    let file = "stripe_webhook_secret = ['whsec_hush0123456789']";
+    let (_, text) = gathered(&flags, file).unwrap();
     assert!(!text.contains("hush"), "{text}");
     for (name, shown) in [
         ("database_connections", "12  (flag or environment)"),
         ("database_statements", "prepared  (default)"),
         ("stripe_key", "(hidden)  (flag or environment)"),
-        ("stripe_webhook_secret", "(hidden)  (flag or environment)"),
+        ("stripe_webhook_secret", "(hidden)  (file)"),
+        ("listen", "127.0.0.1:8080  (default)"),
         ("stripe_account", "that of the key  (default)"),
         ("stripe_capture", "manual  (default)"),
         ("stripe_url", "that of Stripe  (default)"),
@@ -53,31 +83,20 @@ fn the_file_that_init_writes_names_every_setting() {
     let set: Vec<&str> = set
         .filter(|line| line.starts_with(char::is_alphabetic))
         .collect();
-    toml::from_str::<SettingsFile>(&set.join("\n")).unwrap();
+    given(&[], &set.join("\n")).unwrap();
     let mut named: Vec<&str> = set
         .iter()
         .filter_map(|line| line.split(' ').next())
         .collect();
     named.sort_unstable();
-    let shown = Settings::gather(&ServeArgs::default()).unwrap().report;
-    let shown = shown.lines().filter_map(|line| line.split(' ').next());
-    let mut shown: Vec<&str> = shown
-        .filter(|name| !["config", "accept_loss"].contains(name))
-        .collect();
-    shown.sort_unstable();
+    let mut shown = names();
+    shown.retain(|name| !["config", "accept_loss"].contains(&name.as_str()));
     assert_eq!(named, shown);
 }
 
 /// What can be set can be seen, and the other way round.
 #[test]
 fn help_and_the_printed_settings_name_the_same() {
-    let mut shown: Vec<String> = Settings::gather(&ServeArgs::default())
-        .unwrap()
-        .report
-        .lines()
-        .filter_map(|line| line.split(' ').next().map(str::to_owned))
-        .collect();
-    shown.sort();
     let command = ServeArgs::augment_args(clap::Command::new("serve"));
     let helped = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let mut helped: Vec<String> = helped
@@ -86,22 +105,29 @@ fn help_and_the_printed_settings_name_the_same() {
         .map(|name| name.replace('-', "_"))
         .collect();
     helped.sort();
-    assert_eq!(shown, helped);
+    assert_eq!(names(), helped);
 }
 
 #[test]
-fn an_unknown_key_in_the_file_is_refused_by_name() {
-    let error = toml::from_str::<SettingsFile>("lisen = \"x\"").unwrap_err();
-    assert!(error.to_string().contains("lisen"), "{error}");
+fn what_a_file_may_not_say_is_refused_by_name_though_a_flag_is_right() {
+    for (file, told) in [
+        ("lisen = 'x'", "lisen is no setting"),
+        ("config = 'x'", "config is no setting"),
+        ("accept_loss = true", "accept_loss is no setting"),
+        ("listen = true", "listen: "),
+        ("listen = ['a', 'b']", "listen: "),
+        ("listen = 'a'\nlisten = 'b'", "line 2"),
+        ("feed = 'pol'", "--feed"),
+        ("feed_tick_ms = 'fast'", "--feed-tick-ms"),
+    ] {
+        let error = refused(&["--listen=x:1", "--feed=poll", "--feed-tick-ms=50"], file);
+        assert!(error.contains(told), "{told}: {error}");
+    }
 }
 
 #[test]
 fn a_short_admin_key_is_refused_and_never_shown() {
-    let args = ServeArgs {
-        admin_key: Some("hunter2".to_owned()),
-        ..ServeArgs::default()
-    };
-    let error = format!("{:#}", Settings::gather(&args).unwrap_err());
+    let error = refused(&["--admin-key=hunter2"], "");
     assert!(
         error.contains("admin_key") && !error.contains("hunter2"),
         "{error}"
@@ -110,72 +136,48 @@ fn a_short_admin_key_is_refused_and_never_shown() {
     assert!(!format!("{key:?}").contains("0123"));
 }
 
+const DATABASE: &str = "--database-url=postgres://db/x";
+const REDIS: &str = "--redis-url=redis://:hidden@h";
+const OWN: &str = "--shield-url=redis://:hidden@h";
+
 #[test]
 fn a_shield_between_servers_is_there_when_it_can_be() {
-    let gathered = |database: bool, redis: bool, shield: Option<ShieldWord>| {
-        let mut args = ServeArgs::default();
-        args.database.url = database.then(|| "postgres://db/x".to_owned());
-        args.limits.redis_url = redis.then(|| "redis://:hidden@h".to_owned());
-        args.shield.shield = shield;
-        Settings::gather(&args)
-    };
-    let chosen = |database, redis, shield| gathered(database, redis, shield).unwrap().shield;
-    for (database, redis, expected) in [
-        (true, true, ShieldWord::Redis),
-        (true, false, ShieldWord::Local),
-        (false, true, ShieldWord::Local),
+    let chosen = |flags: &[&str]| gathered(flags, "").unwrap().0.shield;
+    for (flags, expected) in [
+        (&[DATABASE, REDIS][..], ShieldWord::Redis),
+        (&[DATABASE], ShieldWord::Local),
+        (&[REDIS], ShieldWord::Local),
     ] {
-        let shield = chosen(database, redis, None);
+        let shield = chosen(flags);
         assert_eq!(shield.word, expected);
         assert_eq!(shield.between.is_some(), expected == ShieldWord::Redis);
     }
-    let local = chosen(true, true, Some(ShieldWord::Local));
+    let local = chosen(&[DATABASE, REDIS, "--shield=local"]);
     assert!(local.between.is_none());
-    let error = |database, redis| {
-        let error = gathered(database, redis, Some(ShieldWord::Redis)).unwrap_err();
-        format!("{error:#}")
-    };
-    assert!(error(false, true).contains("--database-url"));
-    assert!(error(true, false).contains("--redis-url"));
-    let shown = gathered(true, true, None).unwrap();
-    assert!(shown.report.contains("redis  (default)"));
-    assert!(!format!("{shown:?}").contains(":hidden@"));
+    assert!(refused(&[REDIS, "--shield=redis"], "").contains("--database-url"));
+    assert!(refused(&[DATABASE, "--shield=redis"], "").contains("--redis-url"));
+    let (settings, shown) = gathered(&[DATABASE, REDIS], "").unwrap();
+    assert!(shown.contains("redis  (default)"));
+    assert!(!format!("{settings:?}").contains(":hidden@"));
 }
 
 #[test]
 fn a_shield_may_have_a_redis_of_its_own() {
-    let gathered = |database: bool, shield: Option<ShieldWord>| {
-        let mut args = ServeArgs::default();
-        args.database.url = database.then(|| "postgres://db/x".to_owned());
-        args.shield.shield = shield;
-        args.shield.shield_url = Some("redis://:hidden@h".to_owned());
-        Settings::gather(&args)
-    };
-    let settings = gathered(true, None).unwrap();
+    let (settings, shown) = gathered(&[DATABASE, OWN], "").unwrap();
     assert_eq!(settings.shield.word, ShieldWord::Redis);
-    let shown = &settings.report;
     assert!(shown.contains("(hidden)  (flag or environment)"), "{shown}");
     assert!(!format!("{settings:?}").contains(":hidden@"));
-    let error = |database, shield| format!("{:#}", gathered(database, shield).unwrap_err());
-    assert!(error(false, None).contains("--database-url"));
-    assert!(error(true, Some(ShieldWord::Local)).contains("shield_url"));
-    let mut wrong = ServeArgs::default();
-    wrong.database.url = Some("postgres://db/x".to_owned());
-    wrong.shield.shield_url = Some("http://:hidden@h".to_owned());
-    let text = format!("{:#}", Settings::gather(&wrong).unwrap_err());
+    assert!(refused(&[OWN], "").contains("--database-url"));
+    assert!(refused(&[DATABASE, OWN, "--shield=local"], "").contains("shield_url"));
+    let text = refused(&[DATABASE, "--shield-url=http://:hidden@h"], "");
     assert!(text.contains("shield_url: write redis://"), "{text}");
 }
 
 #[test]
 fn an_origin_has_a_scheme_and_no_path() {
-    let gathered = |origin: &str| {
-        Settings::gather(&ServeArgs {
-            origins: vec![origin.to_owned()],
-            ..ServeArgs::default()
-        })
-    };
     for origin in ["https://shop.example", "http://127.0.0.1:3000"] {
-        assert_eq!(gathered(origin).unwrap().origins, [origin]);
+        let (settings, _) = gathered(&["--origins", origin], "").unwrap();
+        assert_eq!(settings.origins, [origin]);
     }
     for wrong in [
         "foo",
@@ -184,24 +186,20 @@ fn an_origin_has_a_scheme_and_no_path() {
         "https://shop.example/",
         "ftp://x",
     ] {
-        let error = format!("{:#}", gathered(wrong).unwrap_err());
+        let error = refused(&["--origins", wrong], "");
         assert!(error.starts_with(&format!("origins: `{wrong}`")), "{error}");
     }
 }
 
 #[test]
 fn a_tick_of_the_feed_has_bounds() {
-    let gather = |feed_tick_ms| {
-        Settings::gather(&ServeArgs {
-            feed_tick_ms: Some(feed_tick_ms),
-            ..ServeArgs::default()
-        })
-    };
+    let file = |tick_ms| format!("feed_tick_ms = {tick_ms}");
     for legal in [10, 100, 1_000] {
-        assert_eq!(gather(legal).unwrap().feed.tick_ms, legal);
+        let (settings, _) = gathered(&[], &file(legal)).unwrap();
+        assert_eq!(settings.feed.tick_ms, legal);
     }
     for wrong in [0, 9, 1_001] {
-        let error = gather(wrong).unwrap_err().to_string();
+        let error = refused(&[], &file(wrong));
         assert!(
             error.contains(&format!("feed_tick_ms: {wrong} ")),
             "{error}"

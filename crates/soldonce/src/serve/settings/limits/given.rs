@@ -9,7 +9,7 @@ use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
 use soldonce_server::Network;
 
-use super::super::source::Report;
+use super::Notes;
 use crate::lease::span;
 
 /// Keeps what servers count together apart from other data on their Redis.
@@ -18,9 +18,8 @@ const NAMESPACE: &str = "soldonce";
 /// A limit as it was given, if it was.
 pub(super) struct Given<'a> {
     pub(super) name: &'static str,
-    /// What was given, and where.
-    pub(super) text: (Option<String>, &'static str),
-    pub(super) report: &'a mut Report,
+    pub(super) text: Option<&'a str>,
+    pub(super) notes: &'a mut Notes,
 }
 
 impl Given<'_> {
@@ -66,16 +65,15 @@ impl Given<'_> {
         show: impl FnOnce(T) -> String,
     ) -> anyhow::Result<Option<T>> {
         let name = self.name;
-        let (text, source) = self.text;
-        let value = match text {
+        let value = match self.text {
             None => default,
-            Some(text) if is_off(&text) => None,
-            Some(text) => Some(read(&text).with_context(|| {
+            Some(text) if is_off(text) => None,
+            Some(text) => Some(read(text).with_context(|| {
                 format!("{name}: {text} is no limit; write {right}, or off for none")
             })?),
         };
         let shown = value.map_or_else(|| "off".to_owned(), show);
-        self.report.note(name, &shown, source);
+        self.notes.insert(name, shown);
         Ok(value)
     }
 }

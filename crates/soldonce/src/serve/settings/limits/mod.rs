@@ -15,12 +15,11 @@ use soldonce_server::limits::{
 };
 use soldonce_server::{AcceptLimits, HeldLimits, RateLimits, StreamLimits};
 
-use super::file::SettingsFile;
-use super::source::{Report, first, given, hidden, list};
+use super::Notes;
 use given::{Given, networks, shared};
 
 /// Arguments about limits.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct LimitArgs {
     /// New sessions of one address, such as 300/1m; 0 or off is no limit [default: 300/1m]
     #[arg(long, env = "SOLDONCE_LIMIT_SESSIONS", value_name = "N/TIME")]
@@ -99,27 +98,24 @@ pub(crate) struct LimitSettings {
 }
 
 impl LimitSettings {
-    /// Gathers the settings about limits from flags, environment and file.
+    /// Makes settings about limits of what was given.
     ///
     /// # Errors
     /// Names the setting, the value, and what would be right.
-    pub(super) fn gather(
-        args: &LimitArgs,
-        file: &mut SettingsFile,
-        report: &mut Report,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn gather(args: &LimitArgs, notes: &mut Notes) -> anyhow::Result<Self> {
         macro_rules! given {
             ($name:ident.$read:ident($($default:expr),*)) => {
                 Given {
                     name: stringify!($name),
-                    text: first(args.$name.clone(), file.$name.take()),
-                    report: &mut *report,
+                    text: args.$name.as_deref(),
+                    notes: &mut *notes,
                 }
                 .$read($($default),*)?
             };
         }
         let default = RateLimits::default();
-        let mut rates = RateLimits {
+        let shared = args.redis_url.as_deref().map(shared).transpose()?;
+        let rates = RateLimits {
             sessions: given!(limit_sessions.quota(default.sessions)),
             commands: given!(limit_commands.quota(default.commands)),
             address_commands: given!(limit_address.quota(default.address_commands)),
@@ -132,7 +128,8 @@ impl LimitSettings {
             reads: given!(limit_reads.quota(default.reads)),
             keys: given!(limit_keys.quota(None)),
             acquires: given!(limit_acquires.quota(default.acquires)),
-            ..default
+            trusted_proxies: networks(&args.trusted_proxies)?,
+            shared: shared.clone().map(|shared| shared as Arc<dyn SharedRates>),
         };
         let leases = given!(limit_leases.number(LEASES_PER_KEY_MAX));
         let per_address = given!(limit_streams.count(STREAMS_PER_ADDRESS_MAX, STREAMS_MAX));
@@ -143,14 +140,6 @@ impl LimitSettings {
             ),
             ..AcceptLimits::default()
         };
-        let proxies = (given(&args.trusted_proxies), file.trusted_proxies.take());
-        let name = "trusted_proxies";
-        let proxies = report.value(name, proxies, Vec::new(), list);
-        rates.trusted_proxies = networks(&proxies)?;
-        let urls = (args.redis_url.clone(), file.redis_url.take());
-        let url = report.option("redis_url", urls, "none", hidden);
-        let shared = url.as_deref().map(shared).transpose()?;
-        rates.shared = shared.clone().map(|shared| shared as Arc<dyn SharedRates>);
         Ok(Self {
             rates,
             streams: StreamLimits {

@@ -1,26 +1,16 @@
+use soldonce_engine::ledger::postgres::PostgresOptions;
 use soldonce_engine::rate::Quota;
 use soldonce_server::limits::STREAMS_MAX;
 
 use super::given::{read, written};
-use super::*;
-
-/// The limits, and what is shown of them.
-fn gather(args: &LimitArgs, file: &str) -> anyhow::Result<(LimitSettings, String)> {
-    let mut report = Report::default();
-    let limits = LimitSettings::gather(args, &mut toml::from_str(file).unwrap(), &mut report)?;
-    Ok((limits, report.text()))
-}
-
-fn with(set: impl FnOnce(&mut LimitArgs)) -> LimitArgs {
-    let mut args = LimitArgs::default();
-    set(&mut args);
-    args
-}
+use crate::serve::settings::tests::{gathered, refused};
 
 #[test]
 fn the_defaults_are_those_that_help_tells() {
-    let (_, text) = gather(&LimitArgs::default(), "").unwrap();
+    let (_, text) = gathered(&[], "").unwrap();
+    let connections = PostgresOptions::new("").connections.to_string();
     for (name, told) in [
+        ("database_connections", connections.as_str()),
         ("limit_sessions", "300/1m"),
         ("limit_commands", "120/1m"),
         ("limit_address", "1200/1m"),
@@ -43,11 +33,10 @@ fn the_defaults_are_those_that_help_tells() {
 
 #[test]
 fn a_flag_wins_over_the_file_and_off_is_no_limit() {
-    let args = with(|args| args.limit_sessions = Some("off".to_owned()));
     let file = "limit_held = 'off'\nlimit_share = '25%'\nlimit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
                 trusted_proxies = ['10.0.0.0/8', '::1']";
-    let (limits, text) = gather(&args, file).unwrap();
-    let rates = limits.rates;
+    let (settings, text) = gathered(&["--limit-sessions=off"], file).unwrap();
+    let rates = settings.limits.rates;
     assert_eq!(rates.sessions, None);
     assert_eq!(
         (rates.held.units, rates.held.share_percent),
@@ -55,7 +44,7 @@ fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     );
     assert_eq!(rates.keys, Quota::new(90, 90).ok());
     assert_eq!(rates.trusted_proxies.len(), 2);
-    assert_eq!(limits.streams.per_address, STREAMS_MAX);
+    assert_eq!(settings.limits.streams.per_address, STREAMS_MAX);
     assert!(text.contains("off  (flag or environment)"), "{text}");
     assert!(text.contains("90/90s  (file)"), "{text}");
     assert!(text.contains("10.0.0.0/8, ::1  (file)"), "{text}");
@@ -74,42 +63,37 @@ fn an_error_names_the_setting_the_value_and_the_mend() {
     for wrong in [
         "x", "5", "5/", "/1m", "-1/1m", "5/1w", "0/1m", "5/25h", "1/500ms",
     ] {
-        let args = with(|args| args.limit_reads = Some(wrong.to_owned()));
-        let error = format!("{:#}", gather(&args, "").unwrap_err());
+        let error = refused(&[&format!("--limit-reads={wrong}")], "");
         let told = ["limit_reads", wrong, "300/1m"];
         assert!(told.iter().all(|part| error.contains(part)), "{error}");
     }
-    let args = with(|args| args.limit_streams = Some("99999999".to_owned()));
-    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    let error = refused(&["--limit-streams=99999999"], "");
     assert!(
         error.contains("limit_streams: 99999999") && error.contains("off"),
         "{error}"
     );
     for wrong in ["101", "0%", "-1", "x", "10%%"] {
-        let args = with(|args| args.limit_share = Some(wrong.to_owned()));
-        let error = format!("{:#}", gather(&args, "").unwrap_err());
+        let error = refused(&[&format!("--limit-share={wrong}")], "");
         let told = [format!("limit_share: {wrong}"), "1 to 100".to_owned()];
         assert!(told.iter().all(|part| error.contains(part)), "{error}");
     }
-    let args = with(|args| args.trusted_proxies = vec!["10.0.0.1/8".to_owned()]);
-    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    let error = refused(&["--trusted-proxies=10.0.0.1/8"], "");
     assert!(error.contains("trusted_proxies: 10.0.0.1/8"), "{error}");
     assert!(error.contains("must be zero"), "{error}");
 }
 
 #[test]
 fn a_wrong_address_of_redis_stops_the_start_and_is_not_shown() {
-    let args = with(|args| args.redis_url = Some("http://:hidden@h".to_owned()));
-    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    let error = refused(&["--redis-url=http://:hidden@h"], "");
     assert!(
         error.contains("redis_url") && error.contains("redis+cluster://"),
         "{error}"
     );
     assert!(!error.contains("hidden"), "{error}");
     let file = "redis_url = 'redis://:hidden@h'";
-    let (limits, text) = gather(&LimitArgs::default(), file).unwrap();
-    assert!(limits.rates.shared.is_some());
-    let shown = format!("{text}{limits:?}");
+    let (settings, text) = gathered(&[], file).unwrap();
+    assert!(settings.limits.rates.shared.is_some());
+    let shown = format!("{text}{settings:?}");
     assert!(
         shown.contains("(hidden)  (file)") && !shown.contains(":hidden@"),
         "{shown}"
