@@ -3,8 +3,8 @@
 //! holds and the bookings say. Each store reads its own rows and hands them over: `sqlite/verify`,
 //! `postgres/verify`. `walk` has the auditor and the chain, `books` units, holds and bookings; each store's `rest`
 //! has its guards, keys, charts and what no event names; SQLite looks at pages and the check value of each row, and
-//! PostgreSQL at the numbers of the feed (`numbers`). Shares with what it judges: core's types, the row codecs and the chain's hash in
-//! `rows/`; not the rules, which the auditor has in words of its own.
+//! PostgreSQL at the numbers of the feed (`numbers`). Shares with what it judges: core's types, the row codecs
+//! and the chain's hash in `rows/`; not the rules, which the auditor has in words of its own.
 
 mod books;
 mod walk;
