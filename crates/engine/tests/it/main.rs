@@ -16,7 +16,6 @@ mod clocks;
 mod conformance;
 mod corrections;
 mod differential;
-mod epochs;
 mod gate;
 mod guards;
 mod money;

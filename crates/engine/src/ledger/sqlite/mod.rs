@@ -39,7 +39,6 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
     Seq, Span, Timestamp, UnitNo,
 };
-use soldonce_lease::{FenceError, FenceKind, FenceSource};
 use tokio::sync::oneshot;
 
 use self::fault::Fault;
@@ -402,36 +401,6 @@ impl Ledger for SqliteLedger {
             if tokio::task::spawn_blocking(send).await.unwrap_or(false) {
                 // An error says the same: the thread is gone.
                 closed.await.unwrap_or_default();
-            }
-        })
-    }
-}
-
-/// Epochs come from the ledger's own file, in a commit of the writer: what is durable enough for a
-/// sale is durable enough for a token.
-impl FenceSource for SqliteLedger {
-    fn next<'a>(
-        &'a self,
-        kind: FenceKind,
-        namespace: &'a str,
-        above: u64,
-    ) -> soldonce_lease::backend::Fut<'a, Result<u64, FenceError>> {
-        let namespace = namespace.to_owned();
-        let least = u32::try_from(above).map_err(|_| FenceError::Exhausted { above });
-        Box::pin(async move {
-            if kind != FenceKind::Epoch {
-                let why = "the ledger gives epochs and no whole tokens";
-                return Err(FenceError::Unavailable(why.to_owned()));
-            }
-            let least = least?;
-            let job = move |reply| Job::Admin(AdminJob::NextEpoch(namespace, least, reply));
-            match self.ask(job).await {
-                Ok(Some(epoch)) => Ok(epoch.into()),
-                Ok(None) => Err(FenceError::Exhausted { above }),
-                Err(rejection) => Err(FenceError::Unavailable(format!(
-                    "the ledger answered {}",
-                    rejection.code()
-                ))),
             }
         })
     }

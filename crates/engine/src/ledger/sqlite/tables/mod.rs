@@ -1,5 +1,5 @@
 //! The tables, a file each: the statements, what a row says, and the test of its checksum. Decides
-//! nothing.
+//! nothing. `epochs` of migration 2 has no file and no rows: leases keep theirs in a folder of their own.
 
 /// Defines the statements of a table, and lists them for the tests that prepare them all.
 macro_rules! statements {
@@ -16,7 +16,6 @@ pub(crate) mod charts;
 pub(crate) mod deliveries;
 pub(crate) mod dropped;
 pub(crate) mod endpoints;
-pub(crate) mod epochs;
 pub(crate) mod events;
 pub(crate) mod head;
 pub(crate) mod holds;
@@ -56,7 +55,6 @@ pub(super) fn statements() -> Vec<&'static str> {
         deliveries::STATEMENTS,
         dropped::STATEMENTS,
         endpoints::STATEMENTS,
-        epochs::STATEMENTS,
         events::STATEMENTS,
         head::STATEMENTS,
         holds::STATEMENTS,

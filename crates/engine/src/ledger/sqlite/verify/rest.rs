@@ -1,4 +1,4 @@
-//! What belongs to no single event: idempotency records, the outbox, webhooks, keys, epochs; and rows that belong to
+//! What belongs to no single event: idempotency records, the outbox, webhooks, keys; and rows that belong to
 //! nothing at all.
 
 use std::ops::ControlFlow;
@@ -7,9 +7,7 @@ use rusqlite::Connection;
 
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::guards;
-use crate::ledger::sqlite::tables::{
-    deliveries, dropped, endpoints, epochs, idempotency, keys, outbox,
-};
+use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency, keys, outbox};
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist or are dropped and cleared, table by table.
@@ -54,7 +52,6 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
     note(report, outbox::check(connection))?;
     note(report, endpoints::all(connection).map(drop))?;
     note(report, deliveries::check(connection))?;
-    note(report, epochs::check(connection))?;
     note(report, keys::all(connection).map(drop))?;
     note(report, keys::masters(connection).map(drop))?;
     note(report, dropped::all(connection).map(drop))?;

@@ -1,4 +1,4 @@
-//! Jobs that touch no event: keys, epochs, webhooks. Each has a commit of its own.
+//! Jobs that touch no event: keys, webhooks. Each has a commit of its own.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -10,7 +10,7 @@ use crate::ledger::batch::{Reply, answer};
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
 use crate::ledger::sqlite::tables::audit::Chain;
-use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, epochs, idempotency, keys};
+use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency, keys};
 use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
@@ -18,8 +18,6 @@ use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, Me
 pub(crate) enum AdminJob {
     AddKey(ApiKey, Reply<()>),
     RevokeKey(KeyId, Timestamp, Reply<bool>),
-    /// The next epoch of a lease namespace above this one; none when all are used.
-    NextEpoch(String, u32, Reply<Option<u32>>),
     AddEndpoint(Box<NewEndpoint>, Reply<Added>),
     ChangeEndpoint(
         EndpointId,
@@ -47,10 +45,6 @@ impl Writer {
                     reply,
                     self.own_commit(|tables| keys::revoke(tables, key, at))?,
                 );
-            }
-            AdminJob::NextEpoch(namespace, above, reply) => {
-                let next = |tables: &_| epochs::next(tables, &namespace, above);
-                tell(reply, self.own_commit(next)?);
             }
             AdminJob::AddEndpoint(new, reply) => {
                 let added = self.add_endpoint(*new)?;
