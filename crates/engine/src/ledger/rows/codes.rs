@@ -1,7 +1,7 @@
 //! Enums as the small numbers that the migrations list: each is its place in `ALL`, and a new word
 //! goes to the end.
 
-use soldonce_core::{BookingId, HoldId, HoldState, StateKind, Text, Timestamp, UnitState};
+use soldonce_core::{BookingId, HoldState, Text};
 
 use super::Damaged;
 
@@ -19,48 +19,6 @@ pub(crate) fn value<T: Copy>(all: &[T], number: i64, table: &'static str) -> Res
     let at = usize::try_from(number).ok();
     let found = at.and_then(|at| all.get(at)).copied();
     found.ok_or_else(|| Damaged::new(table, format!("{number} is no state or cause")))
-}
-
-/// A unit's state as three columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StateColumns {
-    pub(crate) state: i64,
-    pub(crate) owner: Option<[u8; 16]>,
-    pub(crate) until: Option<i64>,
-}
-
-impl From<UnitState> for StateColumns {
-    fn from(state: UnitState) -> Self {
-        let (owner, until) = match state {
-            UnitState::Free | UnitState::Blocked => (None, None),
-            UnitState::Held { hold, until } => (Some(*hold.bytes()), Some(until.ms())),
-            UnitState::Sold(booking) => (Some(*booking.bytes()), None),
-        };
-        Self {
-            state: number(&StateKind::ALL, &state.kind()),
-            owner,
-            until,
-        }
-    }
-}
-
-impl StateColumns {
-    /// The state that these columns say.
-    pub(crate) fn state(self, table: &'static str) -> Result<UnitState, Damaged> {
-        let kind = value(&StateKind::ALL, self.state, table)?;
-        match (kind, self.owner, self.until) {
-            (StateKind::Free, None, None) => Ok(UnitState::Free),
-            (StateKind::Blocked, None, None) => Ok(UnitState::Blocked),
-            (StateKind::Sold, Some(id), None) => Ok(UnitState::Sold(BookingId::from_bytes(id))),
-            (StateKind::Held, Some(id), Some(until)) => Ok(UnitState::Held {
-                hold: HoldId::from_bytes(id),
-                until: Timestamp::from_ms(until),
-            }),
-            (StateKind::Free | StateKind::Blocked | StateKind::Sold | StateKind::Held, ..) => Err(
-                Damaged::new(table, format!("{self:?} is no state of a unit")),
-            ),
-        }
-    }
 }
 
 /// A number as it was before it was stored.

@@ -3,13 +3,13 @@
 use rusqlite::types::ValueRef;
 use soldonce_core::{
     BookingId, CallerId, EventNo, Fence, HoldId, Holder, HolderName, Seq, Text, Timestamp, UnitNo,
-    UnitState, Version,
+    Version,
 };
 use tokio_postgres::types::{FromSql, Type};
 
 use super::Damaged;
 use super::checksum::Checksum;
-use super::codes::{StateColumns, small, unsigned, value};
+use super::codes::{small, unsigned, value};
 use super::column::Column;
 use crate::webhook::{EndpointId, MessageId};
 
@@ -198,14 +198,6 @@ columns! {
         let (caller, name) = (row.get()?, HolderName::parse(row.get()?));
         let name = name.map_err(|_| row.illegal("holder"))?;
         Ok(Self { caller, name })
-    };
-    UnitState = |row| {
-        let columns = StateColumns {
-            state: row.get()?,
-            owner: row.get()?,
-            until: row.get()?,
-        };
-        columns.state(row.table)
     };
 }
 

@@ -1,11 +1,11 @@
 //! Units.
 
-use soldonce_core::{Unit, UnitState};
+use soldonce_core::{BookingId, HoldId, StateKind, Unit, UnitState};
 
 use super::Damaged;
-use super::codes::StateColumns;
+use super::codes::number;
 use super::column::Column;
-use super::reader::Reader;
+use super::reader::{Get, Reader};
 
 /// The number of a unit, and the columns that [`get`] reads.
 macro_rules! unit_columns {
@@ -16,12 +16,34 @@ macro_rules! unit_columns {
 
 /// The columns of a unit's state.
 pub(crate) fn put_state(state: UnitState) -> [Column<'static>; 3] {
-    let columns = StateColumns::from(state);
+    let (owner, until) = match state {
+        UnitState::Free | UnitState::Blocked => (None, None),
+        UnitState::Held { hold, until } => (Some(*hold.bytes()), Some(until.ms())),
+        UnitState::Sold(booking) => (Some(*booking.bytes()), None),
+    };
+    let kind = number(&StateKind::ALL, &state.kind());
     [
-        Column::Code(columns.state),
-        Column::OptId(columns.owner),
-        Column::OptLong(columns.until),
+        Column::Code(kind),
+        Column::OptId(owner),
+        Column::OptLong(until),
     ]
+}
+
+impl<'a> Get<'a> for UnitState {
+    fn get(row: &mut Reader<'a>) -> Result<Self, Damaged> {
+        match (row.code(&StateKind::ALL)?, row.get()?, row.get()?) {
+            (StateKind::Free, None, None) => Ok(Self::Free),
+            (StateKind::Blocked, None, None) => Ok(Self::Blocked),
+            (StateKind::Sold, Some(id), None) => Ok(Self::Sold(BookingId::from_bytes(id))),
+            (StateKind::Held, Some(id), Some(until)) => Ok(Self::Held {
+                hold: HoldId::from_bytes(id),
+                until,
+            }),
+            (StateKind::Free | StateKind::Blocked | StateKind::Sold | StateKind::Held, ..) => {
+                Err(row.illegal("state"))
+            }
+        }
+    }
 }
 
 /// The columns of a unit that are its own.

@@ -3,9 +3,8 @@
 use tokio_postgres::Row;
 
 use crate::ledger::OpenEffect;
-use crate::ledger::rows::Damaged;
-use crate::ledger::rows::effects::EffectColumns;
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{Damaged, effects};
 
 /// The oldest of each booking that no other server works on. A server that asks again keeps what it
 /// has, and writes that down when half of the time is over.
@@ -31,7 +30,6 @@ SELECT at, kind, booking, amount, total FROM (
 
 pub(in super::super) fn read(row: &Row) -> Result<OpenEffect, Damaged> {
     let mut row = Reader::postgres(row, "outbox");
-    let (at, effect) = (row.get()?, EffectColumns::get(&mut row)?);
-    let effect = effect.effect()?;
+    let (at, effect) = (row.get()?, effects::get(&mut row)?);
     Ok(OpenEffect { effect, at })
 }

@@ -1,6 +1,6 @@
 //! Holders, bookings and what is written with them, as values of the call.
 
-use soldonce_core::Booking;
+use soldonce_core::{Booking, Effect};
 
 use super::Values;
 use super::rows::{RowType, Rows};
@@ -11,7 +11,7 @@ use crate::ledger::postgres::replica::{Account, Replica};
 use crate::ledger::postgres::tables::holder_key;
 use crate::ledger::rows::bookings::{self, put_line};
 use crate::ledger::rows::column::Column;
-use crate::ledger::rows::effects::EffectColumns;
+use crate::ledger::rows::effects::{self, put_name};
 use crate::ledger::rows::{Damaged, deliveries, replies};
 use crate::webhook::Message;
 
@@ -80,20 +80,18 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
 /// Effects that are new, and those that are done. What one command adds and a later one settles is neither. What one
 /// settles and a later one wants again is new alone: the call stores what is new before it settles.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
-    let (mut new, mut done): (Vec<EffectColumns>, Vec<EffectColumns>) = Default::default();
+    let (mut new, mut done): (Vec<Effect>, Vec<Effect>) = Default::default();
     for applied in &batch.applied {
-        let settled = applied.done_effects.iter().copied().map(EffectColumns::of);
-        let settled: Vec<_> = settled.collect();
-        new.retain(|effect| !settled.contains(effect));
-        done.extend(settled);
-        let wanted = applied.effects.iter().copied().map(EffectColumns::of);
-        for effect in wanted {
-            done.retain(|done| !done.is_settled_with(effect));
-            new.push(effect);
+        new.retain(|effect| !applied.done_effects.contains(effect));
+        done.extend(&applied.done_effects);
+        for effect in &applied.effects {
+            let name = put_name(*effect);
+            done.retain(|done| put_name(*done) != name);
+            new.push(*effect);
         }
     }
     for (name, effects) in [("new_effects", new), ("done_effects", done)] {
-        let rows = Rows::of(effects, |effect, row| row.put(&effect.put()))?;
+        let rows = Rows::of(effects, |effect, row| row.put(&effects::put(effect)))?;
         to.put_rows(name, rows, RowType::Effect);
     }
     Ok(())

@@ -8,7 +8,7 @@ use soldonce_core::{Effect, Timestamp};
 use super::{each_row, summed};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::column::Column;
-use crate::ledger::rows::effects::EffectColumns;
+use crate::ledger::rows::effects::{get, put, put_name};
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
 
@@ -21,7 +21,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
     SETTLE_EFFECT = "-- settle_effect
 UPDATE outbox SET done_at = ?4
-WHERE done_at IS NULL AND booking = ?1 AND kind = ?2 AND total IS ?3";
+WHERE done_at IS NULL AND kind = ?1 AND booking = ?2 AND total IS ?3";
 
     // The oldest of each booking: what follows waits for it.
     OPEN_EFFECTS = concat!(
@@ -49,7 +49,7 @@ pub(crate) fn write<'a>(
 ) -> Result<i64, Fault> {
     for effect in effects {
         last = last.saturating_add(1);
-        let [kind, booking, amount, total] = EffectColumns::of(*effect).put();
+        let [kind, booking, amount, total] = put(*effect);
         let (number, at) = (Column::Long(last), Column::Long(at.ms()));
         let row = [number, at, kind, booking, amount, total];
         summed::write(connection, INSERT_EFFECT, TABLE, &row)?;
@@ -65,9 +65,8 @@ pub(crate) fn settle(
 ) -> Result<(), Fault> {
     let mut settle = connection.prepare_cached(SETTLE_EFFECT)?;
     for effect in effects {
-        let effect = EffectColumns::of(effect);
-        let booking = effect.booking.bytes();
-        settle.execute(params![booking, effect.kind, effect.total, at.ms()])?;
+        let [kind, booking, total] = put_name(effect);
+        settle.execute(params![kind, booking, total, at.ms()])?;
     }
     Ok(())
 }
@@ -92,9 +91,8 @@ pub(crate) fn open(
 }
 
 fn read(row: &Row<'_>) -> Result<OpenEffect, Fault> {
-    let get = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?, EffectColumns::get(row)?));
+    let get = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?, get(row)?));
     let (_, at, effect) = summed::read(row, TABLE, get, |(n, ..)| format!("effect {n}"))?;
-    let effect = effect.effect()?;
     Ok(OpenEffect { effect, at })
 }
 
