@@ -30,14 +30,6 @@ pub(crate) struct Batch {
     freed: usize,
 }
 
-/// The result of a command that was not refused.
-pub(crate) enum Decided {
-    /// It is this one of the batch's applied commands.
-    Applied(usize),
-    /// It has no effect, and this answer.
-    NoEffect(Answer),
-}
-
 /// The outcome of a command; its answer is sent when the batch is stored.
 pub(crate) enum Outcome {
     /// It is this one of the batch's applied commands.
@@ -59,28 +51,26 @@ pub(crate) enum Writers {
 }
 
 impl Batch {
-    /// Decides a command at `now` on this inventory and adds what it did.
-    ///
-    /// # Errors
-    /// The rejection: nothing has changed.
+    /// Decides a command at `now` on this inventory and adds what it did. One that is refused changes nothing.
     pub(crate) fn decide(
         &mut self,
         inventory: &mut Inventory,
         now: Timestamp,
         transaction: &Transaction,
         writers: Writers,
-    ) -> Result<Decided, Rejection> {
+    ) -> Outcome {
         let command = &transaction.command;
         let (is_numbered, is_heard) = match writers {
             Writers::One { is_heard } => (true, is_heard),
             Writers::Many => (false, true),
         };
         let before = is_heard.then(|| Before::of(inventory, command));
-        let applied = inventory.apply(now, &transaction.origin, command.clone())?;
-        // An answer without effect is not pinned: the next try may find another state.
-        if !applied.has_effect() {
-            return Ok(Decided::NoEffect(applied.answer));
-        }
+        let applied = match inventory.apply(now, &transaction.origin, command.clone()) {
+            Ok(applied) if applied.has_effect() => applied,
+            // An answer without effect is not pinned: the next try may find another state.
+            Ok(applied) => return Outcome::Known(Ok(Done::unnumbered(applied.answer))),
+            Err(rejection) => return Outcome::Known(Err(rejection)),
+        };
         if let Some(key) = transaction.key {
             let event = reply::event_of(&applied.answer).and_then(|no| inventory.event(no));
             let first = applied.commits.first().filter(|_| is_numbered);
@@ -97,7 +87,7 @@ impl Batch {
             self.charts.push((event, transaction.chart.clone()));
         }
         self.add(applied);
-        Ok(Decided::Applied(self.applied.len() - 1))
+        Outcome::Applied(self.applied.len() - 1)
     }
 
     /// Adds what a command did.

@@ -90,6 +90,13 @@ pub enum Done {
     Replayed(StoredReply),
 }
 
+impl Done {
+    /// An answer without a feed number.
+    pub(crate) const fn unnumbered(answer: Answer) -> Self {
+        Self::Fresh { answer, seq: None }
+    }
+}
+
 /// The one source of truth of a deployment.
 pub trait Ledger: Send + Sync + 'static {
     /// Decides a command and makes it durable.

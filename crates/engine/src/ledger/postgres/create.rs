@@ -118,7 +118,7 @@ impl Parts {
         connection.finish(inserted).await?;
         drop(connection);
         self.discover().await?;
-        Ok(Ok(super::decide::fresh(applied.answer)))
+        Ok(Ok(Done::unnumbered(applied.answer)))
     }
 
     /// Registers events that this server does not know yet, in the order of their numbers.

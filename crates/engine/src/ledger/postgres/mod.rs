@@ -23,7 +23,6 @@ mod tables;
 mod time;
 
 mod charts;
-mod decide;
 mod read_set;
 mod replica;
 mod write;

@@ -7,21 +7,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Command, Rejection, Wish};
+use soldonce_core::{Command, Rejection, Timestamp, Wish};
 use tokio::sync::mpsc;
 
 use super::catch_panic::catch_panic;
 use super::context::{Context, Stored};
 use super::database::Connection;
-use super::decide::{Decision, decide, to_load};
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::limits::{
     ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use super::replica::{Replica, ToLoad};
-use crate::ledger::batch::{Batch, Outcome, answer_all};
-use crate::ledger::{Done, RequestKey};
+use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
+use crate::ledger::{Done, RequestKey, Transaction};
 
 /// Serves one event until its queue is closed.
 pub(super) async fn run(
@@ -168,7 +167,7 @@ impl Round<'_> {
             Some(connection) => connection,
             None => self.context.database.connection().await?,
         };
-        let named = to_load(self.waiting.iter().map(|job| &job.transaction));
+        let named = ToLoad::of(self.waiting.iter().map(|job| &job.transaction.command));
         let loads = self.replica.loads();
         if !self.read(&mut connection, &named).await? {
             return Ok(());
@@ -324,26 +323,45 @@ impl Round<'_> {
     /// another step must answer.
     fn decide(
         &mut self,
-        now: soldonce_core::Timestamp,
+        now: Timestamp,
         batch: &mut Batch,
     ) -> (Vec<(Job, Outcome)>, VecDeque<Job>) {
-        let shown = self.slot.shown();
         let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
             && batch.has_room_for(&next.transaction.command)
             && let Some(job) = self.waiting.pop_front()
         {
-            match decide(self.replica, now, &job.transaction, batch, shown) {
-                Decision::Applied(at) => decided.push((job, Outcome::Applied(at))),
-                Decision::NoEffect(done) if self.is_fresh => {
-                    decided.push((job, Outcome::Known(done)));
-                }
-                Decision::NoEffect(_) | Decision::SameKey => retried.push_back(job),
+            match self.decide_one(now, &job.transaction, batch) {
+                Some(outcome) => decided.push((job, outcome)),
+                None => retried.push_back(job),
             }
         }
         retried.extend(self.waiting.drain(..));
         (decided, retried)
+    }
+
+    /// Decides a command on the cache and adds what it did to the batch. None when another step must answer it: its
+    /// key is that of a command before it in this batch, or it has no effect and the cache may be old.
+    fn decide_one(
+        &mut self,
+        now: Timestamp,
+        transaction: &Transaction,
+        batch: &mut Batch,
+    ) -> Option<Outcome> {
+        let key = transaction.key;
+        if key.is_some_and(|key| batch.replay(key).is_some()) {
+            return None;
+        }
+        match batch.decide(&mut self.replica.inventory, now, transaction, Writers::Many) {
+            Outcome::Known(_) if !self.is_fresh => None,
+            Outcome::Known(Err(Rejection::UnitUnavailable(mut why))) => {
+                // The number that the feed shows, in place of that of this server's cache.
+                why.seq = self.slot.shown();
+                Some(Outcome::Known(Err(Rejection::UnitUnavailable(why))))
+            }
+            outcome @ (Outcome::Applied(_) | Outcome::Known(_)) => Some(outcome),
+        }
     }
 }
 

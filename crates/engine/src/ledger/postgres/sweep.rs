@@ -8,7 +8,6 @@ use std::time::Duration;
 use soldonce_core::{Answer, Command, Rejection};
 
 use super::Parts;
-use super::decide::fresh;
 use super::event_slot::EventSlot;
 use super::event_tasks::{EventTasks, TaskError};
 use super::limits::{SWEEP_WAIT_MS, SWEEPS_MAX};
@@ -59,7 +58,7 @@ impl Parts {
                 () = &mut wait => break,
             }
         }
-        Ok(fresh(Answer::Swept(swept.min(limit))))
+        Ok(Done::unnumbered(Answer::Swept(swept.min(limit))))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Loads the holds and bookings that commands name and that were evicted.
 
-use soldonce_core::{BookingId, HoldId};
+use std::collections::BTreeSet;
+
+use soldonce_core::{BookingId, Command, HoldId};
 
 use super::{Replica, bookings_by_id};
+use crate::ledger::named;
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
@@ -13,6 +16,21 @@ use crate::ledger::postgres::tables::{Id, holds};
 pub(in super::super) struct ToLoad {
     pub(in super::super) holds: Vec<HoldId>,
     pub(in super::super) bookings: Vec<BookingId>,
+}
+
+impl ToLoad {
+    /// Returns what these commands name.
+    pub(in super::super) fn of<'a>(commands: impl Iterator<Item = &'a Command>) -> Self {
+        let (mut holds, mut bookings) = (BTreeSet::new(), BTreeSet::new());
+        for named in commands.map(named) {
+            holds.extend(named.hold);
+            bookings.extend(named.booking);
+        }
+        Self {
+            holds: holds.into_iter().collect(),
+            bookings: bookings.into_iter().collect(),
+        }
+    }
 }
 
 impl Replica {

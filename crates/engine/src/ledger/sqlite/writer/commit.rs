@@ -8,7 +8,7 @@ use super::super::batch;
 use super::super::fault::Fault;
 use super::super::tables::idempotency;
 use super::Writer;
-use crate::ledger::batch::{Batch, Decided, Outcome, Reply, Writers, answer, answer_all};
+use crate::ledger::batch::{Batch, Outcome, Reply, Writers, answer, answer_all};
 use crate::ledger::{Done, Transaction};
 
 impl Writer {
@@ -70,12 +70,7 @@ impl Writer {
         let writers = Writers::One {
             is_heard: !self.tails.endpoints.is_empty(),
         };
-        let decided = batch.decide(&mut self.inventory, now, transaction, writers);
-        Ok(match decided {
-            Ok(Decided::Applied(at)) => Outcome::Applied(at),
-            Ok(Decided::NoEffect(answer)) => Outcome::Known(Ok(Done::Fresh { answer, seq: None })),
-            Err(rejection) => Outcome::Known(Err(rejection)),
-        })
+        Ok(batch.decide(&mut self.inventory, now, transaction, writers))
     }
 
     /// Makes a batch durable and answers its callers.
