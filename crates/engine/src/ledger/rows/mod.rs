@@ -48,6 +48,11 @@ impl Damaged {
     }
 }
 
+/// The most rows of an answer.
+pub(crate) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
 /// Returns a count as the store has it.
 pub(crate) fn to_i64(number: u64) -> Result<i64, Damaged> {
     i64::try_from(number)

@@ -17,6 +17,8 @@ use soldonce_core::Holder;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
+pub(super) use crate::ledger::rows::most;
+
 use crate::ledger::rows::Damaged;
 
 /// Sixteen bytes as a `bytea`: an id, or a short hash.
@@ -93,11 +95,6 @@ impl<'a> Columns<'a> {
 /// A unit's or an event's number as it is stored.
 pub(super) fn int(number: u32) -> Result<i32, Damaged> {
     i32::try_from(number).map_err(|_| Damaged::new("memory", format!("{number} is too large")))
-}
-
-/// The most rows of an answer.
-pub(super) fn most(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 /// A place in a list of enums as it is stored.

@@ -1,14 +1,14 @@
 //! The audit: a row for each transition, linked by hashes, one chain for each event.
 
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use soldonce_core::{Commit, Event, EventNo, Seq, UnitNo};
 
-use super::summed;
+use super::{all_rows, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::chain::{self, AuditRow, get_origin, get_step};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::to_i64;
+use crate::ledger::rows::{most, to_i64};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "audit";
@@ -108,7 +108,6 @@ impl Chain {
 
     /// The end of an event's chain; nothing for an event without commits.
     pub(crate) fn find(connection: &Connection, event: EventNo) -> Result<Option<Self>, Fault> {
-        let mut statement = connection.prepare_cached(CHAIN)?;
         let get = |row: &mut Reader<'_>| {
             let _event: EventNo = row.get()?;
             Ok(Self {
@@ -118,10 +117,9 @@ impl Chain {
             })
         };
         let name = |_: &Self| format!("the chain of event {}", event.0);
-        statement
-            .query_row([event.0], |row| Ok(summed::read(row, CHAINS, get, name)))
-            .optional()?
-            .transpose()
+        first_row(connection, CHAIN, [event.0], |row| {
+            summed::read(row, CHAINS, get, name)
+        })
     }
 }
 
@@ -223,11 +221,9 @@ pub(crate) fn of_unit(
     unit: UnitNo,
     limit: usize,
 ) -> Result<Vec<Commit>, Fault> {
-    let mut statement = connection.prepare_cached(AUDIT_OF_UNIT)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_and_then(params![event.0, unit.0, limit], read)?;
-    let newest: Result<Vec<Commit>, Fault> = rows.map(|row| Ok(row?.commit)).collect();
-    let mut history = newest?;
+    let values = params![event.0, unit.0, most(limit)];
+    let commit = |row: &Row<'_>| Ok(read(row)?.commit);
+    let mut history: Vec<Commit> = all_rows(connection, AUDIT_OF_UNIT, values, commit)?;
     history.reverse();
     Ok(history)
 }

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Params, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
 
-use super::{each_row, lines, summed};
+use super::{all_rows, each_row, first_row, lines, summed};
 use crate::ledger::MadeAt;
 use crate::ledger::rows::bookings::{detail, get, put};
 use crate::ledger::rows::checksum::Checksum;
 use crate::ledger::rows::column::Column;
+use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
@@ -156,20 +157,26 @@ pub(crate) fn write(
 
 /// A booking with its lines.
 pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Booking>, Fault> {
-    let mut statement = connection.prepare_cached(BOOKING)?;
-    let row = statement
-        .query_row([id.bytes()], |row| Ok(BookingRow::read(row)))
-        .optional()?;
-    match row.transpose()? {
-        Some(row) => with_lines(connection, row).map(Some),
-        None => Ok(None),
-    }
+    let row = first_row(connection, BOOKING, [id.bytes()], BookingRow::read)?;
+    row.map(|row| with_lines(connection, row)).transpose()
 }
 
 fn with_lines(connection: &Connection, mut row: BookingRow) -> Result<Booking, Fault> {
     let lines = lines::of(connection, &row.booking)?;
     row.booking.lines = lines.into_iter().map(|(_, line)| line).collect();
     row.whole()
+}
+
+/// The bookings whose ids a statement selects.
+fn select(
+    connection: &Connection,
+    sql: &'static str,
+    values: impl Params,
+) -> Result<Vec<Booking>, Fault> {
+    let id = |row: &Row<'_>| Ok(BookingId::from_bytes(row.get(0)?));
+    let ids: Vec<BookingId> = all_rows(connection, sql, values, id)?;
+    let found = ids.into_iter().map(|id| find(connection, id).transpose());
+    found.flatten().collect()
 }
 
 /// Every booking without its lines.
@@ -221,14 +228,11 @@ pub(crate) fn of_holder(
     before: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
-    let mut statement = connection.prepare_cached(BOOKINGS_OF_HOLDER)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let key = holder_key(holder);
     let before = before.map_or([u8::MAX; 16], |id| *id.bytes());
     let (caller, name) = (holder.caller.bytes(), holder.name.as_str());
-    let values = params![key, caller, name, before, limit];
-    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
-    whole(connection, ids.collect::<Result<_, _>>()?)
+    let values = params![key, caller, name, before, most(limit)];
+    select(connection, BOOKINGS_OF_HOLDER, values)
 }
 
 /// The bookings of an event after an id, in the order of their ids.
@@ -238,12 +242,9 @@ pub(crate) fn page(
     after: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
-    let mut statement = connection.prepare_cached(BOOKINGS_AFTER)?;
     let after = after.map_or([0; 16], |id| *id.bytes());
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = params![event.0, after, limit];
-    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
-    whole(connection, ids.collect::<Result<_, _>>()?)
+    let values = params![event.0, after, most(limit)];
+    select(connection, BOOKINGS_AFTER, values)
 }
 
 /// Bookings whose payment is not at its end, or whose money must go back, but for those that were made in
@@ -254,21 +255,13 @@ pub(crate) fn unsettled(
     after: Option<MadeAt>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
-    let mut statement = connection.prepare_cached(UNSETTLED_BOOKINGS)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));
     let values = params![
         recent.start.ms(),
         recent.end.ms(),
-        limit,
+        most(limit),
         at.ms(),
         id.bytes()
     ];
-    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
-    whole(connection, ids.collect::<Result<_, _>>()?)
-}
-
-fn whole(connection: &Connection, ids: Vec<BookingId>) -> Result<Vec<Booking>, Fault> {
-    let found = ids.into_iter().map(|id| find(connection, id).transpose());
-    found.flatten().collect()
+    select(connection, UNSETTLED_BOOKINGS, values)
 }

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, Row, params};
 use soldonce_core::Chart;
 
+use super::{all_rows, first_row};
 use crate::ledger::rows::charts::{digest, read_again, sha256};
 use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::fault::{Fault, one_row};
@@ -38,22 +39,22 @@ pub(crate) fn write(
 
 /// The numbers of all charts and the hashes of their documents.
 pub(crate) fn numbers(connection: &Connection) -> Result<Vec<(i64, [u8; 32])>, Fault> {
-    let mut statement = connection.prepare_cached(CHART_NUMBERS)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    all_rows(connection, CHART_NUMBERS, [], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
 }
 
 /// Reads a chart again and passes it if every unit has the number it had.
 pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>, Fault> {
     let missing = || Fault::damaged(TABLE, format!("there is no chart {chart_no}"));
-    let mut statement = connection.prepare_cached(CHART)?;
-    let row = statement.query_row([chart_no], |row| {
+    let read = |row: &Row<'_>| {
         let document: Vec<u8> = row.get(0)?;
         let (sha, units, known): ([u8; 32], i64, [u8; 32]) =
             (row.get(1)?, row.get(2)?, row.get(3)?);
         Ok((document, sha, units, known))
-    });
-    let (document, sha, units, known) = row.optional()?.ok_or_else(missing)?;
+    };
+    let row = first_row(connection, CHART, [chart_no], read)?;
+    let (document, sha, units, known) = row.ok_or_else(missing)?;
     if sha256(&document) != sha {
         return Err(Fault::damaged(
             TABLE,

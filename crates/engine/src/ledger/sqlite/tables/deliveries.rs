@@ -3,10 +3,11 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
 
-use super::{each_row, summed};
+use super::{all_rows, each_row, first_row, summed};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::deliveries::{get, get_due, put};
+use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
 use crate::webhook::{
@@ -128,14 +129,11 @@ pub(crate) fn due(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<DueDelivery>, Fault> {
-    let mut statement = connection.prepare_cached(DUE_DELIVERIES)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for endpoint in endpoints.iter().filter(|known| known.takes_at(now)) {
-        let mut rows = statement.query(params![endpoint.id.bytes(), now.ms(), limit])?;
-        while let Some(row) = rows.next()? {
-            found.push(read_due(row)?);
-        }
+        let values = params![endpoint.id.bytes(), now.ms(), most(limit)];
+        let due: Vec<_> = all_rows(connection, DUE_DELIVERIES, values, read_due)?;
+        found.extend(due);
     }
     Ok(found)
 }
@@ -186,10 +184,8 @@ pub(crate) fn log(
     before: i64,
     limit: usize,
 ) -> Result<Vec<Delivery>, Fault> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(LOG_OF_ENDPOINT)?;
-    let values = params![endpoint.bytes(), before, limit];
-    statement.query_and_then(values, read)?.collect()
+    let values = params![endpoint.bytes(), before, most(limit)];
+    all_rows(connection, LOG_OF_ENDPOINT, values, read)
 }
 
 fn read(row: &Row<'_>) -> Result<Delivery, Fault> {
@@ -203,10 +199,8 @@ pub(crate) fn resend(
     message: MessageId,
     at: Timestamp,
 ) -> Result<Option<Delivery>, Fault> {
-    let mut statement = connection.prepare_cached(RESEND)?;
     let values = params![endpoint.bytes(), message.bytes(), at.ms()];
-    let mut changed = statement.query_and_then(values, read)?;
-    changed.next().transpose()
+    first_row(connection, RESEND, values, read)
 }
 
 /// Opens all that waits for an endpoint anew.
@@ -226,7 +220,6 @@ pub(crate) fn forget(
     before: Timestamp,
     limit: usize,
 ) -> Result<usize, Fault> {
-    let most = |limit| i64::try_from(limit).unwrap_or(i64::MAX);
     let mut forgotten = 0;
     for sql in [FORGET_DELIVERIES, FORGET_WAITING] {
         let mut old = connection.prepare_cached(sql)?;

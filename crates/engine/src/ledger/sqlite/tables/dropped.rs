@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use soldonce_core::{
     CallerId, EventId, EventNo, EventUse, Holder, HolderName, Span, Timestamp,
     limits::DROP_AFTER_MS_MIN,
 };
 
 use super::bookings::holder_key;
-use super::summed;
+use super::{all_rows, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::codes::{small, unsigned};
 use crate::ledger::rows::dropped as rows;
+use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
@@ -122,9 +123,7 @@ pub(crate) fn insert(
 pub(crate) fn all(
     connection: &Connection,
 ) -> Result<BTreeMap<EventNo, (EventId, Tombstone)>, Fault> {
-    let mut statement = connection.prepare_cached(DROPPED)?;
-    let rows = statement.query_and_then([], read)?;
-    rows.collect()
+    all_rows(connection, DROPPED, [], read)
 }
 
 fn read(row: &Row<'_>) -> Result<(EventNo, (EventId, Tombstone)), Fault> {
@@ -138,9 +137,9 @@ fn read(row: &Row<'_>) -> Result<(EventNo, (EventId, Tombstone)), Fault> {
 
 /// A dropped event that still has rows.
 pub(crate) fn next(connection: &Connection) -> Result<Option<EventNo>, Fault> {
-    let mut statement = connection.prepare_cached(NOT_CLEARED)?;
-    let found = statement.query_row([], |row| row.get(0)).optional()?;
-    Ok(found.map(|no| small(no, TABLE)).transpose()?.map(EventNo))
+    first_row(connection, NOT_CLEARED, [], |row| {
+        Ok(EventNo(small(row.get(0)?, TABLE)?))
+    })
 }
 
 /// How many rows one transaction deleted.
@@ -154,19 +153,18 @@ struct Cleared {
     is_all: bool,
 }
 
-/// Deletes at most `most` rows of a dropped event, one booking's lines more or less, inside an open transaction:
+/// Deletes at most `limit` rows of a dropped event, one booking's lines more or less, inside an open transaction:
 /// units first, because sold ones keep their lines.
-pub(crate) fn clear(connection: &Connection, event: EventNo, most: usize) -> Result<(), Fault> {
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
     let mut units = connection.prepare_cached(CLEAR_UNITS)?;
-    let units = units.execute(params![event.0, limit])?;
+    let units = units.execute(params![event.0, most(limit)])?;
     let mut cleared = Cleared {
         units,
         rows: units,
         ..Cleared::default()
     };
-    if cleared.rows < most {
-        clear_history(connection, event, most, &mut cleared)?;
+    if cleared.rows < limit {
+        clear_history(connection, event, limit, &mut cleared)?;
     }
     let Cleared {
         units,
@@ -186,16 +184,14 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, most: usize) -> Res
 fn clear_history(
     connection: &Connection,
     event: EventNo,
-    most: usize,
+    limit: usize,
     cleared: &mut Cleared,
 ) -> Result<(), Fault> {
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut audit = connection.prepare_cached(SOME_AUDIT)?;
-    let steps = audit.query_and_then(params![event.0, limit], Step::read)?;
-    let steps = steps.collect::<Result<Vec<_>, Fault>>()?;
+    let values = params![event.0, most(limit)];
+    let steps: Vec<Step> = all_rows(connection, SOME_AUDIT, values, Step::read)?;
     for step in &steps {
-        clear_step(connection, event, step, (most, cleared))?;
-        if cleared.rows >= most {
+        clear_step(connection, event, step, (limit, cleared))?;
+        if cleared.rows >= limit {
             return Ok(());
         }
     }
@@ -211,15 +207,14 @@ fn clear_step(
     connection: &Connection,
     event: EventNo,
     step: &Step,
-    (most, cleared): (usize, &mut Cleared),
+    (limit, cleared): (usize, &mut Cleared),
 ) -> Result<(), Fault> {
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
     if let Some(holder) = &step.holder {
-        let mut of_holder = connection.prepare_cached(BOOKINGS_TO_CLEAR)?;
-        let values = params![event.0, holder_key(holder), limit];
-        let found = of_holder.query_map(values, |row| row.get(0))?;
-        for booking in found.collect::<Result<Vec<[u8; 16]>, _>>()? {
-            if cleared.rows >= most {
+        let values = params![event.0, holder_key(holder), most(limit)];
+        let found: Vec<[u8; 16]> =
+            all_rows(connection, BOOKINGS_TO_CLEAR, values, |row| Ok(row.get(0)?))?;
+        for booking in found {
+            if cleared.rows >= limit {
                 return Ok(());
             }
             clear_booking(connection, event, booking, cleared)?;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row};
 use soldonce_core::{Span, Timestamp};
 
-use super::{deliveries, summed};
+use super::{all_rows, deliveries, summed};
 use crate::ledger::rows::endpoints::{get, put};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
@@ -99,8 +99,7 @@ fn update(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
 
 /// Every endpoint, oldest first.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Endpoint>, Fault> {
-    let mut statement = connection.prepare_cached(ENDPOINTS)?;
-    statement.query_and_then([], read)?.collect()
+    all_rows(connection, ENDPOINTS, [], read)
 }
 
 fn read(row: &Row<'_>) -> Result<Endpoint, Fault> {

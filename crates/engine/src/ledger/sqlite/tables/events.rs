@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use soldonce_core::{Chart, Event, EventNo, Policy, Timestamp};
 
-use super::summed;
+use super::{first_row, summed};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::events::{CHART_NO, get, put};
@@ -62,12 +62,9 @@ pub(crate) fn steady_terms(
     connection: &Connection,
     event: &Event,
 ) -> Result<Option<Policy>, Fault> {
-    let mut statement = connection.prepare_cached(STEADY_TERMS)?;
     let name = |_: &_| format!("event `{}`", event.id.as_str());
-    let found = statement.query_row([event.no.0], |row| {
-        Ok(summed::read(row, STEADY, Reader::get::<EventNo>, name))
-    });
-    let found = found.optional()?.transpose()?;
+    let read = |row: &Row<'_>| summed::read(row, STEADY, Reader::get::<EventNo>, name);
+    let found = first_row(connection, STEADY_TERMS, [event.no.0], read)?;
     Ok(found.map(|_| event.policy.clone()))
 }
 

@@ -1,11 +1,11 @@
 //! Where the ledger stands: how many commits, their running hash, the latest time.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 use soldonce_core::{EventNo, Timestamp};
 
 use super::audit::Chain;
-use super::summed;
+use super::{first_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
@@ -102,7 +102,6 @@ impl Head {
 
     /// The row; nothing in a new file.
     pub(crate) fn find(connection: &Connection) -> Result<Option<Self>, Fault> {
-        let mut statement = connection.prepare_cached(HEAD)?;
         let get = |row: &mut Reader<'_>| {
             Ok(Self {
                 commits: row.get()?,
@@ -111,9 +110,8 @@ impl Head {
             })
         };
         let name = |_: &Self| "the head".to_owned();
-        statement
-            .query_row([], |row| Ok(summed::read(row, TABLE, get, name)))
-            .optional()?
-            .transpose()
+        first_row(connection, HEAD, [], |row| {
+            summed::read(row, TABLE, get, name)
+        })
     }
 }

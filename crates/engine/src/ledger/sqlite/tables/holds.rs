@@ -1,10 +1,11 @@
 //! Holds. A hold that is over never changes again.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use soldonce_core::{EventNo, Hold, HoldId};
 
-use super::{each_row, summed};
+use super::{all_rows, each_row, first_row, summed};
 use crate::ledger::rows::holds::{get, put};
+use crate::ledger::rows::most;
 use crate::ledger::rows::packed::pack;
 use crate::ledger::sqlite::fault::Fault;
 
@@ -72,11 +73,7 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
 
 /// A hold by its id.
 pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, Fault> {
-    let mut statement = connection.prepare_cached(HOLD)?;
-    statement
-        .query_row([id.bytes()], |row| Ok(read(row)))
-        .optional()?
-        .transpose()
+    first_row(connection, HOLD, [id.bytes()], read)
 }
 
 /// The holds of an event after an id, in the order of their ids.
@@ -86,11 +83,9 @@ pub(crate) fn page(
     after: Option<HoldId>,
     limit: usize,
 ) -> Result<Vec<Hold>, Fault> {
-    let mut statement = connection.prepare_cached(HOLDS_AFTER)?;
     let after = after.map_or([0; 16], |id| *id.bytes());
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![event.0, after, limit], |row| Ok(read(row)))?;
-    rows.map(|row| row?).collect()
+    let values = params![event.0, after, most(limit)];
+    all_rows(connection, HOLDS_AFTER, values, read)
 }
 
 /// Every hold that is not over, from this id on.

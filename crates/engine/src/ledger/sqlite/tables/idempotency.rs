@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 use soldonce_core::{Rejection, Timestamp};
 
-use super::{each_row, summed};
+use super::{each_row, first_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::replies::{get, get_key, put, put_key};
@@ -83,9 +83,7 @@ type Kept = (RequestKey, StoredReply);
 
 /// The kept reply to a request with this key, if there is one.
 pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Kept>, Fault> {
-    let mut statement = connection.prepare_cached(KEPT_REPLY)?;
-    let row = statement.query_row([key.0], |row| Ok(read_kept(row)));
-    row.optional()?.transpose()
+    first_row(connection, KEPT_REPLY, [key.0], read_kept)
 }
 
 /// Tests the checksum of every kept reply.
@@ -116,14 +114,13 @@ pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
 pub(crate) fn reply(connection: &Connection, number: u64) -> Result<StoredReply, Fault> {
     let number = to_i64(number)?;
     let missing = || Fault::damaged(REPLIES, format!("reply {number} is missing"));
-    let mut statement = connection.prepare_cached(REPLY)?;
     let get = |row: &mut Reader<'_>| {
         let _number: i64 = row.get()?;
         get(row)
     };
     let name = |_: &_| format!("reply {number}");
-    let row = statement.query_row([number], |row| Ok(summed::read(row, REPLIES, get, name)));
-    row.optional()?.ok_or_else(missing)?
+    let read = |row: &Row<'_>| summed::read(row, REPLIES, get, name);
+    first_row(connection, REPLY, [number], read)?.ok_or_else(missing)
 }
 
 /// A stored record, without its reply.
@@ -141,10 +138,9 @@ pub(crate) fn replay(
     asked: RequestKey,
 ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
     let row = to_i64(number)?;
-    let mut statement = connection.prepare_cached(KEY)?;
-    let found = statement.query_row([row], |row| Ok(read_key(row)));
+    let found = first_row(connection, KEY, [row], read_key)?;
     let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));
-    let known = found.optional()?.ok_or_else(missing)??.key;
+    let known = found.ok_or_else(missing)?.key;
     if known.scoped != asked.scoped {
         return Ok(None);
     }

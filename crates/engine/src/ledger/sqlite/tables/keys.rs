@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row};
 use secrecy::ExposeSecret;
 use soldonce_core::Timestamp;
 
-use super::summed;
+use super::{all_rows, summed};
 use crate::keys::{ApiKey, KeyId, is_last_admin};
 use crate::ledger::MasterKey;
 use crate::ledger::rows::column::Column;
@@ -63,8 +63,7 @@ pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Resul
 
 /// Every API key.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<ApiKey>, Fault> {
-    let mut statement = connection.prepare_cached(API_KEYS)?;
-    statement.query_and_then([], read)?.collect()
+    all_rows(connection, API_KEYS, [], read)
 }
 
 fn read(row: &Row<'_>) -> Result<ApiKey, Fault> {
@@ -80,8 +79,7 @@ pub(crate) fn insert_master(connection: &Connection, key: &MasterKey) -> Result<
 
 /// Every master key, newest first.
 pub(crate) fn masters(connection: &Connection) -> Result<Vec<MasterKey>, Fault> {
-    let mut statement = connection.prepare_cached(MASTER_KEYS)?;
     let name = |key: &MasterKey| format!("master key {}", key.version);
     let read = |row: &Row<'_>| summed::read(row, MASTER, get_master, name);
-    statement.query_and_then([], read)?.collect()
+    all_rows(connection, MASTER_KEYS, [], read)
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Line, LineState};
 
-use super::summed;
+use super::{all_rows, summed};
 use crate::ledger::rows::bookings::{get_line, put_line};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
@@ -104,13 +104,8 @@ impl<'a> LineChange<'a> {
 
 /// The lines of a booking, each with its number.
 pub(super) fn of(connection: &Connection, booking: &Booking) -> Result<Vec<(i64, Line)>, Fault> {
-    let mut statement = connection.prepare_cached(LINES_OF)?;
-    let mut rows = statement.query([booking.id.bytes()])?;
-    let mut lines = Vec::with_capacity(booking.lines.len());
-    while let Some(row) = rows.next()? {
-        lines.push(read(booking, row)?);
-    }
-    Ok(lines)
+    let read = |row: &Row<'_>| read(booking, row);
+    all_rows(connection, LINES_OF, [booking.id.bytes()], read)
 }
 
 fn write_line(

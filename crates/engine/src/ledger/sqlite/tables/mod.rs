@@ -45,6 +45,29 @@ fn each_row(
     Ok(())
 }
 
+/// Reads the first row of a statement, if there is one.
+fn first_row<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    rows.next()?.map(read).transpose()
+}
+
+/// Reads the rows of a statement.
+fn all_rows<T, C: FromIterator<T>>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+) -> Result<C, Fault> {
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_and_then(values, read)?.collect()
+}
+
 /// Every statement that works on the tables, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {

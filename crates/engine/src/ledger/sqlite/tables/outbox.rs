@@ -5,10 +5,11 @@ use std::ops::Range;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Effect, Timestamp};
 
-use super::{each_row, summed};
+use super::{all_rows, each_row, summed};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::effects::{get, put, put_name};
+use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
 
@@ -78,15 +79,8 @@ pub(crate) fn open(
     recent: &Range<Timestamp>,
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Fault> {
-    let mut statement = connection.prepare_cached(OPEN_EFFECTS)?;
-    let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let open = read(row)?;
-        if open.at < recent.start || open.at > recent.end {
-            found.push(open);
-        }
-    }
+    let mut found: Vec<OpenEffect> = all_rows(connection, OPEN_EFFECTS, [most(limit)], read)?;
+    found.retain(|open| open.at < recent.start || open.at > recent.end);
     Ok(found)
 }
 
