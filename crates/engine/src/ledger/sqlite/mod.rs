@@ -34,6 +34,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use rusqlite::Connection;
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
@@ -45,12 +46,13 @@ use self::fault::Fault;
 use self::folder::Folder;
 use self::published::Shared;
 use self::readers::Readers;
-use self::writer::{AdminJob, Job, Writer};
+use self::writer::{Job, Writer};
 use super::{
     Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Read, ReadError,
     Transaction, Webhooks, Write,
 };
 use crate::keys::{ApiKey, KeyId};
+use crate::ledger::batch::answer;
 
 pub use backup::{Copied, copy};
 pub use correct::correct_clock;
@@ -256,6 +258,28 @@ impl SqliteLedger {
             }
         })
     }
+
+    /// Has the writer do this between two batches. A fault in it ends the writing, and the caller hears
+    /// `OutcomeUnknown`.
+    fn own<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<Result<T, Rejection>, Fault> + Send + 'static,
+    ) -> Write<'_, T> {
+        self.ask(|reply| {
+            Job::Own(Box::new(move |writer| {
+                answer(reply, work(writer)?);
+                Ok(())
+            }))
+        })
+    }
+
+    /// Has the writer write this in a commit of its own.
+    fn own_commit<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Write<'_, T> {
+        self.own(|writer| writer.own_commit(write).map(Ok))
+    }
 }
 
 impl Ledger for SqliteLedger {
@@ -355,11 +379,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp> {
-        self.ask(move |reply| Job::Admin(AdminJob::DropEvent(event, keep, origin, reply)))
+        self.own(move |writer| writer.drop_event(event, keep, origin))
     }
 
     fn clear_dropped(&self) -> Write<'_, bool> {
-        self.ask(|reply| Job::Admin(AdminJob::ClearDropped(reply)))
+        self.own(|writer| writer.clear_dropped().map(Ok))
     }
 
     fn keys(&self) -> Read<'_, Vec<ApiKey>> {
@@ -367,11 +391,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
-        self.ask(|reply| Job::Admin(AdminJob::AddKey(key, reply)))
+        self.own_commit(move |tables| tables::keys::insert(tables, &key))
     }
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool> {
-        self.ask(|reply| Job::Admin(AdminJob::RevokeKey(key, at, reply)))
+        self.own_commit(move |tables| tables::keys::revoke(tables, key, at))
     }
 
     fn webhooks(&self) -> &dyn Webhooks {

@@ -4,7 +4,6 @@ use soldonce_core::{Span, Timestamp};
 
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
-use super::writer::{AdminJob, Job};
 use crate::ledger::{Added, Ledger, NewEndpoint, Read, Webhooks, Write};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -16,7 +15,7 @@ impl Webhooks for SqliteLedger {
     }
 
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
-        self.ask(|reply| Job::Admin(AdminJob::AddEndpoint(Box::new(new), reply)))
+        self.own(|writer| writer.add_endpoint(new))
     }
 
     fn change_endpoint(
@@ -25,7 +24,7 @@ impl Webhooks for SqliteLedger {
         change: EndpointChange,
         at: Timestamp,
     ) -> Write<'_, Option<Endpoint>> {
-        self.ask(|reply| Job::Admin(AdminJob::ChangeEndpoint(endpoint, change, at, reply)))
+        self.own(move |writer| writer.change_endpoint(endpoint, change, at).map(Ok))
     }
 
     fn take_deliveries(&self, _keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>> {
@@ -38,7 +37,7 @@ impl Webhooks for SqliteLedger {
     }
 
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()> {
-        self.ask(|reply| Job::Admin(AdminJob::NoteAttempts(attempts, reply)))
+        self.own(move |writer| writer.note_attempts(&attempts).map(Ok))
     }
 
     fn deliveries(
@@ -57,10 +56,10 @@ impl Webhooks for SqliteLedger {
         message: MessageId,
         at: Timestamp,
     ) -> Write<'_, Option<Delivery>> {
-        self.ask(|reply| Job::Admin(AdminJob::Resend(endpoint, message, at, reply)))
+        self.own_commit(move |tables| deliveries::resend(tables, endpoint, message, at))
     }
 
     fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Write<'_, usize> {
-        self.ask(|reply| Job::Admin(AdminJob::ForgetDeliveries(before, limit, reply)))
+        self.own_commit(move |tables| deliveries::forget(tables, before, limit))
     }
 }

@@ -1,8 +1,8 @@
 //! The one thread that writes: what it takes from the queue, what it remembers, and how it ends. `commit`
 //! decides, writes and answers.
 
-mod admin_jobs;
 mod commit;
+mod own_jobs;
 mod read_back;
 
 use std::any::Any;
@@ -31,14 +31,19 @@ use crate::ledger::stored_keys::StoredKeys;
 use crate::ledger::{Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
-pub(super) use self::admin_jobs::AdminJob;
-
 /// Something for the writer to do.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are commands, which should not be allocated once more"
+)]
 pub(super) enum Job {
     Transact(Transaction, Reply<Done>),
-    Admin(AdminJob),
+    Own(OwnJob),
     Close(oneshot::Sender<()>),
 }
+
+/// A job that is no command; it answers its caller by itself.
+pub(super) type OwnJob = Box<dyn FnOnce(&mut Writer) -> Result<(), Fault> + Send>;
 
 /// What the writer is given from outside.
 pub(super) struct Deps {
@@ -124,7 +129,7 @@ fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
     loop {
         match jobs.recv().ok()? {
             Job::Close(reply) => return Some(reply),
-            Job::Transact(..) | Job::Admin(_) => {}
+            Job::Transact(..) | Job::Own(_) => {}
         }
     }
 }
@@ -176,7 +181,7 @@ impl Writer {
                     self.drain(jobs);
                     self.work()?;
                 }
-                Job::Admin(job) => self.admin(job)?,
+                Job::Own(work) => work(self)?,
                 Job::Close(reply) => {
                     self.keep_clock()?;
                     connection::final_checkpoint(&self.connection)?;

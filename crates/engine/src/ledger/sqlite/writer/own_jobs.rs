@@ -1,98 +1,20 @@
-//! Jobs that touch no event: keys, webhooks. Each has a commit of its own.
+//! Jobs that are no commands: webhook endpoints, dropped events, the clock. Each has a commit of its own.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use soldonce_core::{EventNo, Origin, Rejection, Span, Timestamp};
 
 use super::Writer;
-use crate::keys::{ApiKey, KeyId};
-use crate::ledger::batch::{Reply, answer};
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
 use crate::ledger::sqlite::tables::audit::Chain;
-use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency, keys};
+use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency};
 use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
-use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
-
-/// Such a job.
-pub(crate) enum AdminJob {
-    AddKey(ApiKey, Reply<()>),
-    RevokeKey(KeyId, Timestamp, Reply<bool>),
-    AddEndpoint(Box<NewEndpoint>, Reply<Added>),
-    ChangeEndpoint(
-        EndpointId,
-        EndpointChange,
-        Timestamp,
-        Reply<Option<Endpoint>>,
-    ),
-    NoteAttempts(Vec<Attempt>, Reply<()>),
-    Resend(EndpointId, MessageId, Timestamp, Reply<Option<Delivery>>),
-    /// Deliveries before this, and at most so many.
-    ForgetDeliveries(Timestamp, usize, Reply<usize>),
-    DropEvent(EventNo, Span, Origin, Reply<Timestamp>),
-    /// Whether rows of dropped events may be left.
-    ClearDropped(Reply<bool>),
-}
+use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 impl Writer {
-    pub(super) fn admin(&mut self, job: AdminJob) -> Result<(), Fault> {
-        match job {
-            AdminJob::AddKey(key, reply) => {
-                tell(reply, self.own_commit(|tables| keys::insert(tables, &key))?);
-            }
-            AdminJob::RevokeKey(key, at, reply) => {
-                tell(
-                    reply,
-                    self.own_commit(|tables| keys::revoke(tables, key, at))?,
-                );
-            }
-            AdminJob::AddEndpoint(new, reply) => {
-                let added = self.add_endpoint(*new)?;
-                answer(reply, added);
-            }
-            AdminJob::ChangeEndpoint(id, change, at, reply) => {
-                let change = |tables: &_| {
-                    let changed = endpoints::change(tables, id, change, at)?;
-                    Ok((changed, endpoints::all(tables)?))
-                };
-                let (changed, all) = self.own_commit(change)?;
-                self.tails.endpoints = all;
-                tell(reply, changed);
-            }
-            AdminJob::NoteAttempts(attempts, reply) => {
-                let known = self.tails.endpoints.clone();
-                let note = |tables: &_| {
-                    let counted = deliveries::note(tables, &attempts)?;
-                    endpoints::note(tables, known, &counted)
-                };
-                self.tails.endpoints = self.own_commit(note)?;
-                tell(reply, ());
-            }
-            AdminJob::Resend(endpoint, message, at, reply) => {
-                let resend = |tables: &_| deliveries::resend(tables, endpoint, message, at);
-                tell(reply, self.own_commit(resend)?);
-            }
-            AdminJob::ForgetDeliveries(before, limit, reply) => {
-                let forget = |tables: &_| deliveries::forget(tables, before, limit);
-                tell(reply, self.own_commit(forget)?);
-            }
-            AdminJob::DropEvent(event, keep, origin, reply) => {
-                let done = self.drop_event(event, keep, origin)?;
-                answer(reply, done);
-            }
-            AdminJob::ClearDropped(reply) => {
-                let next = dropped::next(&self.connection)?;
-                if let Some(event) = next {
-                    self.own_commit(|tables| dropped::clear(tables, event, CLEAR_ROWS_MAX))?;
-                }
-                tell(reply, next.is_some());
-            }
-        }
-        Ok(())
-    }
-
     /// Marks an event as dropped, then forgets it. Its rows are deleted later.
-    fn drop_event(
+    pub(in super::super) fn drop_event(
         &mut self,
         event: EventNo,
         keep: Span,
@@ -119,8 +41,43 @@ impl Writer {
         Ok(Ok(at))
     }
 
+    /// Deletes some rows of an event that was dropped; returns whether there may be more.
+    pub(in super::super) fn clear_dropped(&mut self) -> Result<bool, Fault> {
+        let next = dropped::next(&self.connection)?;
+        if let Some(event) = next {
+            self.own_commit(|tables| dropped::clear(tables, event, CLEAR_ROWS_MAX))?;
+        }
+        Ok(next.is_some())
+    }
+
+    pub(in super::super) fn change_endpoint(
+        &mut self,
+        id: EndpointId,
+        change: EndpointChange,
+        at: Timestamp,
+    ) -> Result<Option<Endpoint>, Fault> {
+        let (changed, all) = self.own_commit(|tables| {
+            let changed = endpoints::change(tables, id, change, at)?;
+            Ok((changed, endpoints::all(tables)?))
+        })?;
+        self.tails.endpoints = all;
+        Ok(changed)
+    }
+
+    pub(in super::super) fn note_attempts(&mut self, attempts: &[Attempt]) -> Result<(), Fault> {
+        let known = self.tails.endpoints.clone();
+        self.tails.endpoints = self.own_commit(|tables| {
+            let counted = deliveries::note(tables, attempts)?;
+            endpoints::note(tables, known, &counted)
+        })?;
+        Ok(())
+    }
+
     /// Answered before: the answer again. Else stored, with the record of its key.
-    fn add_endpoint(&mut self, new: NewEndpoint) -> Result<Result<Added, Rejection>, Fault> {
+    pub(in super::super) fn add_endpoint(
+        &mut self,
+        new: NewEndpoint,
+    ) -> Result<Result<Added, Rejection>, Fault> {
         if let Some(key) = new.key
             && let Some(known) = self.replay_newest(key)?
         {
@@ -158,7 +115,8 @@ impl Writer {
         Ok(())
     }
 
-    fn own_commit<T>(
+    /// Writes this in a commit of its own.
+    pub(in super::super) fn own_commit<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
@@ -182,8 +140,4 @@ impl Writer {
         self.high_water.write(&self.tails.head)?;
         Ok(written)
     }
-}
-
-fn tell<T>(reply: Reply<T>, value: T) {
-    answer(reply, Ok(value));
 }
