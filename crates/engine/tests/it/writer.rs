@@ -1,14 +1,17 @@
-//! The writer's thread under stress: a queue that is full, a panic, callers who go away.
+//! The writer's thread under stress: a queue that is full, a panic, callers who go away; and the length of its log.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use soldonce_clock::{ManualClock, SeededEntropy};
-use soldonce_core::{Applied, Command, Inventory, Rejection};
+use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
+use soldonce_core::{Applied, Command, Inventory, Rejection, Timestamp};
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
 
-use crate::ledgers::{START_MS, TempFolder, TestLedger, transaction};
+use crate::ledgers::{Recorder, START_MS, TempFolder, TestLedger, open_in, transaction};
 
 /// Does with each batch what the test wants, on the writer's own thread.
 struct Meddler {
@@ -125,4 +128,37 @@ async fn who_goes_away_has_his_command_carried_out_all_the_same() {
     );
     let swept = test.ask(Command::Sweep { limit: 1 }).await;
     swept.unwrap();
+}
+
+/// Reads how often the log began anew: all of it was in the database file before.
+fn log_number(folder: &Path) -> u32 {
+    let mut header = [0; 16];
+    let mut log = File::open(folder.join("ledger.sqlite-wal")).unwrap();
+    log.read_exact(&mut header).unwrap();
+    u32::from_be_bytes(*header.last_chunk().unwrap())
+}
+
+#[tokio::test]
+async fn jobs_that_are_no_commands_keep_the_log_short_too() {
+    let folder = TempFolder::new();
+    let options = SqliteOptions {
+        log_pages: 12,
+        ..SqliteOptions::new(folder.path())
+    };
+    let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
+    let ledger = open_in(&options, &clock, &recorder).unwrap();
+    let commit = async || {
+        ledger
+            .webhooks()
+            .forget_deliveries(Timestamp::ZERO, 1)
+            .await
+    };
+    commit().await.unwrap();
+    let first = log_number(folder.path());
+    let end = SystemClock.boot().plus(Duration::from_secs(20));
+    while log_number(folder.path()) == first {
+        assert!(SystemClock.boot() < end, "the log only grows");
+        commit().await.unwrap();
+    }
+    ledger.close().await;
 }

@@ -181,7 +181,10 @@ impl Writer {
                     self.drain(jobs);
                     self.work()?;
                 }
-                Job::Own(work) => work(self)?,
+                Job::Own(work) => {
+                    work(self)?;
+                    self.tidy_log()?;
+                }
                 Job::Close(reply) => {
                     self.keep_clock()?;
                     connection::final_checkpoint(&self.connection)?;
