@@ -15,7 +15,7 @@ use super::database::{Connection, Database};
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
-use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS};
+use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS, SESSION_END_MS};
 use super::replica::ToLoad;
 use super::tables::Columns;
 use super::write::{Dispatch, Outcome, Statement};
@@ -91,16 +91,24 @@ async fn require_no_other_session(
     options: &PostgresOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<(), OpenError> {
-    let database = Database::new(options, Serves::Primary, clock)?;
+    let database = Database::new(options, Serves::Primary, Arc::clone(&clock))?;
     let mut connection = database.connection().await?;
-    let others = connection.one((OTHERS, "pg_stat_activity"), &[]).await?;
-    let others: i64 = others.unwrap_or(0);
-    if others == 0 {
-        return Ok(());
+    let end = clock.boot().plus(Duration::from_millis(SESSION_END_MS));
+    loop {
+        let others = connection.one((OTHERS, "pg_stat_activity"), &[]).await?;
+        let others: i64 = others.unwrap_or(0);
+        if others == 0 {
+            return Ok(());
+        }
+        let now = clock.boot();
+        if now >= end {
+            return Err(OpenError::Failed(format!(
+                "stop every server and pool first: the database has {others} other connections of this user"
+            )));
+        }
+        let soon = Duration::from_millis(NUMBER_EVERY_MS);
+        clock.sleep_until(now.plus(soon)).await;
     }
-    Err(OpenError::Failed(format!(
-        "stop every server and pool first: the database has {others} other connections of this user"
-    )))
 }
 
 /// Waits until every commit has its number; those that come are of servers that should have been stopped.

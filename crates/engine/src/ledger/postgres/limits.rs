@@ -31,6 +31,8 @@ pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
 pub(super) const CLOCK_EVERY_MS: u64 = 200;
 /// How often the sequencer looks for batches without numbers, milliseconds.
 pub(super) const NUMBER_EVERY_MS: u64 = 20;
+/// How long the session of a program that has just ended may still be seen, milliseconds.
+pub(super) const SESSION_END_MS: u64 = 2_000;
 /// Longest wait of a correction of the clock for commits without numbers, milliseconds.
 pub(super) const CORRECT_WAIT_MS: u64 = 10_000;
 /// How often a server looks for what others wrote, milliseconds.
