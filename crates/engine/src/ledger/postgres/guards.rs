@@ -55,7 +55,7 @@ SELECT 'session_replication_role = replica: no trigger' WHERE current_setting('s
 
 /// Functions of the ledger, with their bodies.
 const FUNCTIONS: &str = "-- functions
-SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace";
+SELECT proname, prosrc FROM pg_proc WHERE pronamespace = quote_ident(current_schema())::regnamespace";
 
 /// Triggers that are at work, and whether their functions look up tables of the ledger alone.
 const TRIGGERS: &str = "-- triggers
