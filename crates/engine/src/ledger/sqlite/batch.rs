@@ -2,10 +2,10 @@
 //! state in which the batch leaves it.
 
 use rusqlite::Connection;
-use soldonce_core::{Answer, BookingId, EventNo, Inventory, Timestamp, UnitNo, Version};
+use soldonce_core::{Answer, BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version};
 
 use super::fault::Fault;
-use super::tables::audit::{self, Chain};
+use super::tables::audit::{self, Chain, chain_of};
 use super::tables::head::Head;
 use super::tables::units::{self, ChangedUnit, IsSold};
 use super::tables::{bookings, charts, deliveries, events, holds, outbox};
@@ -88,6 +88,9 @@ pub(super) fn write(
     write_audit(connection, batch, tails)?;
     // One command may settle what a later one wants again: money that went back and came back.
     for applied in &batch.applied {
+        if applied.done_effects.is_empty() && applied.effects.is_empty() {
+            continue;
+        }
         outbox::settle(connection, applied.done_effects.iter().copied(), now)?;
         tails.effect = outbox::write(connection, applied.effects.iter(), now, tails.effect)?;
     }
@@ -156,12 +159,10 @@ fn write_events(
 
 fn write_holds(connection: &Connection, inventory: &Inventory, batch: &Batch) -> Result<(), Fault> {
     let new = batch.new_holds();
-    for id in batch.holds() {
-        let missing = || Fault::damaged("holds", format!("{id} is not in memory"));
-        let hold = inventory.hold(id).ok_or_else(missing)?;
-        holds::write(connection, hold, &new)?;
-    }
-    Ok(())
+    let missing = |id: HoldId| Fault::damaged("holds", format!("{id} is not in memory"));
+    let found = batch.holds().into_iter();
+    let found = found.map(|id| inventory.hold(id).ok_or_else(|| missing(id)));
+    holds::write(connection, found, &new)
 }
 
 fn write_bookings(
@@ -183,22 +184,14 @@ fn write_bookings(
 }
 
 fn write_audit(connection: &Connection, batch: &Batch, tails: &mut Tails) -> Result<(), Fault> {
-    let missing =
-        |event: EventNo| Fault::damaged("chains", format!("event {} has no chain", event.0));
-    for commit in batch.commits() {
-        let event = commit.event;
-        let chain = tails
-            .chains
-            .get_mut(event.index())
-            .ok_or_else(|| missing(event))?;
-        audit::append(connection, commit, chain, &mut tails.bytes)?;
-    }
+    audit::append(
+        connection,
+        batch.commits(),
+        &mut tails.chains,
+        &mut tails.bytes,
+    )?;
     for event in moved_events(batch) {
-        let chain = tails
-            .chains
-            .get(event.index())
-            .ok_or_else(|| missing(event))?;
-        chain.write(connection, event)?;
+        chain_of(&mut tails.chains, event)?.write(connection, event)?;
     }
     Ok(())
 }

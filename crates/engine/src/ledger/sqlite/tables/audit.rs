@@ -123,23 +123,32 @@ impl Chain {
     }
 }
 
-/// Writes the rows of a commit behind the end of its event's chain and moves the end.
-pub(crate) fn append(
+/// Finds the chain of an event.
+pub(crate) fn chain_of(chains: &mut [Chain], event: EventNo) -> Result<&mut Chain, Fault> {
+    let missing = || Fault::damaged(CHAINS, format!("event {} has no chain", event.0));
+    chains.get_mut(event.index()).ok_or_else(missing)
+}
+
+/// Appends commits to the audit, each behind the chain of its event.
+pub(crate) fn append<'a>(
     connection: &Connection,
-    commit: &Commit,
-    chain: &mut Chain,
+    commits: impl Iterator<Item = &'a Commit>,
+    chains: &mut [Chain],
     bytes: &mut Vec<u8>,
 ) -> Result<(), Fault> {
-    if commit.seq != chain.seq.next() {
-        let what = format!("{:?} cannot follow {:?}", commit.seq, chain.seq);
-        return Err(Fault::damaged(CHAINS, what));
-    }
     let mut insert = connection.prepare_cached(INSERT_AUDIT)?;
-    for row in AuditRow::of(commit) {
-        *chain = chain.then(&row, bytes);
-        let hash = Column::Bytes(&chain.hash);
-        let rows = insert.execute(params_from_iter(row.put().iter().chain([&hash])))?;
-        one_row("insert_audit", rows)?;
+    for commit in commits {
+        let chain = chain_of(chains, commit.event)?;
+        if commit.seq != chain.seq.next() {
+            let what = format!("{:?} cannot follow {:?}", commit.seq, chain.seq);
+            return Err(Fault::damaged(CHAINS, what));
+        }
+        for row in AuditRow::of(commit) {
+            *chain = chain.then(&row, bytes);
+            let hash = Column::Bytes(&chain.hash);
+            let rows = insert.execute(params_from_iter(row.put().iter().chain([&hash])))?;
+            one_row("insert_audit", rows)?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rusqlite::{Connection, Params, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
 
+use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, lines, summed};
 use crate::ledger::MadeAt;
 use crate::ledger::rows::bookings::{detail, get, put};
@@ -12,7 +13,7 @@ use crate::ledger::rows::checksum::Checksum;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "bookings";
 
@@ -129,11 +130,14 @@ pub(crate) fn write(
     bookings: &[&Booking],
     is_new: impl Fn(BookingId) -> bool,
 ) -> Result<(), Fault> {
-    let mut insert = connection.prepare_cached(INSERT_BOOKING)?;
-    let mut update = connection.prepare_cached(UPDATE_BOOKING)?;
+    let mut insert = RowWriter::new(connection, INSERT_BOOKING, TABLE)?;
+    let mut update = RowWriter::new(connection, UPDATE_BOOKING, TABLE)?;
     for booking in bookings {
-        let is_new = is_new(booking.id);
-        let statement = if is_new { &mut insert } else { &mut update };
+        let writer = if is_new(booking.id) {
+            &mut insert
+        } else {
+            &mut update
+        };
         let (lines, sold) = BookingRow::of(booking);
         let detail = detail(booking)?;
         let [id, event, caller, holder, hold, state, fence, rest @ ..] =
@@ -142,15 +146,7 @@ pub(crate) fn write(
         let first = [id, event, caller, holder, hold, state, fence];
         let row = [&first[..], &counts, &rest].concat();
         let key = Column::Long(holder_key(&booking.holder));
-        let rows = summed::execute(statement, TABLE, &row, &[key])?;
-        one_row(
-            if is_new {
-                "insert_booking"
-            } else {
-                "update_booking"
-            },
-            rows,
-        )?;
+        writer.write_with(&row, &[key])?;
     }
     lines::write(connection, bookings, is_new)
 }

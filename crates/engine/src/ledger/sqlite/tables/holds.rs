@@ -3,6 +3,7 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{EventNo, Hold, HoldId};
 
+use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, summed};
 use crate::ledger::rows::holds::{get, put};
 use crate::ledger::rows::most;
@@ -59,12 +60,22 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at =
     );
 }
 
-/// Writes a hold: one of the `new` ones, sorted, or one that is in the file and not over there.
-pub(crate) fn write(connection: &Connection, hold: &Hold, new: &[HoldId]) -> Result<(), Fault> {
-    let is_new = new.binary_search(&hold.id).is_ok();
-    let sql = if is_new { INSERT_HOLD } else { UPDATE_HOLD };
-    let units = pack(&hold.units)?;
-    summed::write(connection, sql, TABLE, &put(hold, &units))
+/// Writes holds, each one of the `new` ones, sorted, or one that is in the file and not over there.
+pub(crate) fn write<'a>(
+    connection: &Connection,
+    holds: impl Iterator<Item = Result<&'a Hold, Fault>>,
+    new: &[HoldId],
+) -> Result<(), Fault> {
+    let mut insert = RowWriter::new(connection, INSERT_HOLD, TABLE)?;
+    let mut update = RowWriter::new(connection, UPDATE_HOLD, TABLE)?;
+    for hold in holds {
+        let hold = hold?;
+        let is_new = new.binary_search(&hold.id).is_ok();
+        let writer = if is_new { &mut insert } else { &mut update };
+        let units = pack(&hold.units)?;
+        writer.write(&put(hold, &units))?;
+    }
+    Ok(())
 }
 
 fn read(row: &Row<'_>) -> Result<Hold, Fault> {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, Row};
 use soldonce_core::{Rejection, Timestamp};
 
+use super::summed::RowWriter;
 use super::{each_row, first_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
@@ -59,15 +60,17 @@ pub(crate) fn write(
     at: Timestamp,
 ) -> Result<(), Fault> {
     let at = Column::Long(at.ms());
+    let mut insert = RowWriter::new(connection, INSERT_KEY, TABLE)?;
     for (number, (key, _)) in (first..).zip(records) {
         let [scoped, fingerprint] = put_key(*key);
         let row = [Column::Count(number), scoped, fingerprint, at];
-        summed::write(connection, INSERT_KEY, TABLE, &row)?;
+        insert.write(&row)?;
     }
+    let mut insert = RowWriter::new(connection, INSERT_REPLY, REPLIES)?;
     for (number, (_, reply)) in (first..).zip(records) {
         let [kind, subject, body] = put(reply);
         let row = [Column::Count(number), kind, subject, body];
-        summed::write(connection, INSERT_REPLY, REPLIES, &row)?;
+        insert.write(&row)?;
     }
     for (key, reply) in records {
         if reply.kind == ReplyKind::GivenBack {

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Booking, BookingId, EventNo, Line, LineState};
 
-use super::{all_rows, summed};
+use super::all_rows;
+use super::summed::RowWriter;
 use crate::ledger::rows::bookings::{get_line, put_line};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
@@ -66,11 +67,13 @@ pub(super) fn write(
         new.extend((next..).zip(change.new).map(|(n, line)| (booking, n, line)));
     }
     changed.sort_by_key(|(_, _, line)| line.state == LineState::Sold);
+    let mut update = RowWriter::new(connection, UPDATE_LINE, TABLE)?;
     for (booking, n, line) in changed {
-        write_line(connection, UPDATE_LINE, booking, n, line)?;
+        write_line(&mut update, booking, n, line)?;
     }
+    let mut insert = RowWriter::new(connection, INSERT_LINE, TABLE)?;
     for (booking, n, line) in new {
-        write_line(connection, INSERT_LINE, booking, n, line)?;
+        write_line(&mut insert, booking, n, line)?;
     }
     Ok(())
 }
@@ -109,8 +112,7 @@ pub(super) fn of(connection: &Connection, booking: &Booking) -> Result<Vec<(i64,
 }
 
 fn write_line(
-    connection: &Connection,
-    sql: &'static str,
+    writer: &mut RowWriter<'_>,
     booking: &Booking,
     n: i64,
     line: &Line,
@@ -121,7 +123,7 @@ fn write_line(
     );
     let [unit, price, version, state] = put_line(line);
     let row = [id, Column::Long(n), event, unit, price, version, state];
-    summed::write(connection, sql, TABLE, &row)
+    writer.write(&row)
 }
 
 /// A line of this booking, with its number.

@@ -4,10 +4,11 @@
 use rusqlite::{Connection, Row};
 use soldonce_core::{EventNo, Inventory, Unit, UnitNo, UnitState, Version};
 
+use super::summed::RowWriter;
 use super::{each_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::units::{get, put, put_state};
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "units";
 
@@ -61,8 +62,8 @@ pub(crate) fn write(
     changed: &[ChangedUnit],
     written: IsSold,
 ) -> Result<(), Fault> {
-    let mut insert = connection.prepare_cached(INSERT_UNIT)?;
-    let mut update = connection.prepare_cached(UPDATE_UNIT)?;
+    let mut insert = RowWriter::new(connection, INSERT_UNIT, TABLE)?;
+    let mut update = RowWriter::new(connection, UPDATE_UNIT, TABLE)?;
     for ChangedUnit {
         event,
         unit: no,
@@ -80,13 +81,11 @@ pub(crate) fn write(
         let (event, no) = (Column::Small(event.0), Column::Small(no.0));
         let row = [event, no, state, owner, until, fence, version];
         if *before == Version::default() {
-            let rows = summed::execute(&mut insert, TABLE, &row, &[])?;
-            one_row("insert_unit", rows)?;
+            insert.write(&row)?;
         } else {
             let [state, owner, _] = put_state(*was);
             let seen = [Column::Count(before.0), state, owner];
-            let rows = summed::execute(&mut update, TABLE, &row, &seen)?;
-            one_row("update_unit", rows)?;
+            update.write_with(&row, &seen)?;
         }
     }
     Ok(())
