@@ -25,6 +25,7 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinSet;
+use tokio::task::coop::unconstrained;
 use tokio_util::sync::CancellationToken;
 
 pub use self::counts::ConnectionCounts;
@@ -172,12 +173,7 @@ impl AcceptLoop {
                     Ok(accepted) => {
                         backoff = Backoff::default();
                         self.take(accepted);
-                        // Those that wait behind it, before any of the work that they bring.
-                        while self.waiting.is_none()
-                            && let Some(Ok(accepted)) = listener.accept().now_or_never()
-                        {
-                            self.take(accepted);
-                        }
+                        self.take_queued(&listener);
                     }
                     Err(error) => {
                         let Some(pause) = backoff.after(&error) else { continue };
@@ -190,6 +186,20 @@ impl AcceptLoop {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes those that wait in the kernel's queue, before any of the work that they bring: while it is full, others
+    /// are answered a second late. Not stopped by tokio's budget of a turn, which a crowd exceeds.
+    fn take_queued(&mut self, listener: &TcpListener) {
+        for _ in 0..LISTEN_BACKLOG {
+            if self.waiting.is_some() {
+                return;
+            }
+            let Some(Ok(accepted)) = unconstrained(listener.accept()).now_or_never() else {
+                return;
+            };
+            self.take(accepted);
         }
     }
 
@@ -336,7 +346,14 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+
     use super::*;
+
+    /// More than tokio lets a task do in one turn, 128, and fewer than one address may have.
+    const QUEUED: i64 = 200;
 
     #[tokio::test]
     async fn accepted_sockets_have_nagle_off() {
@@ -348,6 +365,25 @@ mod tests {
         assert!(!stream.nodelay().unwrap(), "the kernel's default");
         prepare(&stream).unwrap();
         assert!(stream.nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_is_taken_in_one_turn() {
+        let listener = listen("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let crowd: Vec<_> = (0..QUEUED)
+            .map(|_| std::net::TcpStream::connect(address).unwrap())
+            .collect();
+        let settings = AcceptSettings::from(AcceptLimits::default());
+        let open = settings.counts.open.clone();
+        let shutdown = CancellationToken::new();
+        let mut accepting = pin!(serve(listener, Router::new(), settings, shutdown));
+        while open.get() == 0 {
+            assert!(poll!(accepting.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(open.get(), QUEUED);
+        drop(crowd);
     }
 
     #[test]
