@@ -41,7 +41,11 @@ pub(super) enum More {
 pub(super) struct AddressHolds {
     app: Arc<App>,
     /// None for callers that are not counted.
-    address: Option<u128>,
+    shopper: Option<Shopper>,
+}
+
+struct Shopper {
+    address: u128,
     proxy: Option<IpAddr>,
     /// Cancelled once the caller has hung up.
     gone: CancellationToken,
@@ -52,12 +56,14 @@ impl ApiRequest {
     pub(super) fn address_holds(&self) -> AddressHolds {
         let is_counted = matches!(&self.caller, Some(Caller::Shopper(_)));
         let is_limited = self.app.rates.are_holds_limited();
-        let address = (is_counted && is_limited).then(|| self.app.address_of(&self.parts));
-        AddressHolds {
-            app: Arc::clone(&self.app),
-            address: address.map(id_of),
+        let shopper = || Shopper {
+            address: id_of(self.app.address_of(&self.parts)),
             proxy: self.app.unknown_proxy(&self.parts),
             gone: CancellationToken::new(),
+        };
+        AddressHolds {
+            app: Arc::clone(&self.app),
+            shopper: (is_counted && is_limited).then(shopper),
         }
     }
 }
@@ -69,10 +75,10 @@ impl AddressHolds {
     where
         F: Future<Output = Handled> + Send + 'static,
     {
-        if self.address.is_none() {
+        let Some(shopper) = &self.shopper else {
             return command(self).await;
-        }
-        let _gone = self.gone.clone().drop_guard();
+        };
+        let _gone = shopper.gone.clone().drop_guard();
         let commands = self.app.commands.clone();
         let ended = commands.spawn(command(self)).await;
         ended.unwrap_or_else(|error| match error.try_into_panic() {
@@ -83,12 +89,12 @@ impl AddressHolds {
 
     /// Passes a request for a hold of so many units that no limit forbids.
     pub(super) async fn admit(&self, event: &EventId, units: u32) -> Result<Admitted, Problem> {
-        let Some(address) = self.address else {
+        let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
         };
         let event = self.app.engine.find_event(event).await?;
         let ends_at = self.app.engine.now().plus(event.policy.hold_ttl);
-        let admitted = self.admit_wish(&event, address, More::Units(units)).await?;
+        let admitted = self.admit_wish(&event, shopper, More::Units(units)).await?;
         Ok(Admitted {
             ends_at: Some(ends_at),
             ..admitted
@@ -97,11 +103,11 @@ impl AddressHolds {
 
     /// As [`AddressHolds::admit`] for what is added to a hold.
     pub(super) async fn admit_on(&self, hold: HoldId, more: More) -> Result<Admitted, Problem> {
-        let Some(address) = self.address else {
+        let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
         };
         let engine = &self.app.engine;
-        let known = self.app.rates.held.find(address, hold);
+        let known = self.app.rates.held.find(shopper.address, hold);
         if more == More::Checkout && known.is_some_and(|(_, checkouts)| checkouts > 0) {
             return Ok(Admitted::default());
         }
@@ -110,7 +116,7 @@ impl AddressHolds {
             None => engine.event_of_hold(hold).await,
         };
         match event {
-            Some(event) => self.admit_wish(&event, address, more).await,
+            Some(event) => self.admit_wish(&event, shopper, more).await,
             // The engine says what is wrong with the hold.
             None => Ok(Admitted::default()),
         }
@@ -119,7 +125,7 @@ impl AddressHolds {
     async fn admit_wish(
         &self,
         event: &Event,
-        address: u128,
+        shopper: &Shopper,
         more: More,
     ) -> Result<Admitted, Problem> {
         let (units, checkouts) = match more {
@@ -127,23 +133,23 @@ impl AddressHolds {
             More::Checkout => (0, 1),
         };
         let wish = Wish {
-            address,
+            address: shopper.address,
             event: event.no,
             units,
             checkouts,
         };
         let admitted = self.app.admit_wish(event, wish).await;
-        if self.gone.is_cancelled() {
+        if shopper.gone.is_cancelled() {
             // Not asked of the ledger: no caller reads this.
             return Err(Problem::new(&kinds::SHUTTING_DOWN));
         }
-        admitted.inspect_err(|_| warn_of_proxy(self.proxy))
+        admitted.inspect_err(|_| warn_of_proxy(shopper.proxy))
     }
 
     /// Counts a hold no more: the ledger ended it.
     pub(super) async fn ended(&self, hold: HoldId) {
         let app = &self.app;
-        if let Some(address) = self.address
+        if let Some(Shopper { address, .. }) = self.shopper
             && let Some(event) = app.rates.held.forget(address, hold)
             && let Some(event) = app.engine.event_of_no(event)
         {
@@ -153,7 +159,7 @@ impl AddressHolds {
 
     /// Has the ledger asked about a hold before the next request is counted.
     pub(super) fn doubt(&self, hold: HoldId) {
-        if let Some(address) = self.address {
+        if let Some(Shopper { address, .. }) = self.shopper {
             let now = self.app.engine.now();
             self.app.rates.held.doubt(address, hold, now);
         }

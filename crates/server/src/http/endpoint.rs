@@ -1,16 +1,17 @@
 //! What happens around every handler: request id, admission, rate limits, the problem of a refusal,
-//! headers that every answer has, counters, and the access log. One plain function per route, no layers: a layer
+//! headers that every answer has, counters, and the access log. One plain function, no layers: a layer
 //! would box one more future per request.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, on};
 use bytes::Bytes;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -25,112 +26,129 @@ use super::served::{Served, trace_id};
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// A handler as axum takes it. `at` is the route's place in the table.
-pub(super) fn endpoint<F, Fut>(route: Route, at: usize, handler: F) -> MethodRouter<Arc<App>>
-where
-    F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Handled> + Send + 'static,
-{
-    let serve = move |State(app): State<Arc<App>>, request: Request| {
-        serve(app, route, at, handler, request)
-    };
-    on(route.verb.filter(), serve)
-}
+/// A handler of any type. What is around it is compiled once for all, and its future is no larger than its own.
+type Handler = Arc<dyn Fn(ApiRequest) -> BoxFuture<'static, Handled> + Send + Sync>;
 
-/// Serves one request.
-pub(super) async fn serve<F, Fut>(
-    app: Arc<App>,
+/// A route and its handler, called over HTTP and gRPC.
+#[derive(Clone)]
+pub(super) struct Endpoint {
     route: Route,
+    /// The route's place in the table.
     at: usize,
-    handler: F,
-    request: Request,
-) -> Response
-where
-    F: FnOnce(ApiRequest) -> Fut,
-    Fut: Future<Output = Handled>,
-{
-    let began = app.clock().boot();
-    let (parts, body) = request.into_parts();
-    let request_id = app.request_ids.of(&parts.headers);
-    let (uri, trace_id) = (parts.uri.clone(), trace_id(&parts.headers));
-    let origin = origin::to_answer(&app.settings, &parts.headers);
-    let coding = Coding::accepted(&parts.headers);
-    let admitted = app.admit(route, &parts);
-    let counted = app.count(route, &admitted, &parts, began).await;
-    let admitted = match counted.iter().flatten().find_map(rates::refusal) {
-        Some(too_often) => Err(too_often),
-        None => app.admit_new_key(route, &parts, admitted).await,
-    };
-    let outcome = match admitted {
-        Ok(caller) => {
-            let req = ApiRequest {
-                app: Arc::clone(&app),
-                route,
-                caller,
-                request_id: Arc::clone(&request_id),
-                parts,
-                body,
-            };
-            caught(route, &request_id, handler(req)).await
-        }
-        Err(problem) => Err(problem),
-    };
-    let code = outcome.as_ref().err().map_or("", Problem::code);
-    let mut response = outcome.unwrap_or_else(Problem::into_response);
-    // Answers to commands may carry secrets: coded, their length would tell of them.
-    if route.verb == Verb::Get {
-        response = coding::of_answer(coding, response).await;
-    }
-    let headers = response.headers_mut();
-    set(headers, REQUEST_ID, &request_id);
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
-    for counted in counted.iter().flatten() {
-        rates::tell(headers, counted);
-    }
-    if !app.settings.allowed_origins.is_empty() {
-        headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    }
-    if let Some(origin) = origin {
-        origin::allow(headers, origin);
-    }
-    let status = response.status();
-    let took = app.clock().boot().since(began);
-    if let Some(metrics) = app.metrics.route(at) {
-        metrics.answered(status, took);
-    }
-    Served {
-        route,
-        path: uri.path(),
-        status,
-        code,
-        request_id: &request_id,
-        trace_id,
-        took,
-    }
-    .log();
-    response
+    handler: Handler,
 }
 
-/// Answers for a handler that panics. Its connection and the other requests on it go on.
-async fn caught(
-    route: Route,
-    request_id: &str,
-    handling: impl Future<Output = Handled>,
-) -> Handled {
-    let handled = AssertUnwindSafe(handling).catch_unwind().await;
-    handled.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        tracing::error!(
-            method = route.verb.as_str(),
-            route = route.path,
-            request_id,
-            panic = text.unwrap_or("without a text"),
-            "a handler panicked"
-        );
-        Err(Problem::unknown_outcome())
-    })
+impl Endpoint {
+    pub(super) fn new<F, Fut>(route: Route, at: usize, handler: F) -> Self
+    where
+        F: Fn(ApiRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Handled> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |request| handler(request).boxed());
+        Self { route, at, handler }
+    }
+
+    /// As axum takes it for a path.
+    pub(super) fn method(self) -> MethodRouter<Arc<App>> {
+        on(self.route.verb.filter(), self)
+    }
+
+    /// Serves one request, or refuses it for what was wrong with it before it was one.
+    pub(super) async fn serve(
+        &self,
+        app: Arc<App>,
+        request: Request,
+        refusal: Option<Problem>,
+    ) -> Response {
+        let route = self.route;
+        let began = app.clock().boot();
+        let (parts, body) = request.into_parts();
+        let request_id = app.request_ids.of(&parts.headers);
+        let (uri, trace_id) = (parts.uri.clone(), trace_id(&parts.headers));
+        let origin = origin::to_answer(&app.settings, &parts.headers);
+        let coding = Coding::accepted(&parts.headers);
+        let admitted = app.admit(route, &parts);
+        let counted = app.count(route, &admitted, &parts, began).await;
+        let admitted = match counted.iter().flatten().find_map(rates::refusal) {
+            Some(too_often) => Err(too_often),
+            None => app.admit_new_key(route, &parts, admitted).await,
+        };
+        let outcome = match (admitted, refusal) {
+            (Ok(caller), None) => {
+                self.handle(ApiRequest {
+                    app: Arc::clone(&app),
+                    route,
+                    caller,
+                    request_id: Arc::clone(&request_id),
+                    parts,
+                    body,
+                })
+                .await
+            }
+            (Err(problem), _) | (Ok(_), Some(problem)) => Err(problem),
+        };
+        let code = outcome.as_ref().err().map_or("", Problem::code);
+        let mut response = outcome.unwrap_or_else(Problem::into_response);
+        // Answers to commands may carry secrets: coded, their length would tell of them.
+        if route.verb == Verb::Get {
+            response = coding::of_answer(coding, response).await;
+        }
+        let headers = response.headers_mut();
+        set(headers, REQUEST_ID, &request_id);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
+        for counted in counted.iter().flatten() {
+            rates::tell(headers, counted);
+        }
+        if !app.settings.allowed_origins.is_empty() {
+            headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = origin {
+            origin::allow(headers, origin);
+        }
+        let status = response.status();
+        let took = app.clock().boot().since(began);
+        if let Some(metrics) = app.metrics.route(self.at) {
+            metrics.answered(status, took);
+        }
+        Served {
+            route,
+            path: uri.path(),
+            status,
+            code,
+            request_id: &request_id,
+            trace_id,
+            took,
+        }
+        .log();
+        response
+    }
+
+    /// Answers for a handler that panics. Its connection and the other requests on it go on.
+    async fn handle(&self, request: ApiRequest) -> Handled {
+        let request_id = Arc::clone(&request.request_id);
+        let handling = AssertUnwindSafe((self.handler)(request));
+        handling.catch_unwind().await.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            tracing::error!(
+                method = self.route.verb.as_str(),
+                route = self.route.path,
+                request_id = &*request_id,
+                panic = text.unwrap_or("without a text"),
+                "a handler panicked"
+            );
+            Err(Problem::unknown_outcome())
+        })
+    }
+}
+
+impl axum::handler::Handler<(), Arc<App>> for Endpoint {
+    type Future = BoxFuture<'static, Response>;
+
+    fn call(self, request: Request, app: Arc<App>) -> Self::Future {
+        async move { self.serve(app, request, None).await }.boxed()
+    }
 }
 
 fn set(headers: &mut HeaderMap, name: HeaderName, text: &Arc<str>) {

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use futures_util::FutureExt;
 
 use super::api_request::ApiRequest;
 use super::app::App;
-use super::endpoint::{endpoint, serve};
-use super::grpc::{self, Method, Serve};
+use super::endpoint::Endpoint;
+use super::grpc::{self, Method};
 use super::kinds;
 use super::operation::{Operation, Tag};
 use super::origin;
@@ -56,7 +54,7 @@ pub(super) struct Table {
     pub(super) operations: Vec<Operation>,
     tag: Tag,
     /// What answers whether the server is ready.
-    ready: Option<Serve>,
+    ready: Option<Endpoint>,
 }
 
 impl Table {
@@ -79,25 +77,15 @@ impl Table {
     /// Serves an operation with its handler, as a route and as a method of gRPC.
     pub(super) fn add<F, Fut>(&mut self, operation: Operation, handler: F)
     where
-        F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(ApiRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        let (route, at) = (operation.route, self.routes.len());
-        self.push(route, handler.clone());
-        let serve: Serve = Arc::new(move |app, request, refusal| {
-            let handler = handler.clone();
-            let handler = move |req| async move {
-                match refusal {
-                    Some(refusal) => Err(refusal),
-                    None => handler(req).await,
-                }
-            };
-            serve(app, route, at, handler, request).boxed()
-        });
+        let route = operation.route;
+        let endpoint = self.push(route, handler);
         if operation.id == "readyz" {
-            self.ready = Some(Arc::clone(&serve));
+            self.ready = Some(endpoint.clone());
         }
-        if let Some(method) = Method::of(&operation, serve).map(Arc::new) {
+        if let Some(method) = Method::of(&operation, endpoint).map(Arc::new) {
             self.mount(route, |router| grpc::add(router, &method));
         }
         let tag = self.tag;
@@ -105,14 +93,16 @@ impl Table {
     }
 
     /// Serves a route that is no part of the API.
-    pub(super) fn push<F, Fut>(&mut self, route: Route, handler: F)
+    pub(super) fn push<F, Fut>(&mut self, route: Route, handler: F) -> Endpoint
     where
-        F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(ApiRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        let method = endpoint(route, self.routes.len(), handler);
+        let endpoint = Endpoint::new(route, self.routes.len(), handler);
+        let method = endpoint.clone().method();
         self.mount(route, |router| router.route(route.path, method.clone()));
         self.routes.push(route);
+        endpoint
     }
 
     /// Adds what answers a route to the routers that have it.
@@ -126,7 +116,7 @@ impl Table {
     /// The routers, public and admin. The fallback routes follow the others among the counters.
     pub(super) fn finish(mut self, app: &Arc<App>) -> (Router, Option<Router>) {
         if let Some(ready) = self.ready.take() {
-            self.public = grpc::add_services(self.public, app, Arc::clone(&ready));
+            self.public = grpc::add_services(self.public, app, ready.clone());
             let admin = self.admin.take();
             self.admin = admin.map(|router| grpc::add_services(router, app, ready));
         }
@@ -140,13 +130,8 @@ impl Table {
 
 fn with_fallbacks(router: Router<Arc<App>>, app: &Arc<App>, fallbacks: usize) -> Router {
     let [path_route, method_route] = FALLBACKS;
-    let no_path = move |State(app): State<Arc<App>>, request: Request| {
-        serve(app, path_route, fallbacks, no_such_path, request)
-    };
-    let no_method = move |State(app): State<Arc<App>>, request: Request| {
-        let at = fallbacks.saturating_add(1);
-        serve(app, method_route, at, no_such_method, request)
-    };
+    let no_path = Endpoint::new(path_route, fallbacks, no_such_path);
+    let no_method = Endpoint::new(method_route, fallbacks.saturating_add(1), no_such_method);
     router
         .fallback(no_path)
         .method_not_allowed_fallback(no_method)

@@ -11,15 +11,16 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
-use super::{Serve, pool};
+use super::pool;
 use crate::http::app::App;
+use crate::http::endpoint::Endpoint;
 use crate::limits::HEALTH_LOOK_MS;
 
 /// Whether commands are taken.
 #[derive(Clone)]
 pub(super) struct Readiness {
     app: Arc<App>,
-    ready: Serve,
+    ready: Endpoint,
 }
 
 /// Returns the service.
@@ -28,12 +29,15 @@ pub(super) fn service(readiness: Readiness) -> HealthServer<Readiness> {
 }
 
 impl Readiness {
-    pub(super) fn new(app: Arc<App>, ready: Serve) -> Self {
+    pub(super) fn new(app: Arc<App>, ready: Endpoint) -> Self {
         Self { app, ready }
     }
 
     async fn status(&self) -> ServingStatus {
-        let answer = (self.ready)(Arc::clone(&self.app), Request::default(), None).await;
+        let answer = self
+            .ready
+            .serve(Arc::clone(&self.app), Request::default(), None)
+            .await;
         if answer.status().is_success() {
             ServingStatus::Serving
         } else {

@@ -7,7 +7,6 @@ use axum::extract::Request;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use http_body_util::Full;
 use prost_reflect::MethodDescriptor;
@@ -21,16 +20,13 @@ use super::shape::Shape;
 use super::{feed, message, pool, refused, status};
 use crate::http::api_request::read_body;
 use crate::http::app::App;
+use crate::http::endpoint::Endpoint;
 use crate::http::operation::Operation;
 use crate::http::problem::Problem;
 use crate::http::route::{BodySize, Route, Verb};
 use crate::limits::CODED_BYTES_MIN;
 
 const PACKAGE: &str = "soldonce.v1";
-
-/// Serves a request of one operation, or refuses it for another reason.
-pub(in crate::http) type Serve =
-    Arc<dyn Fn(Arc<App>, Request, Option<Problem>) -> BoxFuture<'static, Response> + Send + Sync>;
 
 /// A method.
 pub(in crate::http) struct Method {
@@ -40,12 +36,12 @@ pub(in crate::http) struct Method {
     pub(super) input: Shape,
     output: Arc<Shape>,
     descriptor: MethodDescriptor,
-    serve: Serve,
+    endpoint: Endpoint,
 }
 
 impl Method {
     /// Returns the method of an operation, if `proto/` has one.
-    pub(in crate::http) fn of(operation: &Operation, serve: Serve) -> Option<Self> {
+    pub(in crate::http) fn of(operation: &Operation, endpoint: Endpoint) -> Option<Self> {
         let (service, id) = match operation.id.strip_suffix("_lease") {
             Some(id) => ("Leases", id),
             None => ("Sales", operation.id),
@@ -59,7 +55,7 @@ impl Method {
             input: Shape::of(&descriptor.input())?,
             output: Arc::new(Shape::of(&descriptor.output())?),
             descriptor,
-            serve,
+            endpoint,
         })
     }
 
@@ -109,7 +105,7 @@ impl Method {
         request: Request,
         problem: Problem,
     ) -> Response {
-        (self.serve)(app, request, Some(problem)).await
+        self.endpoint.serve(app, request, Some(problem)).await
     }
 
     async fn call(
@@ -167,7 +163,7 @@ impl Method {
         }
         headers.insert(header::CONTENT_TYPE, message::JSON);
         *request.headers_mut() = headers;
-        let response = (self.serve)(app, request, refusal).await;
+        let response = self.endpoint.serve(app, request, refusal).await;
         if response.status().is_success() {
             Ok(response)
         } else {

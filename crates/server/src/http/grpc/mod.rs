@@ -26,11 +26,12 @@ use http_body_util::{BodyExt, Limited};
 use prost_reflect::DescriptorPool;
 use tonic::Status;
 
-pub(super) use self::method::{Method, Serve};
+pub(super) use self::method::Method;
 
 use self::health::Readiness;
 use super::api_request::read_body;
 use super::app::App;
+use super::endpoint::Endpoint;
 use super::kinds;
 use super::problem::Problem;
 use super::rates;
@@ -58,7 +59,7 @@ pub(super) fn add(router: Router<Arc<App>>, method: &Arc<Method>) -> Router<Arc<
 pub(super) fn add_services(
     router: Router<Arc<App>>,
     app: &Arc<App>,
-    ready: Serve,
+    ready: Endpoint,
 ) -> Router<Arc<App>> {
     let health = health::service(Readiness::new(Arc::clone(app), ready));
     let services = Router::new().route_service("/grpc.health.v1.Health/{method}", health);

@@ -36,7 +36,7 @@ pub(super) struct Problem {
     extras: Vec<u8>,
     retry_after: Option<RetryAfter>,
     /// Further header fields.
-    headers: Box<HeaderMap>,
+    headers: Option<Box<HeaderMap>>,
 }
 
 impl Problem {
@@ -56,7 +56,7 @@ impl Problem {
             },
             extras: Vec::new(),
             retry_after: busy.then_some(SOON),
-            headers: Box::default(),
+            headers: None,
         }
     }
 
@@ -171,7 +171,7 @@ impl Problem {
 
     /// The same with these header fields.
     pub(super) fn telling(mut self, headers: HeaderMap) -> Self {
-        *self.headers = headers;
+        self.headers = Some(Box::new(headers));
         self
     }
 
@@ -232,7 +232,7 @@ impl Problem {
         body.push(b'}');
         let mut response = response::bare(self.kind.status, Body::from(body));
         let headers = response.headers_mut();
-        headers.extend(*self.headers);
+        headers.extend(self.headers.into_iter().flat_map(|more| *more));
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
         if let Some(RetryAfter(seconds)) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
