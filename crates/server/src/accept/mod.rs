@@ -352,7 +352,9 @@ mod tests {
 
     use super::*;
 
-    /// More than tokio lets a task do in one turn, 128, and fewer than one address may have.
+    /// What tokio lets a task do in one turn.
+    const BUDGET: i64 = 128;
+    /// Fewer than one address may have.
     const QUEUED: i64 = 200;
 
     #[tokio::test]
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_is_taken_in_one_turn() {
+    async fn a_queue_beyond_tokios_budget_is_taken_in_one_turn() {
         let listener = listen("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let crowd: Vec<_> = (0..QUEUED)
@@ -382,7 +384,9 @@ mod tests {
             assert!(poll!(accepting.as_mut()).is_pending());
             tokio::task::yield_now().await;
         }
-        assert_eq!(open.get(), QUEUED);
+        // The kernel may be late with the last of them.
+        let taken = open.get();
+        assert!(taken > BUDGET, "{taken} of {QUEUED}");
         drop(crowd);
     }
 
