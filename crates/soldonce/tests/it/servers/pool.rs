@@ -87,7 +87,7 @@ fn a_pool_that_takes_no_settings_is_named_with_its_mend() {
     let pool = PgBouncer::start(&database, CONNECTIONS).unwrap();
     let url = pool.url_of("postgres");
     for arguments in [
-        &["serve", "--accept-loss"][..],
+        &["serve", "--accept-loss", "--listen", "127.0.0.1:0"][..],
         &["verify"],
         &["why", "hamlet-1", "A-1"],
         &["keys", "list"],
