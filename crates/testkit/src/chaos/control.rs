@@ -83,14 +83,20 @@ impl Control {
         state.single.get(&connection).copied().unwrap_or(state.all)
     }
 
-    /// Takes the fault that waits for such a request, if one does.
-    pub(super) fn take(&self, request: &[u8]) -> Option<Fault> {
+    /// Takes the fault that waits for such a request, if one does. A cut becomes one of the connection, which
+    /// lasts until it is healed.
+    pub(super) fn take(&self, connection: usize, request: &[u8]) -> Option<Fault> {
         let mut state = self.state();
         let waits = |(text, _): &(Vec<u8>, Fault)| {
             text.is_empty() || request.windows(text.len()).any(|part| part == text)
         };
         let at = state.to_come.iter().position(waits)?;
-        Some(state.to_come.remove(at).1)
+        let (_, fault) = state.to_come.remove(at);
+        if fault == Fault::Cut {
+            state.single.insert(connection, fault);
+            return None;
+        }
+        Some(fault)
     }
 
     /// Waits while the connection is cut; false if the proxy ended meanwhile.

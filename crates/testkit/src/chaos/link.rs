@@ -97,7 +97,7 @@ impl Link {
     }
 
     fn fate_of_request(&self, bytes: &[u8]) -> Fate {
-        let once = self.control.take(bytes);
+        let once = self.control.take(self.number, bytes);
         *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = once;
         match once.unwrap_or_else(|| self.control.lasting(self.number)) {
             Fault::None | Fault::Delay(_) | Fault::DropReply => Fate::Passes,
@@ -114,7 +114,7 @@ impl Link {
                 self.control.set_for(self.number, Fault::HalfOpen);
                 Fate::Swallowed
             }
-            Fault::Cut => self.after_cut(once),
+            Fault::Cut => self.after_cut(),
         }
     }
 
@@ -136,15 +136,11 @@ impl Link {
                 Fate::Closes
             }
             Fault::HalfOpen => Fate::Swallowed,
-            Fault::Cut => self.after_cut(once),
+            Fault::Cut => self.after_cut(),
         }
     }
 
-    /// A cut that was asked for one request lasts as one of its connection.
-    fn after_cut(&self, once: Option<Fault>) -> Fate {
-        if once.is_some() {
-            self.control.set_for(self.number, Fault::Cut);
-        }
+    fn after_cut(&self) -> Fate {
         if self.control.await_heal(self.number) {
             Fate::Passes
         } else {

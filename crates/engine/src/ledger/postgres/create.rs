@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use soldonce_core::{Answer, Applied, Command, Event, Inventory, NewEvent, Rejection, Seq, UnitNo};
+use soldonce_core::{
+    Answer, Applied, Command, Event, EventNo, Inventory, NewEvent, Rejection, Seq, Unit, UnitNo,
+};
 use tokio::sync::{Mutex, mpsc};
 
 use super::Parts;
@@ -165,8 +167,14 @@ impl Parts {
     }
 
     async fn register(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
+        if self.context.catalogue.slot(event.no).is_some() {
+            return Ok(());
+        }
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let slot = Arc::new(EventSlot::new(event, queue));
+        // Before the cache: a commit that is shown and not in the cache would leave its units free in the
+        // shield, and no later number would put that right.
+        let shown = ShownUnits::read(connection, slot.no).await?;
         {
             let mut replica = slot.replica.lock().await;
             let named = ToLoad::default();
@@ -174,7 +182,7 @@ impl Parts {
                 .context
                 .refresh(connection, &slot, &mut replica, &named);
             refresh.await?;
-            self.show(connection, &slot, &mut replica).await?;
+            self.show(&slot, &replica, shown);
         }
         // Another server may have been here first.
         if self
@@ -188,34 +196,15 @@ impl Parts {
         Ok(())
     }
 
-    /// Shows an event for the first time: as it was at its last number, which may be before what
-    /// is stored.
-    async fn show(
-        &self,
-        connection: &mut Connection,
-        slot: &EventSlot,
-        replica: &mut Replica,
-    ) -> Result<(), Failure> {
-        if self.context.catalogue.slot(slot.no).is_some() {
-            return Ok(());
-        }
-        let no = int(slot.no.0)?;
-        let of_event = [bind(&no)];
-        connection.begin(SNAPSHOT).await?;
-        let heads = connection.rows(HEAD, &of_event).await?;
-        let units = connection.rows(UNITS_SHOWN, &of_event).await?;
-        connection.commit().await?;
-        let head = heads
-            .first()
-            .map(|row| Columns::new(row, "feed_heads").unsigned(0));
-        let seq = Seq(head.transpose()?.unwrap_or(0));
+    /// Shows an event for the first time.
+    fn show(&self, slot: &EventSlot, replica: &Replica, at: ShownUnits) {
         let Some(event) = replica.inventory.event(slot.no).map(Arc::clone) else {
-            return Ok(());
+            return;
         };
+        let every: Vec<UnitNo> = (0..event.chart.units()).map(UnitNo).collect();
         let mut shown = Inventory::starting_at(slot.no);
-        shown.restore_event(Event::clone(&event), seq);
-        for row in &units {
-            let (unit, state) = units::read(row)?;
+        shown.restore_event(Event::clone(&event), at.seq);
+        for (unit, state) in at.units {
             // It is one of this chart, or the event would not have been loaded.
             shown.restore_unit(slot.no, unit, state).unwrap_or_default();
         }
@@ -223,14 +212,35 @@ impl Parts {
             event: Some(slot.no),
             ..Applied::unchanged(Answer::Event(event))
         };
-        self.context.observer.stored_unnumbered(&shown, &[applied]);
-        slot.show(seq);
-        let every = (0..shown.event(slot.no).map_or(0, |event| event.chart.units())).map(UnitNo);
-        let every: Vec<UnitNo> = every.collect();
-        self.context
-            .observer
-            .refreshed(&replica.inventory, slot.no, &every);
-        Ok(())
+        let observer = &self.context.observer;
+        observer.stored_unnumbered(&shown, &[applied]);
+        slot.show(at.seq);
+        observer.refreshed(&replica.inventory, slot.no, &every);
+    }
+}
+
+/// The units of an event as they were at its last number, which may be before what is stored.
+struct ShownUnits {
+    seq: Seq,
+    units: Vec<(UnitNo, Unit)>,
+}
+
+impl ShownUnits {
+    async fn read(connection: &mut Connection, event: EventNo) -> Result<Self, Failure> {
+        let no = int(event.0)?;
+        let of_event = [bind(&no)];
+        connection.begin(SNAPSHOT).await?;
+        let heads = connection.rows(HEAD, &of_event).await?;
+        let rows = connection.rows(UNITS_SHOWN, &of_event).await?;
+        connection.commit().await?;
+        let head = heads
+            .first()
+            .map(|row| Columns::new(row, "feed_heads").unsigned(0));
+        let units: Result<_, _> = rows.iter().map(units::read).collect();
+        Ok(Self {
+            seq: Seq(head.transpose()?.unwrap_or(0)),
+            units: units?,
+        })
     }
 }
 

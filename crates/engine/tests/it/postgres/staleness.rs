@@ -7,16 +7,17 @@ use std::time::Duration;
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
     Answer, Applied, Authority, Booking, BookingId, BookingState, Change, Command, EventNo, Hold,
-    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq,
+    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
+use soldonce_engine::live::{Live, Verdict};
 use soldonce_testkit::chaos::{Fault, Proxy};
-use soldonce_testkit::postgres;
+use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{booked, euro, held, is_unknown, new_event, on, select, transaction};
+use crate::ledgers::{booked, euro, held, holder, is_unknown, new_event, on, select, transaction};
 
 fn confirm(hold: &Hold, booking: u128) -> Command {
     Command::Confirm {
@@ -140,6 +141,50 @@ async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
         asked.collect::<JoinSet<_>>().join_all().await;
     }
     assert_eq!(shown.0.load(Ordering::Relaxed), 10);
+}
+
+/// Another server sells while this one reads the event for the first time. What is shown then is known to the
+/// shield, too: no later number would bring it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_shown_of_a_new_event_is_known_to_its_shield() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let steps = [("A-1", "-- head"), ("A-2", "-- units_of_event")];
+    for (seq, (seat, statement)) in (1..).zip(steps) {
+        proxy.next_with(statement, Fault::Cut);
+        let live = Arc::new(Live::new(Arc::default()));
+        let watched = Arc::clone(&live) as Arc<dyn Observer>;
+        let options = servers.unprepared_at(url.clone());
+        let mut opening = JoinSet::new();
+        opening.spawn(async move {
+            let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(seq));
+            PostgresLedger::open(&options, clock, &entropy, watched).await
+        });
+        until("it is cut", PATIENCE, || proxy.to_come() == 0).unwrap();
+        servers.hold(0, &event, "ann", &[seat]).await.unwrap();
+        let head = || {
+            servers
+                .database
+                .query("SELECT seq FROM feed_heads")
+                .unwrap()
+        };
+        until("it is numbered", PATIENCE, || head() == seq.to_string()).unwrap();
+        proxy.heal();
+        let ledger = opening.join_next().await.unwrap().unwrap().unwrap();
+        let shown = || live.find(&event.id).filter(|it| it.seq() == Seq(seq));
+        until("it is shown", PATIENCE, || shown().is_some()).unwrap();
+        let now = Timestamp::from_ms(SystemClock.wall_ms());
+        let wanted = select(&event, &[seat], &[]);
+        let shield = &shown().unwrap().shield;
+        let verdict = shield.try_seats(&event.chart, wanted.seats(), &holder("bob"), now);
+        assert!(
+            matches!(verdict, Verdict::Refused(_)),
+            "{statement}: {verdict:?}"
+        );
+        ledger.close().await;
+    }
 }
 
 /// The machine's clocks, the boot clock some milliseconds ahead.

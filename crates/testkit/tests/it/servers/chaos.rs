@@ -106,6 +106,19 @@ fn a_cut_holds_what_a_heal_lets_pass() {
 }
 
 #[test]
+fn a_cut_of_one_request_ends_with_a_heal() {
+    let rig = Rig::new();
+    let mut stream = rig.connect();
+    rig.proxy.next_with("INCR", Fault::Cut);
+    stream.set_read_timeout(Some(SILENCE)).unwrap();
+    assert_eq!(incr(&mut stream), Err(ErrorKind::WouldBlock));
+    assert_eq!(rig.count(), "", "it has not run");
+    rig.proxy.heal();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(read(&mut stream).unwrap(), "1");
+}
+
+#[test]
 fn a_delay_holds_replies_of_one_connection_only() {
     let rig = Rig::new();
     let (mut slow, mut quick) = (rig.connect(), rig.connect());
