@@ -10,7 +10,7 @@ use clap::Args;
 use soldonce_engine::rate::{RedisRates, SharedRates};
 use soldonce_server::limits::{
     CHECKOUTS_PER_ADDRESS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
-    HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, LEASES_PER_KEY_MAX, STREAMS_MAX,
+    HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, LEASES_PER_KEY_MAX,
     STREAMS_PER_ADDRESS_MAX,
 };
 use soldonce_server::{AcceptLimits, HeldLimits, RateLimits, StreamLimits};
@@ -132,7 +132,6 @@ impl LimitSettings {
             shared: shared.clone().map(|shared| shared as Arc<dyn SharedRates>),
         };
         let leases = given!(limit_leases.number(LEASES_PER_KEY_MAX));
-        let per_address = given!(limit_streams.count(STREAMS_PER_ADDRESS_MAX, STREAMS_MAX));
         let accept = AcceptLimits {
             connections_max: given!(limit_connections.count(CONNECTIONS_MAX, usize::MAX)),
             connections_per_address_max: given!(
@@ -140,10 +139,12 @@ impl LimitSettings {
             ),
             ..AcceptLimits::default()
         };
+        let most = accept.connections_max;
+        let per_address = given!(limit_streams.count(STREAMS_PER_ADDRESS_MAX, most));
         Ok(Self {
             rates,
             streams: StreamLimits {
-                total: accept.connections_max,
+                total: most,
                 per_address,
             },
             accept,

@@ -1,6 +1,5 @@
 use soldonce_engine::ledger::postgres::PostgresOptions;
 use soldonce_engine::rate::Quota;
-use soldonce_server::limits::STREAMS_MAX;
 
 use super::given::{read, written};
 use crate::serve::settings::tests::{gathered, refused};
@@ -34,6 +33,7 @@ fn the_defaults_are_those_that_help_tells() {
 #[test]
 fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     let file = "limit_held = 'off'\nlimit_share = '25%'\nlimit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
+                limit_connections = '20000'\n\
                 trusted_proxies = ['10.0.0.0/8', '::1']";
     let (settings, text) = gathered(&["--limit-sessions=off"], file).unwrap();
     let rates = settings.limits.rates;
@@ -44,7 +44,8 @@ fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     );
     assert_eq!(rates.keys, Quota::new(90, 90).ok());
     assert_eq!(rates.trusted_proxies.len(), 2);
-    assert_eq!(settings.limits.streams.per_address, STREAMS_MAX);
+    let streams = settings.limits.streams;
+    assert_eq!((streams.per_address, streams.total), (20_000, 20_000));
     assert!(text.contains("off  (flag or environment)"), "{text}");
     assert!(text.contains("90/90s  (file)"), "{text}");
     assert!(text.contains("10.0.0.0/8, ::1  (file)"), "{text}");
