@@ -26,6 +26,7 @@ pub mod payment;
 pub mod rate;
 mod redis;
 mod secret;
+mod shared_reading;
 pub mod shield;
 mod trouble;
 pub mod webhook;

@@ -1,10 +1,8 @@
 //! Who may come in: API keys and shoppers' sessions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use soldonce_core::{Invalid, Rejection, Span, Text};
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
@@ -14,28 +12,6 @@ use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::pause::pause;
 use crate::secret::Session;
-
-/// Readings of the keys for unknown texts: concurrent callers share them.
-#[derive(Default)]
-pub(super) struct KeyReadings {
-    /// How many have begun.
-    begun: AtomicU64,
-    last: Mutex<LastReading>,
-}
-
-struct LastReading {
-    number: u64,
-    outcome: Result<(), ReadError>,
-}
-
-impl Default for LastReading {
-    fn default() -> Self {
-        Self {
-            number: 0,
-            outcome: Ok(()),
-        }
-    }
-}
 
 /// The admin key of a setting, and what it put an end to.
 #[derive(Clone, Debug)]
@@ -71,8 +47,7 @@ impl Engine {
     }
 
     /// Reads the keys again if this token is one that is not known here: another server may have made it a
-    /// moment ago. Returns whether it may be known now. A reading that began after the call is enough, so
-    /// strangers who try keys cost one statement at a time.
+    /// moment ago. Returns whether it may be known now. Concurrent callers share a reading.
     ///
     /// # Errors
     /// [`ReadError`] when the keys cannot be read.
@@ -85,14 +60,7 @@ impl Engine {
             return Ok(false);
         }
         let readings = &self.parts.key_readings;
-        let begun = readings.begun.load(Ordering::Acquire);
-        let mut last = readings.last.lock().await;
-        if last.number <= begun {
-            let number = readings.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            let outcome = self.refresh_keys().await;
-            *last = LastReading { number, outcome };
-        }
-        last.outcome.clone().map(|()| true)
+        readings.share(self.refresh_keys()).await.map(|()| true)
     }
 
     fn knows_key(&self, token: &str) -> bool {

@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use access::KeyReadings;
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
@@ -46,6 +45,7 @@ use crate::metrics::Metrics;
 use crate::payment::{PaymentProvider, ProviderError};
 use crate::reply::{self, ReplyKind, StoredReply};
 use crate::secret::Secrets;
+use crate::shared_reading::SharedReading;
 use crate::webhook::{EndpointId, Sender, secret_text};
 
 /// The machine's clock and randomness, or a test's.
@@ -69,7 +69,8 @@ struct Parts {
     ids: Ids,
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
-    key_readings: KeyReadings,
+    /// Of the keys, for texts that are not known.
+    key_readings: SharedReading,
     provider: OnceLock<Arc<dyn PaymentProvider>>,
     free_sales: AtomicBool,
     sender: OnceLock<Sender>,
@@ -152,7 +153,7 @@ impl Engine {
             ids,
             secrets,
             keys,
-            key_readings: KeyReadings::default(),
+            key_readings: SharedReading::default(),
             provider: OnceLock::new(),
             free_sales: AtomicBool::new(false),
             sender: OnceLock::new(),

@@ -1,7 +1,8 @@
 //! Refreshes the cache of an event, stores what was decided on it, and publishes it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
@@ -52,6 +53,9 @@ pub(super) struct Context {
     pub(super) open: AtomicBool,
     /// Whether the database took the last push of the clock.
     pub(super) is_reachable: AtomicBool,
+    /// Events whose cache is to be read anew, whether a command comes or not: what this server stored there
+    /// may be shown nowhere.
+    pub(super) cold: Mutex<BTreeSet<EventNo>>,
 }
 
 /// The outcome of a batch.
@@ -77,6 +81,16 @@ impl Context {
     /// the time that an answer may take.
     pub(super) fn is_reachable(&self) -> bool {
         self.is_reachable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_cold(&self, event: EventNo) {
+        let mut cold = self.cold.lock().unwrap_or_else(PoisonError::into_inner);
+        cold.insert(event);
+    }
+
+    pub(super) fn take_cold(&self) -> BTreeSet<EventNo> {
+        let mut cold = self.cold.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *cold)
     }
 
     /// Waits so long; whether the ledger is still open then.

@@ -1,12 +1,11 @@
 //! New events, and those that other servers made.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_core::{
     Answer, Applied, Command, Event, EventNo, Inventory, NewEvent, Rejection, Seq, Unit, UnitNo,
 };
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 
 use super::Parts;
 use super::bind::{Value, bind};
@@ -25,7 +24,7 @@ use crate::ledger::rows::charts::{digest, sha256};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::events::put;
 use crate::ledger::rows::policy::{policy_to_json, prices_to_json};
-use crate::ledger::{Done, Transaction};
+use crate::ledger::{Done, ReadError, Transaction};
 
 const HEAD: &str = "-- head
 SELECT seq FROM feed_heads WHERE event_no = $1";
@@ -55,14 +54,6 @@ SELECT u.unit_no,
 FROM units u LEFT JOIN ahead a USING (unit_no)
 WHERE u.event_no = $1 AND u.version > 0"
 );
-
-/// Looks for new events: numbered, so that callers can share one.
-#[derive(Default)]
-pub(super) struct Looks {
-    begun: AtomicU64,
-    /// The last look that succeeded.
-    last_good: Mutex<u64>,
-}
 
 impl Parts {
     /// Creates an event, or answers with the one that has its id.
@@ -119,33 +110,22 @@ impl Parts {
         let inserted = insert(&mut connection, event, transaction.chart.as_deref()).await;
         connection.finish(inserted).await?;
         drop(connection);
-        self.discover().await?;
+        if let Err(failure) = self.discover().await {
+            // It exists all the same, and the first that asks for it finds it.
+            tracing::debug!(%failure, "a new event was not read back");
+        }
         Ok(Ok(Done::unnumbered(applied.answer)))
     }
 
     /// Registers events that this server does not know yet, in the order of their numbers.
     pub(super) async fn discover(&self) -> Result<(), Failure> {
-        // One at a time: the task that shows an event must be the one that adds it.
-        let mut last_good = self.discovering.last_good.lock().await;
-        self.look(&mut last_good).await
+        self.discovering.alone(Box::pin(self.register_new())).await
     }
 
-    /// As [`Parts::discover`], but a look that began after the call and succeeded is enough: strangers
-    /// who ask for unknown events cost one statement at a time.
-    pub(super) async fn find_new_events(&self) -> Result<(), Failure> {
-        let begun = self.discovering.begun.load(Ordering::Acquire);
-        let mut last_good = self.discovering.last_good.lock().await;
-        if *last_good > begun {
-            return Ok(());
-        }
-        self.look(&mut last_good).await
-    }
-
-    async fn look(&self, last_good: &mut u64) -> Result<(), Failure> {
-        let number = self.discovering.begun.fetch_add(1, Ordering::AcqRel) + 1;
-        self.register_new().await?;
-        *last_good = number;
-        Ok(())
+    /// As [`Parts::discover`]; concurrent callers share it.
+    pub(super) async fn find_new_events(&self) -> Result<(), ReadError> {
+        let look = async { Ok(Box::pin(self.register_new()).await?) };
+        self.discovering.share(look).await
     }
 
     async fn register_new(&self) -> Result<(), Failure> {

@@ -56,6 +56,7 @@ use self::context::Context;
 use self::event_slot::HoldEvents;
 use self::feed::own_batches::OwnBatches;
 use super::{MasterKey, Observer};
+use crate::shared_reading::SharedReading;
 
 pub use address::{is_remote, unverified_host};
 pub use correct::correct_clock;
@@ -80,8 +81,8 @@ struct Parts {
     tasks: Mutex<JoinSet<()>>,
     /// One new event at a time.
     creating: tokio::sync::Mutex<()>,
-    /// Looks for new events, one at a time.
-    discovering: create::Looks,
+    /// Of new events. One at a time: the task that shows an event must be the one that adds it.
+    discovering: SharedReading,
     sweeps: sweep::Sweeps,
 }
 
@@ -120,6 +121,7 @@ impl PostgresLedger {
             own_batches: OwnBatches::default(),
             hold_events: HoldEvents::default(),
             known_dropped: std::sync::atomic::AtomicI64::new(0),
+            cold: Mutex::default(),
             database,
             clock,
             observer,
@@ -130,7 +132,7 @@ impl PostgresLedger {
             context,
             tasks: Mutex::new(JoinSet::new()),
             creating: tokio::sync::Mutex::new(()),
-            discovering: create::Looks::default(),
+            discovering: SharedReading::default(),
             sweeps: tokio::sync::Mutex::new(event_tasks::EventTasks::new("swept")),
         };
         let ledger = Self {

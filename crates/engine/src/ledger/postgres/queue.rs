@@ -48,12 +48,17 @@ pub(super) async fn run(
             place: 0,
             most: BATCH_MAX,
         };
-        // A panic drops the jobs: their callers get `OutcomeUnknown`. The cache may be half changed: reload it.
         let begun = context.clock.boot();
-        let Some(done) = catch_panic(round.work()).await else {
+        let done = catch_panic(round.work()).await;
+        if done.is_none() {
+            // A panic drops the jobs: their callers get `OutcomeUnknown`. The cache may be half changed.
             replica.forget();
-            continue;
-        };
+        }
+        if replica.is_cold() {
+            context.note_cold(slot.no);
+        }
+        drop(replica);
+        let Some(done) = done else { continue };
         let is_silent = context.clock.boot().since(begun) >= patience;
         if let Err(why) = done
             && is_silent

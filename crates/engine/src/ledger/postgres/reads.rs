@@ -34,7 +34,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn find_new_events(&self) -> Read<'_, ()> {
-        Box::pin(async move { Ok(self.parts.find_new_events().await?) })
+        Box::pin(self.parts.find_new_events())
     }
 
     fn transact(&self, transaction: Transaction) -> Write<'_, Done> {
@@ -293,25 +293,29 @@ async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, 
 
 /// Returns the holds of a holder that are not over.
 async fn ids_of_holds(context: &Context, holder: &Holder) -> Result<Vec<HoldId>, Failure> {
-    let (mut ids, mut taken) = (Vec::new(), Vec::new());
+    let (mut ids, mut stored) = (Vec::new(), Vec::new());
     let wait = Duration::from_millis(HOLDS_WAIT_MS);
     let until = context.clock.boot().plus(wait);
     for slot in context.catalogue.all() {
         tokio::select! {
             biased;
             replica = slot.replica.lock() => {
-                ids.extend(replica.inventory.holds_of(slot.no, holder));
+                if replica.is_cold() {
+                    stored.push(int(slot.no.0)?);
+                } else {
+                    ids.extend(replica.inventory.holds_of(slot.no, holder));
+                }
             }
-            () = context.clock.sleep_until(until) => taken.push(int(slot.no.0)?),
+            () = context.clock.sleep_until(until) => stored.push(int(slot.no.0)?),
         }
     }
-    if !taken.is_empty() {
-        ids.extend(stored_holds_of(context, holder, &taken).await?);
+    if !stored.is_empty() {
+        ids.extend(stored_holds_of(context, holder, &stored).await?);
     }
     Ok(ids)
 }
 
-/// Returns the live holds of a holder in events whose cache is locked: as they are stored.
+/// Returns the live holds of a holder in events whose cache is locked or cold: as they are stored.
 async fn stored_holds_of(
     context: &Context,
     holder: &Holder,

@@ -74,7 +74,7 @@ impl Parts {
             Err(Rejection::EventNotFound) => {}
             known => return known,
         }
-        Box::pin(self.discover()).await.map_err(Failure::of_read)?;
+        self.discover().await.map_err(Failure::of_read)?;
         self.context.catalogue.require(event)
     }
 

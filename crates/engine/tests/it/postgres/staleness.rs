@@ -7,7 +7,7 @@ use std::time::Duration;
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
     Answer, Applied, Authority, Booking, BookingId, BookingState, Change, Command, EventNo, Hold,
-    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq, Timestamp,
+    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq, Text, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -262,6 +262,52 @@ async fn an_unsettled_batch_is_settled_before_the_memory_is_believed() {
     assert!(matches!(taken, Err(Rejection::UnitUnavailable(_))));
     servers.hold(1, &event, "bob", &["A-2"]).await.unwrap();
     assert_eq!(servers.judge(1, &event.id).await, 2);
+}
+
+/// A batch is stored, its answer and all questions for it are lost, and no command comes for the event any
+/// more: what it did is shown and known to the shield all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_stored_without_an_answer_is_known_without_another_command() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let live = Arc::new(Live::new(Arc::default()));
+    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
+    let watched = Arc::clone(&live) as Arc<dyn Observer>;
+    let options = servers.unprepared_at(url);
+    let shaky = PostgresLedger::open(&options, clock, &entropy, watched);
+    let shaky = shaky.await.unwrap();
+    let seat = || select(&event, &["A-1"], &[]);
+    let ask = async |command| shaky.transact(transaction(command, None)).await;
+    let block = Command::Block {
+        event: event.no,
+        selection: seat(),
+        reason: Text::parse("broken").unwrap(),
+    };
+    ask(block).await.unwrap();
+    let passes = || {
+        let (now, wanted) = (Timestamp::from_ms(SystemClock.wall_ms()), seat());
+        let shown = live.find(&event.id).unwrap();
+        let verdict = shown
+            .shield
+            .try_seats(&event.chart, wanted.seats(), &holder("bob"), now);
+        matches!(verdict, Verdict::Passed)
+    };
+    until("it is blocked", PATIENCE, || !passes()).unwrap();
+    proxy.next_with("-- store_batch", Fault::DropReply);
+    for _ in 0..4 {
+        proxy.next_with("-- give_up", Fault::Reset);
+    }
+    let unblock = Command::Unblock {
+        event: event.no,
+        selection: seat(),
+        reason: Text::parse("mended").unwrap(),
+    };
+    let unknown = ask(unblock).await;
+    assert!(is_unknown(&unknown), "{unknown:?}");
+    until("it is known to be free", PATIENCE, passes).unwrap();
+    shaky.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

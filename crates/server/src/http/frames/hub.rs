@@ -247,9 +247,10 @@ impl Task {
         let last = Arc::clone(&self.ticks.borrow());
         let until = *self.commits.borrow_and_update();
         let is_changed = self.event.has_changed().unwrap_or(false);
-        self.event.mark_unchanged();
         let frame = write(&self.hub.live, (last.until, until), Cut::Merged).map(|(text, _)| text);
         let (event_no, event) = if is_changed {
+            // Not else: a change since the look would be lost.
+            self.event.mark_unchanged();
             let event = event_message(&self.hub.summary(), self.around.engine.now());
             (last.event_no.saturating_add(1), event)
         } else {

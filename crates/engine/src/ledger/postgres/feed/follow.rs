@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
-use tokio::sync::Semaphore;
+use tokio::sync::{MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::catch_panic::catch_panic;
@@ -16,7 +16,7 @@ use crate::ledger::postgres::event_slot::EventSlot;
 use crate::ledger::postgres::event_tasks::{EventTasks, TaskError};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_CONNECTIONS_MAX};
-use crate::ledger::postgres::replica::{ToLoad, horizon};
+use crate::ledger::postgres::replica::{Replica, ToLoad, horizon};
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
 use crate::ledger::rows::{Damaged, to_i64};
@@ -120,6 +120,9 @@ impl Follower {
                 self.behind.insert(event, Tail::Stored);
             }
         }
+        for event in context.take_cold() {
+            self.read_again(event);
+        }
         self.read(context).await?;
         let now = context.clock.boot();
         let is_ready = |event: &EventNo| self.each.may_begin(*event, now);
@@ -149,7 +152,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Lets the event's memory be read again when it is shown next.
+    /// Lets the event's cache be read again when it is shown next.
     fn read_again(&mut self, event: EventNo) {
         let tail = self.behind.entry(event);
         let tail = tail.or_insert_with(|| Tail::These(Vec::new(), Writers::Others));
@@ -239,6 +242,22 @@ impl Showing {
         }
     }
 
+    /// Waits until the cache and a place for a connection are free at once. While it waits for one it has not
+    /// the other, so commands of an event whose turn has not come pass.
+    async fn cache(&self) -> (MutexGuard<'_, Replica>, Option<SemaphorePermit<'_>>) {
+        loop {
+            let place = self.connections.acquire().await.ok();
+            if let Ok(replica) = self.slot.replica.try_lock() {
+                return (replica, place);
+            }
+            drop(place);
+            let replica = self.slot.replica.lock().await;
+            if let Ok(place) = self.connections.try_acquire() {
+                return (replica, Some(place));
+            }
+        }
+    }
+
     async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
         let (no, shown) = (int(self.slot.no.0)?, to_i64(self.slot.shown().0)?);
         let values = [bind(&no), bind(&shown), bind(&FEED_BATCHES_MAX)];
@@ -252,10 +271,8 @@ impl Showing {
     }
 
     async fn refresh(&self) -> Result<(), TaskError> {
-        // The memory first, then a connection: in the order of everybody.
-        let mut replica = self.slot.replica.lock().await;
+        let (mut replica, _one) = self.cache().await;
         let read = catch_panic(async {
-            let _one = self.connections.acquire().await;
             let mut connection = self.context.database.connection().await?;
             let named = ToLoad::default();
             let refresh = self

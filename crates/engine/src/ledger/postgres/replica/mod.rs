@@ -151,6 +151,8 @@ impl Replica {
                 return Err(failure);
             }
         };
+        // The news are lost with a caller that hangs up now, and someone has to get them.
+        self.forget();
         let loaded = match self.load_named(connection, named).await {
             Ok(()) => self.load_holders(connection).await,
             failed => failed,
@@ -159,11 +161,8 @@ impl Replica {
             Ok(()) if is_exclusive => Ok(()),
             loaded => connection.finish(loaded).await,
         };
-        if let Err(failure) = read {
-            // The news are lost, and a caller has to get them.
-            self.forget();
-            return Err(failure);
-        }
+        read?;
+        self.cold = false;
         Ok(news)
     }
 
