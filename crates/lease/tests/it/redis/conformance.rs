@@ -11,9 +11,6 @@ use crate::conformance::{Bench, pass_on_redis};
 
 use super::site::{Numbers, connect, settings};
 
-/// A machine that stalls must not look like a server that does not answer.
-const PATIENT: Duration = Duration::from_secs(5);
-
 /// A backend and its servers.
 struct Real<S> {
     backend: RedisBackend,
@@ -47,7 +44,6 @@ async fn server() -> Real<[Redis; 1]> {
     let server = Redis::start().unwrap();
     let mut settings = settings();
     settings.fence = Some(Numbers::from(1));
-    settings.call_timeout = PATIENT;
     Real {
         backend: connect(&server, settings).await,
         servers: [server],
@@ -66,8 +62,8 @@ mod cluster {
     use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
-    use super::super::site::Numbers;
-    use super::{PATIENT, Real};
+    use super::super::site::{CALL_TIMEOUT, Numbers};
+    use super::Real;
     use crate::conformance as suite;
 
     /// A backend in a namespace of its own, so that each law begins with nothing on one cluster.
@@ -75,7 +71,7 @@ mod cluster {
         let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
         let mut settings = RedisSettings::new(Namespace::new(namespace).unwrap());
         settings.fence = Some(Numbers::from(1));
-        settings.call_timeout = PATIENT;
+        settings.call_timeout = CALL_TIMEOUT;
         RedisBackend::connect_cluster(&seeds, settings)
             .await
             .unwrap()

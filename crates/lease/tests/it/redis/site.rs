@@ -18,6 +18,9 @@ use soldonce_testkit::redis::Redis;
 
 pub(super) const TTL: Duration = Duration::from_secs(10);
 
+/// A machine that stalls must not look like a server that does not answer.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Longest a test waits for something that should come to pass.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -38,12 +41,9 @@ impl Site {
     }
 }
 
-#[cfg_attr(
-    not(all(feature = "test-kit", debug_assertions)),
-    expect(unused_mut, reason = "nothing can be planted")
-)]
 pub(super) fn settings() -> RedisSettings {
     let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    settings.call_timeout = CALL_TIMEOUT;
     #[cfg(all(feature = "test-kit", debug_assertions))]
     crate::planting::plant(&mut settings);
     settings

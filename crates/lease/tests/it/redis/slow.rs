@@ -14,7 +14,7 @@ async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
     let proxy = Proxy::to(redis.address()).unwrap();
     let url = format!("redis://far:secret@{}", proxy.address());
     let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
-    let builder = builder.call_timeout(Duration::from_millis(100));
+    let builder = builder.call_timeout(Duration::from_millis(400));
     let locks = builder.connect().await.unwrap();
     let before = proxy.connections();
     proxy.set(Fault::Cut);

@@ -83,6 +83,16 @@ fn ask(client: &mut Client, ask: &Ask) -> Heard {
     client.ask(ask).unwrap()
 }
 
+/// What a server's metric of this name and these labels counts; 0 where it has none.
+fn counted(client: &mut Client, metric: &str) -> u64 {
+    let told = ask(client, &Ask::get("/metrics".to_owned()));
+    let text = String::from_utf8(told.body).unwrap();
+    let mut lines = text
+        .lines()
+        .filter_map(|it| it.strip_prefix(metric)?.strip_prefix(' '));
+    lines.next().map_or(0, |count| count.parse().unwrap())
+}
+
 fn hold(who: &str, seat: &str) -> Ask {
     shop::hold("hamlet-1", who, seat).moving()
 }

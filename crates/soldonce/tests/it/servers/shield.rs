@@ -8,7 +8,7 @@ use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until_some};
 
-use super::{SEATS, ask, create, database, hold, logs, until};
+use super::{SEATS, ask, counted, create, database, hold, logs, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
 use crate::program::{said, serving_on};
@@ -26,11 +26,8 @@ fn refusals(client: &mut Client) -> u64 {
 }
 
 fn refusals_by(client: &mut Client, shield: &str) -> u64 {
-    let told = ask(client, &Ask::get("/metrics".to_owned()));
-    let text = String::from_utf8(told.body).unwrap();
-    let line = format!(r#"soldonce_shield_refusals_total{{shield="{shield}"}} "#);
-    let count = text.lines().find_map(|it| it.strip_prefix(&line));
-    count.map_or(0, |count| count.parse().unwrap())
+    let metric = format!(r#"soldonce_shield_refusals_total{{shield="{shield}"}}"#);
+    counted(client, &metric)
 }
 
 /// A key must not cost a loser a read of the record, nor a winner the answer.

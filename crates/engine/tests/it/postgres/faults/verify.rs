@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
@@ -359,7 +358,7 @@ async fn a_verification_that_hangs_delays_no_buyer() {
     let options =
         servers.unprepared_at(proxy.url(&servers.database.url(), servers.database.address()));
     // Its snapshot is taken by then, tables are locked as far as they ever are.
-    proxy.next_with("-- units_to_verify", Fault::Delay(Duration::from_secs(3)));
+    proxy.next_with("-- units_to_verify", Fault::Cut);
     let mut slow = JoinSet::new();
     slow.spawn(async move { report(&options).await });
     let cut = || proxy.to_come() == 0;
@@ -372,6 +371,7 @@ async fn a_verification_that_hangs_delays_no_buyer() {
         slow.try_join_next().is_none(),
         "that was not its connection"
     );
+    proxy.heal();
     let report = slow.join_next().await.unwrap().unwrap();
     assert_eq!(report.findings, []);
     assert_eq!((report.events, report.transitions), (1, 1), "one snapshot");

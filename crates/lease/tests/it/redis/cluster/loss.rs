@@ -11,7 +11,7 @@ use soldonce_lease::{BootTime, Clock, FencingToken, SystemClock};
 use soldonce_testkit::redis::FullCoverage;
 
 use super::{BACK_WITHIN, Site, key_of, one, take_turn};
-use crate::redis::site::until;
+use crate::redis::site::{settings, until};
 
 /// A loss is noticed as a time without grants of at least this length.
 const NOTICED: Duration = Duration::from_secs(1);
@@ -26,7 +26,10 @@ enum Loss {
 /// Loses the primary of one name while it and a name of another primary are leased in turn, and
 /// tells how long each was without a grant. Tokens rise all the while.
 async fn lose_a_primary(how: Loss, coverage: FullCoverage) -> [Duration; 2] {
-    let mut site = Site::start(coverage).await;
+    let mut settings = settings();
+    // One that hangs is noticed by a call without an answer.
+    settings.call_timeout = Duration::from_millis(500);
+    let mut site = Site::with(coverage, settings).await;
     let backend = Arc::clone(&site.backend);
     // The last primary, so that others can be asked about it while it hangs.
     let mut stricken = Turns::begin(&backend, site.name_on(2)).await;
