@@ -19,6 +19,8 @@ pub const HEADER_READ_MS_MAX: u64 = 10_000;
 pub const CONNECTION_IDLE_MS_MAX: u64 = 75_000;
 /// Longest time a peer may refuse to read while an answer waits for it.
 pub const WRITE_STALL_MS_MAX: u64 = 30_000;
+/// Longest time that what was sent may be without the peer's acknowledgement.
+pub const UNACKNOWLEDGED_MS_MAX: u32 = 30_000;
 /// Most bytes of an answer that an HTTP/2 stream takes at once: each such piece is progress.
 pub const ANSWER_PIECE_BYTES: usize = 16 * 1_024;
 /// Size of the last piece, which is not seen to be taken.

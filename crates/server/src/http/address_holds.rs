@@ -195,6 +195,10 @@ impl App {
         if let Some(all) = self.tell_others(wish.address, event).await {
             // Another server may have counted less than this one a moment ago.
             sums = at_least(all, own);
+            if exceeded(sums, limits()).is_some() && held.may_look(wish.address, now) {
+                self.look_at_holds(wish.address, None).await;
+                sums = self.tell_others(wish.address, event).await.unwrap_or(sums);
+            }
             if let Some(kind) = exceeded(sums, limits()) {
                 drop(reserved);
                 self.tell_others(wish.address, event).await;

@@ -83,13 +83,15 @@ impl<'a> EventBody<'a> {
     }
 }
 
-/// A number that changes when anything but the counts of the event does.
-pub(super) fn terms(summary: &EventSummary, now: Timestamp) -> u32 {
+/// A number that changes when the event is changed. Counts of its units are left out, and what its times alone
+/// bring about: all readers that poll would read the event anew in the second in which its sale opens.
+pub(super) fn terms(summary: &EventSummary) -> u32 {
     let body = EventBody {
         free: 0,
         held: 0,
         seq: 0,
-        ..EventBody::new(summary, now, &[])
+        on_sale: false,
+        ..EventBody::new(summary, Timestamp::MIN, &[])
     };
     // Writing to memory does not fail.
     let text = serde_json::to_vec(&body).unwrap_or_default();

@@ -53,7 +53,7 @@ async fn frames(req: ApiRequest) -> Handled {
     };
     let body = kept.map(|kept| {
         let frame = Frame::merge(&kept).unwrap_or_else(nothing);
-        let terms = terms(&summary, app.engine.now());
+        let terms = terms(&summary);
         json(&frame, Cut::Merged, &summary.event.chart, Some(terms))
     });
     let body = body.filter(|body| body.len() <= FRAME_BYTES_MAX);

@@ -30,3 +30,24 @@ test("a page that polls shows what others do, over a restart of the server too",
   assert.ok(asked.some((path) => path.endsWith("/frames")));
   assert.ok(!asked.some((path) => path.endsWith("/feed")), "a stream was opened");
 });
+
+test("the map goes on while the event cannot be read again", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.page.locator('[data-testid="connection-state"][data-state="live"]').waitFor();
+  shopper.foresee(503);
+  let refused = 0;
+  await shopper.page.route(`**/v1/events/${event}`, (route) => {
+    if (refused === 2) return route.continue();
+    refused += 1;
+    return route.fulfill({ status: 503 });
+  });
+  let snapshots = 0;
+  shopper.page.on("request", (request) => {
+    if (request.url().endsWith("/seats")) snapshots += 1;
+  });
+  await stage.server.done("POST", `/v1/events/${event}/cancel`, {});
+  await shopper.part("sale-note").getByText("This event was cancelled").waitFor();
+  assert.deepEqual({ refused, snapshots }, { refused: 2, snapshots: 0 });
+});

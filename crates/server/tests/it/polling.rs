@@ -69,10 +69,16 @@ async fn frames_say_that_the_event_itself_changed() {
     let first = terms().await;
     app.held("a", &["A-1"]).await;
     assert_eq!(terms().await, first, "a hold changes nothing but counts");
-    let change = json!({"policy": {"units_per_hold_max": 3}});
+    let change = json!({"policy": {"sale_opens_at": "2026-12-01T13:00:00Z"}});
     let patch = app.patch("/v1/events/hall").by(&app.admin).json(&change);
     patch.send().await.expect(StatusCode::OK);
-    assert_ne!(terms().await, first);
+    let changed = terms().await;
+    assert_ne!(changed, first);
+    // Each page would read the event anew, all in that second.
+    app.clock.advance(Duration::from_hours(1));
+    let event = app.get("/v1/events/hall").send().await;
+    assert_eq!(event.json()["on_sale"], true);
+    assert_eq!(terms().await, changed, "the sale opens by its time");
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ class BookingPage {
   /** @type {import("./wire.js").Problem|null} */ problem = null;
   busy = false;
   /** Whether a cancelling was sent and has no answer. */ isUnsent = false;
+  /** How often the booking was asked for. */ asked = 0;
   closed = false;
   looks = 0;
   spoken = "";
@@ -82,9 +83,13 @@ class BookingPage {
   }
 
   async look() {
+    this.asked += 1;
+    const number = this.asked;
     try {
       const { id } = this.booking;
-      this.take(await asShopper({ route: "GET /v1/bookings/{booking}", id, secret: this.secret }));
+      const booking = await asShopper({ route: "GET /v1/bookings/{booking}", id, secret: this.secret });
+      // An answer that was overtaken is older than what stands here.
+      if (number === this.asked) this.take(booking);
     } catch {
       // It is asked again; what stands here was true a moment ago.
     }
@@ -292,6 +297,7 @@ class BookingPage {
       // The key makes the repetition after a lost answer the same cancelling.
       const call = () => asShopper({ route: "POST /v1/bookings/{booking}/cancel", ...rest });
       this.booking = await insist(call, watch);
+      this.asked += 1;
       this.looks = 0;
     } catch (error) {
       if (error instanceof Refused) this.problem = error.problem;

@@ -12,6 +12,8 @@ const POLL_MS = 4000;
 const FRAMES_MS = 900;
 const QUIET_CHECK_MS = 30_000;
 const HIDDEN_CLOSE_MS = 60_000;
+// A change of the event reaches all pages that poll within a second, and no cache carries its answer.
+const REREAD_SPREAD_MS = 3000;
 // A reset may reach every page of an event at the same moment.
 const RESET_SPREAD_MS = 1000;
 
@@ -27,6 +29,7 @@ export class Feed extends EventTarget {
     this.source = null;
     this.failures = 0;
     this.closed = false;
+    /** Whether the page was hidden for so long that it gave its connection back. */ this.parked = false;
     this.syncing = false;
     this.heardAt = performance.now();
     this.snapshotAt = -Infinity;
@@ -35,6 +38,7 @@ export class Feed extends EventTarget {
     /** Whether this server's pages poll in place of opening streams. */
     this.polls = document.documentElement.dataset.feed === "poll";
     /** The number of the event's terms. @type {number|undefined} */ this.terms = undefined;
+    this.rereading = false;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.framesTimer = undefined;
     this.pollTimer = setInterval(() => this.poll(), POLL_MS);
     this.onVisibility = () => this.visibilityChanged();
@@ -58,7 +62,7 @@ export class Feed extends EventTarget {
 
   /** Snapshot first, then the stream from its seq on. Safe to call at any time. */
   async resync() {
-    if (this.closed || this.syncing) return;
+    if (this.closed || this.parked || this.syncing) return;
     this.syncing = true;
     this.shut();
     try {
@@ -137,17 +141,27 @@ export class Feed extends EventTarget {
       }
       this.frame(frame);
       this.nextFrames();
-      if (this.terms !== frame.terms) await this.rereadEvent();
-      this.terms = frame.terms;
+      if (this.terms !== frame.terms && !this.rereading) this.rereadEvent(frame.terms);
     } catch (error) {
       this.lost(error);
     }
   }
 
-  /** A stream carries the event when it changes. */
-  async rereadEvent() {
-    const detail = await asAnyone({ route: "GET /v1/events/{event}", id: this.event });
-    this.dispatchEvent(new CustomEvent("event", { detail }));
+  /** A stream carries the event when it changes; here it is read, once at a time. @param {number|undefined} terms */
+  rereadEvent(terms) {
+    this.rereading = true;
+    setTimeout(async () => {
+      try {
+        const detail = await asAnyone({ route: "GET /v1/events/{event}", id: this.event });
+        if (this.closed) return;
+        this.terms = terms;
+        this.dispatchEvent(new CustomEvent("event", { detail }));
+      } catch {
+        // The seats go on, and the next frame asks again.
+      } finally {
+        this.rereading = false;
+      }
+    }, Math.random() * REREAD_SPREAD_MS);
   }
 
   /** @param {import("./wire.js").FeedFrame} frame */
@@ -164,7 +178,7 @@ export class Feed extends EventTarget {
 
   /** @param {unknown} error */
   lost(error) {
-    if (this.closed) return;
+    if (this.closed || this.parked) return;
     this.shut();
     this.away();
     const asked = /** @type {any} */ (error)?.retryAfterMs ?? 0;
@@ -219,12 +233,14 @@ export class Feed extends EventTarget {
     clearTimeout(this.hiddenTimer);
     if (document.hidden) {
       this.hiddenTimer = setTimeout(() => {
+        this.parked = true;
         this.shut();
         this.become("connecting");
       }, HIDDEN_CLOSE_MS);
-    } else if (!this.source && this.framesTimer === undefined) {
-      this.resync();
+      return;
     }
+    this.parked = false;
+    if (!this.source && this.framesTimer === undefined) this.resync();
   }
 
   /** @param {ConnectionState} state */

@@ -113,9 +113,15 @@ async fn acquire(mut req: ApiRequest) -> Handled {
     let granted = match granted {
         Ok(granted) => granted,
         Err(error) => {
-            // What may have been granted is counted until it ends.
-            if !matches!(error, LeaseError::Unknown) {
-                live.note(key, owner, before);
+            match error {
+                // What may have been granted is counted until it ends.
+                LeaseError::Unknown => {}
+                // Another has it, so this owner has nothing of an earlier call either.
+                LeaseError::Held { .. } => live.note(key, owner, None),
+                LeaseError::Lost(_)
+                | LeaseError::Unavailable(_)
+                | LeaseError::Busy
+                | LeaseError::Invalid(_) => live.note(key, owner, before),
             }
             return Err(problem(&req.app, error, &asked.leased));
         }

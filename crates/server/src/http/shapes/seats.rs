@@ -112,7 +112,7 @@ pub(in crate::http) struct FeedFrame {
     #[schema(nullable = false)]
     reset: Option<bool>,
     /// Only of `GET ../frames`: another number than before says that the event itself changed (its policy, prices or
-    /// state, or its sale opened or closed), so that it is to be read again.
+    /// state), so that it is to be read again. That its sale opens or closes by its time is no change.
     #[schema(nullable = false)]
     terms: Option<u32>,
 }

@@ -35,7 +35,7 @@ const TABLE: [(&str, &str); 10] = [
         "soldonce-server",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-tls \
          axum brotli flate2 futures-util http http-body http-body-util hyper hyper-util itoa \
-         prometheus-client prost-reflect reqwest rust-embed sha2 tokio-rustls tonic tonic-health tonic-reflection \
+         prometheus-client prost-reflect reqwest rust-embed rustix sha2 tokio-rustls tonic tonic-health tonic-reflection \
          tonic-types tower utoipa",
     ),
     (
