@@ -139,6 +139,9 @@ pub enum InvalidRequest {
     /// The longest life is shorter than the ttl, or longer than 30 days.
     #[error("max_lifetime {} ms must be between the ttl and 30 days", .0.as_millis())]
     MaxLifetime(Duration),
+    /// The safety leaves less than half of the ttl, with which no grant begins.
+    #[error("safety {} ms must be less than half of the ttl", .0.as_millis())]
+    Safety(Duration),
     /// No name, or more than the backend takes in one grant.
     #[error("{got} names in one grant; 1 to {most} are possible")]
     Names {

@@ -35,7 +35,8 @@ impl Lease {
     /// ```
     ///
     /// # Errors
-    /// [`RunError::Lost`] if it was lost meanwhile, `Body` with the body's own error.
+    /// [`RunError::Lost`] if it was lost meanwhile, or given away by [`crate::Leases::shutdown`]; `Body` with the
+    /// body's own error.
     ///
     /// # Cancel safety
     /// Dropping it drops the body and releases the lease.
@@ -45,7 +46,7 @@ impl Lease {
         Fut: Future<Output = Result<T, E>>,
     {
         let body = std::pin::pin!(body(self.handle()));
-        let output = until_lost(&self, body).await.ok();
+        let output = until_over(&self, body).await;
         conclude(self, output).await
     }
 
@@ -67,24 +68,21 @@ impl Lease {
         Fut: Future<Output = Result<T, E>>,
     {
         let mut body = std::pin::pin!(body(self.handle()));
-        let output = match until_lost(&self, body.as_mut()).await {
-            Ok(output) => Some(output),
-            Err(_) => within_grace(&self, grace, body).await,
+        let output = match until_over(&self, body.as_mut()).await {
+            Some(output) => Some(output),
+            None => within_grace(&self, grace, body).await,
         };
         conclude(self, output).await
     }
 }
 
-/// The body's output, or the reason if the lease is lost before. The body is polled first: output
-/// that is there is taken.
-async fn until_lost<T>(
-    lease: &Lease,
-    body: Pin<&mut impl Future<Output = T>>,
-) -> Result<T, LostReason> {
+/// The body's output; nothing if the lease is over before: lost, or given away by a shutdown. The body is polled
+/// first: output that is there is taken.
+async fn until_over<T>(lease: &Lease, body: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     tokio::select! {
         biased;
-        output = body => Ok(output),
-        reason = lease.lost() => Err(reason),
+        output = body => Some(output),
+        () = lease.over() => None,
     }
 }
 
@@ -108,7 +106,9 @@ async fn within_grace<T>(
 async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T, RunError<T, E>> {
     let reason = match lease.state() {
         LeaseState::Lost(reason) => Some(reason),
-        LeaseState::Held { .. } | LeaseState::Suspect { .. } | LeaseState::Released => None,
+        // By a shutdown: another may have it.
+        LeaseState::Released => Some(LostReason::Gone),
+        LeaseState::Held { .. } | LeaseState::Suspect { .. } => None,
     };
     match (reason, output) {
         (None, Some(output)) => {
@@ -116,11 +116,9 @@ async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T,
             lease.release().await.ok();
             output.map_err(RunError::Body)
         }
-        (Some(reason), output) => Err(RunError::Lost { reason, output }),
-        // The thread has ended and taken the lease with it.
-        (None, None) => Err(RunError::Lost {
-            reason: LostReason::Gone,
-            output: None,
+        (reason, output) => Err(RunError::Lost {
+            reason: reason.unwrap_or(LostReason::Gone),
+            output,
         }),
     }
 }

@@ -212,16 +212,21 @@ impl Grant {
         true
     }
 
-    /// Ends it as released. False if it had ended before.
+    /// Ends it as released. False if it had ended before; past its deadline it is lost now.
     pub(crate) fn give_back(&self) -> bool {
         let mut life = self.life();
-        if life.end_at(self.clock.boot()).is_some() {
+        if life.end.is_some() {
             return false;
         }
-        life.end = Some(End::Released);
+        let late = life.end_at(self.clock.boot());
+        life.end = Some(late.unwrap_or(End::Released));
         drop(life);
-        self.changed.notify_waiters();
-        true
+        match late {
+            // The lease thread has not looked yet, and will not find it any more.
+            Some(_) => self.announce(),
+            None => self.changed.notify_waiters(),
+        }
+        late.is_none()
     }
 
     /// Wakes all watchers, and completes the waits for the loss.

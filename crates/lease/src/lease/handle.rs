@@ -91,6 +91,12 @@ impl LeaseRef {
         self.grant.wait_for(lost).await
     }
 
+    /// Waits until it is not live: lost or released.
+    pub(crate) async fn over(&self) {
+        let over = |state: LeaseState| (!state.is_live()).then_some(());
+        self.grant.wait_for(over).await;
+    }
+
     /// Waits until the state is of another kind than `seen`, and returns it. Never ends after the end of the
     /// lease has been seen.
     ///

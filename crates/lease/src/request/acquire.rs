@@ -98,6 +98,7 @@ impl Request {
         validate::names(&names, &facts)?;
         validate::ttl(self.ttl, ttl_min)?;
         validate::max_lifetime(self.max_lifetime, self.ttl)?;
+        validate::safety(self.safety, self.ttl)?;
         if self.fair && (!facts.fair || names.group().is_some()) {
             return Err(validate::unsupported(&facts, "queue waiters in order"));
         }

@@ -106,7 +106,7 @@ impl Request {
         Self { floor, ..self }
     }
 
-    /// Treats the lease as lost so much earlier than the backend does.
+    /// Treats the lease as lost so much earlier than the backend does: less than half of the ttl.
     pub fn safety(self, safety: Duration) -> Self {
         Self { safety, ..self }
     }

@@ -29,6 +29,14 @@ pub(super) fn max_lifetime(most: Option<Duration>, ttl: Duration) -> Result<(), 
     }
 }
 
+/// LT5: a grant with less than half its ttl left is none.
+pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidRequest> {
+    if safety >= ttl / 2 {
+        return Err(InvalidRequest::Safety(safety));
+    }
+    Ok(())
+}
+
 pub(super) fn unsupported(facts: &Facts, what: &'static str) -> InvalidRequest {
     InvalidRequest::Unsupported {
         backend: facts.kind.as_str(),

@@ -59,35 +59,49 @@ struct Written {
 }
 
 impl Rendered {
-    /// The answer of an event at `at_least` this commit number. `write` writes the newest, unless another request
-    /// just did. Soon after one was written the next one waits, so that it serves all who came meanwhile.
-    pub(super) async fn get<F>(
+    /// The answer of an event at `at_least` this commit number. `newest` gives the number of its units and what
+    /// writes the newest one, unless another request just did. Soon after one was written the next one waits, so
+    /// that it serves all who came meanwhile.
+    ///
+    /// # Cancel safety
+    /// Dropped, a large one that is being written is kept all the same, and the next one waits for its turn.
+    pub(super) async fn get<W>(
         &self,
-        clock: &dyn Clock,
+        clock: &Arc<dyn Clock>,
         wanted: &Wanted,
         at_least: Seq,
-        write: impl FnOnce() -> F,
+        newest: impl AsyncFnOnce() -> Result<(u32, W), Problem>,
     ) -> Result<Rendering, Problem>
     where
-        F: Future<Output = Result<Rendering, Problem>>,
+        W: FnOnce() -> Rendering + Send + 'static,
     {
-        let slot = self.slot(wanted);
-        let mut latest = slot.lock().await;
+        let mut latest = self.slot(wanted).lock_owned().await;
         if let Some(known) = &*latest {
             if known.rendering.seq >= at_least {
                 return Ok(known.rendering.clone());
             }
             clock.sleep_until(known.next_at).await;
         }
-        let began = clock.boot();
-        let rendering = write().await?;
-        let now = clock.boot();
-        let pause = now.since(began).saturating_mul(RENDER_PAUSE_TIMES);
-        *latest = Some(Written {
-            rendering: rendering.clone(),
-            next_at: now.plus(pause.min(Duration::from_millis(RENDER_PAUSE_MS_MAX))),
-        });
-        drop(latest);
+        let (units, write) = newest().await?;
+        let clock = Arc::clone(clock);
+        let write = move || {
+            let began = clock.boot();
+            let rendering = write();
+            let now = clock.boot();
+            let pause = now.since(began).saturating_mul(RENDER_PAUSE_TIMES);
+            *latest = Some(Written {
+                rendering: rendering.clone(),
+                next_at: now.plus(pause.min(Duration::from_millis(RENDER_PAUSE_MS_MAX))),
+            });
+            rendering
+        };
+        let rendering = if units <= INLINE_RENDER_SEATS_MAX {
+            write()
+        } else {
+            // Away from the threads that serve connections.
+            let written = spawn_blocking(write).await;
+            written.map_err(|error| Problem::internal(&error))?
+        };
         self.entries().note(wanted, rendering.body.bytes.len());
         Ok(rendering)
     }
@@ -112,18 +126,6 @@ impl Rendered {
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Renders so many `units`, many of them away from the threads that serve connections.
-pub(super) async fn render(
-    units: u32,
-    write: impl FnOnce() -> Rendering + Send + 'static,
-) -> Result<Rendering, Problem> {
-    if units <= INLINE_RENDER_SEATS_MAX {
-        return Ok(write());
-    }
-    let written = spawn_blocking(write).await;
-    written.map_err(|error| Problem::internal(&error))
 }
 
 impl Entries {
@@ -151,6 +153,7 @@ mod tests {
     use std::future::ready;
     use std::pin::pin;
 
+    use futures_util::poll;
     use soldonce_clock::ManualClock;
 
     use super::*;
@@ -169,12 +172,21 @@ mod tests {
         }
     }
 
+    /// What writes a small answer.
+    type Write = Box<dyn FnOnce() -> Rendering + Send>;
+
+    fn writes(write: impl FnOnce() -> Rendering + Send + 'static) -> (u32, Write) {
+        (1, Box::new(write))
+    }
+
     #[tokio::test]
     async fn it_is_written_once_per_number() {
-        let (rendered, clock, a) = (Rendered::default(), ManualClock::at(0), event("a"));
+        let (rendered, a) = (Rendered::default(), event("a"));
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(0));
         let get = async |at_least, written: Option<u64>| {
-            let write = async || Ok(rendering(written.expect("it is known"), 1));
-            let got = rendered.get(&clock, &a, Seq(at_least), write).await;
+            let write = move || rendering(written.expect("it is known"), 1);
+            let newest = async || Ok(writes(write));
+            let got = rendered.get(&clock, &a, Seq(at_least), newest).await;
             got.unwrap().seq.0
         };
         assert_eq!(get(3, Some(3)).await, 3);
@@ -185,23 +197,26 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_soon_after_waits_and_shares_the_next() {
-        let (rendered, clock, a) = (Rendered::default(), ManualClock::at(0), event("a"));
+        let (rendered, manual, a) = (Rendered::default(), ManualClock::at(0), event("a"));
+        let clock: Arc<dyn Clock> = Arc::new(manual.clone());
         let took = Duration::from_millis(2);
-        let slow = async || {
-            clock.advance(took);
-            Ok(rendering(1, 1))
+        let slowly = manual.clone();
+        let write = move || {
+            slowly.advance(took);
+            rendering(1, 1)
         };
+        let slow = async || Ok(writes(write));
         rendered.get(&clock, &a, Seq(1), slow).await.unwrap();
 
-        let writes = Cell::new(0);
-        let write = async || {
-            writes.set(writes.get() + 1);
-            Ok(rendering(3, 1))
+        let asked = Cell::new(0);
+        let newest = async || {
+            asked.set(asked.get() + 1);
+            Ok(writes(|| rendering(3, 1)))
         };
         let mut both = pin!(async {
             tokio::join!(
-                rendered.get(&clock, &a, Seq(2), write),
-                rendered.get(&clock, &a, Seq(3), write),
+                rendered.get(&clock, &a, Seq(2), newest),
+                rendered.get(&clock, &a, Seq(3), newest),
             )
         });
         tokio::select! {
@@ -209,20 +224,42 @@ mod tests {
             _ = &mut both => panic!("one was written at once"),
             () = ready(()) => {}
         }
-        assert_eq!(writes.get(), 0);
-        clock.advance(took * RENDER_PAUSE_TIMES);
+        assert_eq!(asked.get(), 0);
+        manual.advance(took * RENDER_PAUSE_TIMES);
         let (first, second) = both.await;
         assert_eq!((first.unwrap().seq, second.unwrap().seq), (Seq(3), Seq(3)));
-        assert_eq!(writes.get(), 1);
+        assert_eq!(asked.get(), 1);
+    }
+
+    /// Requests that are cancelled must not have one written beside the other.
+    #[tokio::test]
+    async fn a_large_one_is_kept_though_its_reader_left() {
+        let (rendered, a) = (Rendered::default(), event("a"));
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(0));
+        let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+        let write: Write = Box::new(move || {
+            goes_on.recv().unwrap();
+            rendering(1, 1)
+        });
+        let large = async || Ok((INLINE_RENDER_SEATS_MAX + 1, write));
+        {
+            let mut first = pin!(rendered.get(&clock, &a, Seq(1), large));
+            assert!(poll!(first.as_mut()).is_pending());
+        }
+        let never = async || panic!("it is written twice");
+        let mut second = pin!(rendered.get::<Write>(&clock, &a, Seq(1), never));
+        assert!(poll!(second.as_mut()).is_pending());
+        go_on.send(()).unwrap();
+        assert_eq!(second.await.unwrap().seq, Seq(1));
     }
 
     #[tokio::test]
     async fn what_is_kept_has_a_bound() {
-        let (rendered, clock) = (Rendered::default(), ManualClock::at(0));
-        let half = RENDERED_BYTES_MAX / 2 + 1;
+        let (rendered, half) = (Rendered::default(), RENDERED_BYTES_MAX / 2 + 1);
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(0));
         for name in ["a", "b"] {
-            let write = async || Ok(rendering(1, half));
-            let got = rendered.get(&clock, &event(name), Seq(1), write).await;
+            let newest = async || Ok(writes(move || rendering(1, half)));
+            let got = rendered.get(&clock, &event(name), Seq(1), newest).await;
             got.unwrap();
         }
         let kept = rendered.entries();

@@ -22,7 +22,7 @@ use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
-use super::rendered::{Rendering, Wanted, render};
+use super::rendered::{Rendering, Wanted};
 use super::response;
 use super::route::Admission::Look;
 use super::shapes::{Chart as ChartShape, Seats};
@@ -65,16 +65,16 @@ async fn snapshot(req: ApiRequest) -> Handled {
         event: found.event.id.clone(),
         coding,
     };
-    let write = || async {
+    let newest = async || {
         let newest = app.engine.event(&wanted.event).await?;
-        render(newest.event.chart.units(), move || Rendering {
+        let units = newest.event.chart.units();
+        let write = move || Rendering {
             seq: newest.snapshot.seq,
             body: OpenBody::new(coding, write_snapshot(&newest.event, &newest.snapshot)),
-        })
-        .await
+        };
+        Ok((units, write))
     };
-    let clock = &**app.clock();
-    let rendering = app.snapshots.get(clock, &wanted, seq, write).await?;
+    let rendering = app.snapshots.get(app.clock(), &wanted, seq, newest).await?;
     let mut tail = Vec::with_capacity(48);
     answer::close(app, &mut tail);
     let body = Body::new(Halves {
@@ -103,20 +103,18 @@ async fn chart_of(req: ApiRequest) -> Handled {
     }
     let chart = Arc::clone(&event.chart);
     let coding = Coding::accepted(&req.parts.headers);
-    let write = || {
-        render(event.chart.units(), move || Rendering {
+    let newest = async || {
+        let write = move || Rendering {
             seq: Seq(0),
             body: OpenBody::whole(coding, &write_chart(&chart)),
-        })
+        };
+        Ok((event.chart.units(), write))
     };
     let wanted = Wanted {
         event: event.id.clone(),
         coding,
     };
-    let rendering = app
-        .charts
-        .get(&**app.clock(), &wanted, Seq(0), write)
-        .await?;
+    let rendering = app.charts.get(app.clock(), &wanted, Seq(0), newest).await?;
     let mut response = response::json(StatusCode::OK, rendering.body.bytes);
     let headers = response.headers_mut();
     coding.tell(headers);

@@ -10,7 +10,7 @@ use crate::{BackendError, SystemClock};
 pub(super) const VERSION: i32 = 2;
 
 /// Longest wait for a connection and a look at what is installed.
-const REACH: Duration = Duration::from_secs(10);
+const REACH: Duration = Duration::from_secs(1);
 
 /// Longest wait for the objects to be made: another process may be making them.
 const MIGRATE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -123,11 +123,13 @@ impl Task {
         loop {
             let broken = Arc::new(Notify::new());
             if let Ok(subscriber) = self.connect(&broken).await {
-                pause = PAUSE_MIN;
-                let served = self.serve(subscriber, &broken).await;
+                let served = self.serve(subscriber, (&broken, &mut pause)).await;
                 tracing::debug!(?served, "subscription ended");
             }
             self.topics.unacknowledge();
+            for shard in self.topics.shards() {
+                self.topics.forget_idle(shard);
+            }
             self.clock.sleep_until(self.clock.boot().plus(pause)).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -155,11 +157,11 @@ impl Task {
     }
 
     /// Subscribes again to all that is waited for, then does what is asked, until the connection
-    /// breaks.
+    /// breaks. A server that refuses the subscription is asked again after longer and longer pauses.
     async fn serve(
         &mut self,
         mut subscriber: Subscriber,
-        broken: &Notify,
+        (broken, pause): (&Notify, &mut Duration),
     ) -> Result<(), BackendError> {
         for shard in self.topics.shards() {
             self.subscribe(&mut subscriber, shard).await?;
@@ -167,6 +169,7 @@ impl Task {
         if std::mem::replace(&mut self.has_served, true) {
             self.replaced.tell("wake-ups");
         }
+        *pause = PAUSE_MIN;
         // A release that happened without a subscription is found by trying again.
         self.topics.wake_all();
         loop {

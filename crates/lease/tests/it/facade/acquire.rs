@@ -139,11 +139,12 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
     let day = secs(86_400);
     let group = |names: Vec<String>| world.locks.group("g", names);
     let many = (0..65).map(|n| format!("n-{n}"));
-    let wrong: [(&str, Request); 10] = [
+    let wrong: [(&str, Request); 11] = [
         ("ttl", lease().ttl(ms(0))),
         ("ttl", lease().ttl(day + ms(1))),
         ("lifetime", lease().max_lifetime(secs(9))),
         ("lifetime", lease().max_lifetime(day * 31)),
+        ("safety", lease().ttl(secs(10)).safety(secs(5))),
         ("names", group(many.collect())),
         ("names", group(Vec::new())),
         ("names", world.locks.permit("g", 65)),
@@ -159,6 +160,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
         let said = match reason {
             InvalidRequest::Ttl { .. } => "ttl",
             InvalidRequest::MaxLifetime(_) => "lifetime",
+            InvalidRequest::Safety(_) => "safety",
             InvalidRequest::Names { .. } => "names",
             InvalidRequest::Name(_) => "name",
             InvalidRequest::Meta => "meta",

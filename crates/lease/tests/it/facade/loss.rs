@@ -30,6 +30,19 @@ async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
     assert_eq!(lease.state(), LeaseState::Lost(LostReason::Deadline));
 }
 
+/// The lease thread has not looked yet: it is lost all the same, and told.
+#[tokio::test]
+async fn what_is_released_after_its_deadline_is_told_as_lost() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let reader = lease.handle();
+    let mut lost = Box::pin(reader.lost());
+    assert!(is_pending(&mut lost).await);
+    world.clock.advance(secs(11));
+    drop(lease);
+    assert_eq!(soon(lost).await, LostReason::Deadline);
+}
+
 #[tokio::test]
 async fn a_late_good_answer_revives_nothing_and_is_released() {
     let world = World::start().await;

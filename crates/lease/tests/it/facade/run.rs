@@ -32,6 +32,22 @@ async fn lost_lease_stops_the_work() {
     assert_eq!((reason, output), (LostReason::Deadline, None));
 }
 
+/// Another may have the lease from then on.
+#[tokio::test]
+async fn a_shutdown_stops_the_work() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").acquire().await.unwrap();
+    let body = async |_| -> Done { std::future::pending().await };
+    let mut run = Box::pin(lease.run(body));
+    assert!(is_pending(&mut run).await);
+    soon(world.locks.clone().shutdown(secs(5))).await;
+    let outcome = soon(run).await;
+    let Err(RunError::Lost { reason, output }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((reason, output), (LostReason::Gone, None));
+}
+
 #[tokio::test]
 async fn release_after_expiry_keeps_the_result() {
     let world = World::start().await;

@@ -15,8 +15,10 @@ use super::counter::{self, Counter, Gate};
 use crate::folder::TempFolder;
 use crate::table::Table;
 
-/// The shortest that the backends keep.
-const TTL: Duration = Duration::from_secs(1);
+/// For the holder that is stopped. Long enough that a stall of the machine is no end of it.
+const TTL: Duration = Duration::from_secs(4);
+/// For the one after it.
+const LONG: Duration = Duration::from_mins(1);
 
 const NAME: &str = "counter";
 
@@ -29,8 +31,8 @@ fn locks(backend: &str, url: &str, epochs: &str) -> soldonce_lease::Builder {
     builder.namespace("app")
 }
 
-async fn take(locks: &Leases) -> Lease {
-    let request = locks.lease(NAME).ttl(TTL);
+async fn take(locks: &Leases, ttl: Duration) -> Lease {
+    let request = locks.lease(NAME).ttl(ttl);
     let taken = request.acquire_within(super::PATIENCE).await;
     taken.unwrap().unwrap()
 }
@@ -39,7 +41,7 @@ async fn take(locks: &Leases) -> Lease {
 async fn hold(part: &mut Part, target: Option<Counter>) {
     let words = part.words();
     let locks = locks(words[0], words[1], words[2]).connect().await.unwrap();
-    let lease = take(&locks).await;
+    let lease = take(&locks, TTL).await;
     let token = lease.token().unwrap();
     let read = match &target {
         Some(counter) => counter.read(NAME, token).await.unwrap(),
@@ -121,7 +123,7 @@ async fn over_sql(backend: &str, gate: Gate) -> (bool, i64) {
     holder.hear().unwrap();
     holder.pause().unwrap();
     let next = locks(backend, &url, words[2]).connect().await.unwrap();
-    let lease = take(&next).await;
+    let lease = take(&next, LONG).await;
     let counter = Counter::connect(&target, gate).await;
     let token = lease.token().unwrap();
     let read = counter.read(NAME, token).await.unwrap();
@@ -172,7 +174,7 @@ fn a_holder_that_stood_still_is_refused_by_an_embedded_gate() {
         assert_eq!(gate.admit(&mut tx, NAME, before), Ok(Admit::Ok));
         holder.pause().unwrap();
         let next = locks("redis", &url, folder).connect().await.unwrap();
-        let lease = take(&next).await;
+        let lease = take(&next, LONG).await;
         let current = lease.token().unwrap();
         assert_eq!(gate.admit(&mut tx, NAME, current), Ok(Admit::Ok));
         holder.tell("write").unwrap();

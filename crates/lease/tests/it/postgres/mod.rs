@@ -19,7 +19,9 @@ use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
 use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
 };
-use soldonce_lease::{FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy};
+use soldonce_lease::{
+    BackendError, FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy,
+};
 use soldonce_testkit::postgres::Postgres as Server;
 use tokio::task::JoinSet;
 
@@ -29,8 +31,15 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server with the tables of leases in it.
 pub(crate) async fn server() -> Server {
     let server = Server::start().unwrap();
-    migrate(&config(&server)).await.unwrap();
-    server
+    // A migration gives a connection one second, which many servers that start at once exceed.
+    for _ in 0..30 {
+        match migrate(&config(&server)).await {
+            Ok(()) => return server,
+            Err(BackendError::NotSent(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the server takes no connection");
 }
 
 pub(crate) fn config(server: &Server) -> PgConfig {
