@@ -20,7 +20,7 @@ use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::report;
-use crate::serve::{DatabaseArgs, LedgerPlace, in_use, stripe};
+use crate::serve::{DatabaseArgs, LedgerPlace, capture, in_use, stripe};
 use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
@@ -52,6 +52,10 @@ pub(crate) struct ReconcileArgs {
     /// The connected account whose payments are meant, if it is not the key's own
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
     stripe_account: Option<String>,
+    /// When its servers have money taken, `manual` or `automatic`: a checkout whose outcome is unknown is asked for
+    /// as it was begun [default: manual]
+    #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN", value_parser = capture())]
+    stripe_capture: Option<Capture>,
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
     stripe_url: Option<String>,
@@ -110,7 +114,7 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
         &args.stripe_key,
         args.stripe_account.as_ref(),
         args.stripe_url.as_ref(),
-        Capture::default(),
+        args.stripe_capture.unwrap_or_default(),
     )
     .map_err(usage)?;
     let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;

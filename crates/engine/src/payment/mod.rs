@@ -46,6 +46,15 @@ pub trait PaymentProvider: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Passes an amount that the provider sends back. One that it refuses for good would keep all later refunds
+    /// of the booking waiting.
+    ///
+    /// # Errors
+    /// Why it would refuse it.
+    fn require_refundable(&self, _currency: Currency, _amount: Amount) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Creates an intent to pay a booking: nothing is reserved yet.
     ///
     /// # Errors

@@ -450,6 +450,33 @@ async fn a_price_that_no_buyer_could_pay_makes_no_event() {
     create("EUR", 0).await.expect(StatusCode::CREATED);
 }
 
+/// A refund that the provider refuses for good would keep all later ones waiting.
+async fn an_amount_that_cannot_go_back_is_refused_at_once() {
+    let shop = Shop::open().await;
+    let mut event = hall("reykjavik", 1);
+    (event["currency"], event["prices"]["Standard"]) = (json!("ISK"), json!(500_000));
+    shop.app.create(&event).await.expect(StatusCode::CREATED);
+    let hold = shop
+        .app
+        .post("/v1/events/reykjavik/holds")
+        .by(&shop.app.sell);
+    let hold = hold.json(&json!({"holder": "ann", "units": units(&["A-1"])}));
+    let held = Held::of(&hold.send().await.expect(StatusCode::CREATED));
+    let begun = shop.paid(&held).await;
+    let path = format!("/v1/bookings/{}/refunds", begun["id"].as_str().unwrap());
+    let refund = async |amount: u32| {
+        let ask = shop.app.post(&path).by(&shop.app.admin);
+        let ask = ask
+            .key(&format!("r{amount}"))
+            .json(&json!({"amount": amount}));
+        ask.send().await
+    };
+    let refused = refund(50).await.refused(400, "invalid_request");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.starts_with("amount: Stripe"), "{detail}");
+    refund(1_000).await.expect(StatusCode::OK);
+}
+
 async fn payments_that_an_address_has_under_way_are_bounded() {
     let rates = RateLimits {
         held: HeldLimits {
@@ -505,6 +532,7 @@ crate::variant::run_over! {
         a_notice_of_another_account_or_of_other_money_moves_nothing,
         a_notice_about_what_the_provider_does_not_know_is_answered,
         what_costs_something_is_not_given_away_by_oversight,
+        an_amount_that_cannot_go_back_is_refused_at_once,
         a_dearer_exchange_by_a_key_needs_no_provider,
         a_price_that_no_buyer_could_pay_makes_no_event,
         payments_that_an_address_has_under_way_are_bounded,

@@ -24,7 +24,7 @@ pub(crate) use admin_key::NewAdminKey;
 use leases::LeaseUrlArgs;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
-pub(crate) use payments::{PaymentArgs, stripe};
+pub(crate) use payments::{PaymentArgs, capture, stripe};
 pub(crate) use settings::{FreeSales, LimitArgs, LogFormat, Settings, Sources};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::TypedValueParser;
 use soldonce_clock::SystemClock;
 use soldonce_engine::Engine;
 use soldonce_engine::payment::AccountId;
@@ -40,15 +41,19 @@ pub(crate) struct PaymentArgs {
     pub(crate) stripe_account: Option<String>,
     /// When money is taken: `manual` when the seats are sold, or `automatic` when the buyer pays, for
     /// methods that cannot reserve; a buyer who loses the seats then gets it back [default: manual]
-    #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
-    #[arg(value_parser = words([
-        ("manual", "When the seats are sold", Capture::Manual),
-        ("automatic", "When the buyer pays", Capture::Automatic),
-    ]))]
+    #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN", value_parser = capture())]
     pub(crate) stripe_capture: Option<Capture>,
     /// Where Stripe's API is, for tests [default: that of Stripe]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL")]
     pub(crate) stripe_url: Option<String>,
+}
+
+/// Reads when money is taken.
+pub(crate) fn capture() -> impl TypedValueParser<Value = Capture> {
+    words([
+        ("manual", "When the seats are sold", Capture::Manual),
+        ("automatic", "When the buyer pays", Capture::Automatic),
+    ])
 }
 
 /// Sets Stripe up by its key, for a connected account if one is given, at another place than its own if that is.

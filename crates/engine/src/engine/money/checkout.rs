@@ -84,7 +84,7 @@ impl Engine {
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,
-    /// `Invalid` when it is more than is left.
+    /// `Invalid` when it is more than is left, or no amount that the provider moves.
     ///
     /// # Cancel safety
     /// Dropped, it may be on its way: ask again with the same key.
@@ -95,6 +95,11 @@ impl Engine {
         amount: Amount,
     ) -> Result<Reply, EngineError> {
         require_key(call)?;
+        let event = self.event_of_booking(booking).await;
+        if let (Some(provider), Some(event)) = (self.provider(), event) {
+            let refundable = provider.require_refundable(event.currency, amount);
+            refundable.map_err(|why| Rejection::from(Invalid::new("amount", why)))?;
+        }
         let command = Command::Refund { booking, amount };
         self.reply(self.submit(call, command).await?)
     }

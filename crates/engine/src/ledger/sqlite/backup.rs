@@ -34,7 +34,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     let mut source = connection::reader(&Folder::new(from))?;
     let to = Folder::new(to);
     let lock = to.take()?;
-    if to.has_database()? {
+    if to.has_any_of_database()? {
         return Err(OpenError::Taken {
             folder: to.path().to_owned(),
         });

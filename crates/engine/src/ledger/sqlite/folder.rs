@@ -12,12 +12,13 @@ use crate::ledger::rows::checksum::Checksum;
 
 const DATABASE: &str = "ledger.sqlite";
 const LOG: &str = "ledger.sqlite-wal";
+const SHARED_MEMORY: &str = "ledger.sqlite-shm";
 /// A database that is being copied.
 const PART: &str = "ledger.sqlite.part";
 const LOCK: &str = "ledger.lock";
 const HIGH_WATER: &str = "high-water";
 /// Every file of a ledger.
-const FILES: [&str; 5] = [DATABASE, LOG, "ledger.sqlite-shm", LOCK, HIGH_WATER];
+const FILES: [&str; 5] = [DATABASE, LOG, SHARED_MEMORY, LOCK, HIGH_WATER];
 /// The mode of each.
 const PRIVATE: u32 = 0o600;
 /// The bits of a mode that are not the owner's.
@@ -44,6 +45,17 @@ impl Folder {
     pub(crate) fn has_database(&self) -> Result<bool, OpenError> {
         let found = self.database().try_exists();
         found.map_err(|error| self.failed(error))
+    }
+
+    /// Whether there is a file of a database: SQLite would add a log that was left behind to any other.
+    pub(super) fn has_any_of_database(&self) -> Result<bool, OpenError> {
+        for name in [DATABASE, LOG, SHARED_MEMORY] {
+            let found = self.0.join(name).try_exists();
+            if found.map_err(|error| self.failed(error))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn failed(&self, error: std::io::Error) -> OpenError {

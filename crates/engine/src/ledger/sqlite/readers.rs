@@ -18,7 +18,7 @@ use crate::ledger::{Read, ReadError};
 /// Connections that read.
 pub(super) struct Readers {
     folder: Folder,
-    free: Semaphore,
+    free: Arc<Semaphore>,
     waiting: AtomicUsize,
     idle: Mutex<Vec<Connection>>,
     shared: Arc<Shared>,
@@ -28,7 +28,7 @@ impl Readers {
     pub(super) fn new(folder: Folder, shared: Arc<Shared>) -> Self {
         Self {
             folder,
-            free: Semaphore::new(READERS_MAX),
+            free: Arc::new(Semaphore::new(READERS_MAX)),
             waiting: AtomicUsize::new(0),
             idle: Mutex::default(),
             shared,
@@ -47,12 +47,16 @@ impl Readers {
         let readers = Arc::clone(self);
         Box::pin(async move {
             let waits = Waits::new(&readers.waiting)?;
-            let permit = readers.free.acquire().await;
+            let permit = Arc::clone(&readers.free).acquire_owned().await;
             let permit = permit.map_err(|_| ReadError::Away("it is closed".to_owned()))?;
             drop(waits);
             let own = Arc::clone(&readers);
-            let read = tokio::task::spawn_blocking(move || own.look(look)).await;
-            drop(permit);
+            let look = move || {
+                // As long as it reads: a caller may hang up before.
+                let _permit = permit;
+                own.look(look)
+            };
+            let read = tokio::task::spawn_blocking(look).await;
             read.map_err(|error| ReadError::Failed(format!("a look did not finish: {error}")))?
         })
     }

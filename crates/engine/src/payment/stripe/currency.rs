@@ -72,16 +72,27 @@ pub(super) fn require_chargeable(currency: Currency, price: Amount) -> Result<()
         found.map(|(_, amount)| *amount)
     };
     let (least, most) = (of(&LEAST_OF).unwrap_or(1), of(&MOST_OF).unwrap_or(MOST));
-    // The last of three digits must be none: card networks have two.
-    let step = of(&STEP_OF).unwrap_or(if currency.digits() == 3 { 10 } else { 1 });
     if !(least..=most).contains(&minor) {
         return Err(format!(
             "Stripe charges {least} ..= {most} minor units of {code} at once, and {minor} is outside"
         ));
     }
+    require_step(currency, price)
+}
+
+/// Passes an amount that can be moved in this currency, back too.
+///
+/// # Errors
+/// Why it cannot.
+pub(super) fn require_step(currency: Currency, amount: Amount) -> Result<(), String> {
+    let (code, minor) = (currency.as_str(), amount.minor());
+    let of_code = STEP_OF.iter().find(|(of, _)| *of == code);
+    // The last of three digits must be none: card networks have two.
+    let usual = if currency.digits() == 3 { 10 } else { 1 };
+    let step = of_code.map_or(usual, |(_, step)| *step);
     if minor % step != 0 {
         return Err(format!(
-            "Stripe charges multiples of {step} minor units of {code} only, not {minor}"
+            "Stripe moves multiples of {step} minor units of {code} only, not {minor}"
         ));
     }
     Ok(())

@@ -279,6 +279,10 @@ impl PaymentProvider for Stripe {
         currency::require_chargeable(currency, price)
     }
 
+    fn require_refundable(&self, currency: Currency, amount: Amount) -> Result<(), String> {
+        currency::require_step(currency, amount)
+    }
+
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
         Box::pin(self.create_intent(ask))
     }

@@ -126,6 +126,16 @@ pub(crate) async fn b4_renew_stops_at_the_cap(bench: &dyn Bench) {
     granted(acquire(bench, &names, 2).await);
 }
 
+pub(crate) async fn b4_renew_lengthens_all_names_or_none(bench: &dyn Bench) {
+    let (part, whole, ttl) = (group(&["a"]), group(&["a", "b"]), bench.ttl());
+    let held = granted(acquire(bench, &part, 1).await);
+    bench.advance(ttl / 2).await;
+    let reply = renew(bench, &whole, (1, held.token), ttl).await;
+    assert_eq!(reply, RenewReply::Gone);
+    bench.advance(ttl / 2 + bench.slack()).await;
+    granted(acquire(bench, &part, 2).await);
+}
+
 pub(crate) async fn b4_renew_for_no_time_changes_nothing(bench: &dyn Bench) {
     let (names, ttl) = (one("a"), bench.ttl());
     let held = granted(acquire(bench, &names, 1).await);

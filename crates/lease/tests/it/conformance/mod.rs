@@ -73,6 +73,7 @@ macro_rules! every_law {
             b4_renew_never_creates
             b4_renew_needs_owner_and_token
             b4_renew_stops_at_the_cap
+            b4_renew_lengthens_all_names_or_none
             b4_renew_for_no_time_changes_nothing
             b5_release_needs_owner_and_token
             b5_release_by_owner_alone

@@ -150,6 +150,9 @@ catches! {
     a_renewal_beyond_the_cap: "renew.lua",
         "answer = math.min(ttl, cap_at - now)" => "",
         grants::nothing_lives_longer_than_its_cap;
+    a_renewal_of_some_of_its_names: "renew.lua",
+        "broken[owner .. token] = true" => "",
+        server::b4_renew_lengthens_all_names_or_none;
     a_renewal_that_gives_no_life: "renew.lua",
         "redis.call('PEXPIRE', KEYS[i], grants[i])" => "",
         grants::renew_needs_owner_and_token_and_creates_nothing;

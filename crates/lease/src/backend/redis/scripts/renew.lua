@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Gives each lease more life, never beyond its cap; ttl 0 changes nothing. Never creates.
+-- Gives each lease more life, never beyond its cap, to all of its keys or to none; ttl 0 changes nothing. Never
+-- creates.
 -- Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be kept.
 --
 -- KEYS: lease keys (1 to 100)
@@ -8,7 +9,8 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local answers, grants = {}, {}
+-- Of which owner and token not all keys are theirs.
+local answers, grants, broken = {}, {}, {}
 for i = 1, #KEYS do
   local owner, token, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
   -- One key of another type must not fail the renewals beside it.
@@ -32,10 +34,13 @@ for i = 1, #KEYS do
       end
     end
   end
+  if answer <= 0 then
+    broken[owner .. token] = true
+  end
   answers[2 * i - 1], answers[2 * i] = answer, by
 end
 for i = 1, #KEYS do
-  if grants[i] then
+  if grants[i] and not broken[ARGV[3 * i - 2] .. ARGV[3 * i - 1]] then
     redis.call('PEXPIRE', KEYS[i], grants[i])
   end
 end
