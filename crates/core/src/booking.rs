@@ -8,7 +8,7 @@ use crate::{
 
 words! {
     /// What a booking is.
-    BookingState:
+    pub BookingState:
     PendingPayment = "pending_payment",
     Confirmed = "confirmed",
     PartlyCancelled = "partly_cancelled",
@@ -30,7 +30,7 @@ impl BookingState {
 
 words! {
     /// What a line of a booking is.
-    LineState:
+    pub LineState:
     /// Its unit is not sold yet, or never was.
     Pending = "pending",
     Sold = "sold",

@@ -45,7 +45,7 @@ pub enum Conflict {
 
 words! {
     /// What a conflicting seat is.
-    ConflictState:
+    pub ConflictState:
     Held = "held",
     Sold = "sold",
     Blocked = "blocked",
@@ -75,14 +75,14 @@ pub struct Unavailable {
 
 words! {
     /// A budget that is used up: of units held live, or bought, by a holder.
-    Budget:
+    pub Budget:
     Held = "held",
     Bought = "bought",
 }
 
 words! {
     /// What a client should do after a refusal.
-    Advice:
+    pub Advice:
     /// The same request may pass later.
     RetryAfter = "retry_after",
     /// The same request will never pass.

@@ -84,7 +84,7 @@ impl From<UnitState> for Owner {
 
 words! {
     /// A unit's state as the public may see it.
-    StateKind:
+    pub StateKind:
     Free = "free",
     Held = "held",
     Sold = "sold",
@@ -93,7 +93,7 @@ words! {
 
 words! {
     /// Why a unit made a transition.
-    Cause:
+    pub Cause:
     Held = "held",
     Extended = "extended",
     /// Its hold got or lost units.

@@ -11,7 +11,7 @@ words! {
     /// What a key may do.
     #[derive(serde::Serialize, serde::Deserialize)]
     #[serde(rename_all = "lowercase")]
-    Scope:
+    pub Scope:
     /// Everything.
     Admin = "admin",
     /// Sells for holders that it names itself.

@@ -58,7 +58,7 @@ pub struct History {
 
 words! {
     /// Which promise was broken (assurance.md 3.1), with its number and name.
-    Invariant:
+    pub Invariant:
     I1SoldTwice = "I1 sold-twice",
     I2HeldTwice = "I2 held-twice",
     /// States follow from each other.

@@ -4,7 +4,7 @@ use crate::words::words;
 
 words! {
     /// Mirror of the provider, never ahead of it (model.md 6).
-    PaymentState:
+    pub PaymentState:
     Created = "created",
     /// The buyer must do something, such as 3-D Secure.
     ActionRequired = "action_required",

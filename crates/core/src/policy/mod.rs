@@ -142,7 +142,7 @@ impl PolicyField {
 words! {
     /// What happens to money that arrives after its hold ended (model.md 5).
     #[derive(Default)]
-    LatePayment:
+    pub LatePayment:
     /// It goes back and the booking stays expired.
     Refuse = "refuse",
     /// The units are sold if they are free; else it goes back.
@@ -154,7 +154,7 @@ words! {
 words! {
     /// What happens to the hold when payment fails.
     #[derive(Default)]
-    OnPaymentFailure:
+    pub OnPaymentFailure:
     /// The same buyer keeps the units for the retry window.
     #[default]
     Keep = "keep",
@@ -165,7 +165,7 @@ words! {
 words! {
     /// Which seat choices are refused for the sake of the hall.
     #[derive(Default)]
-    Adjacency:
+    pub Adjacency:
     #[default]
     None = "none",
     /// Those that leave a single free seat where they need not.

@@ -1,20 +1,22 @@
 //! How far the ledger's clock is ahead of the machine's, and who is told (`docs/decisions/0090`, `0120`).
 
+use soldonce_core::words;
 use std::time::Duration;
 
 use super::Engine;
 use crate::limits::{CLOCK_AHEAD_MS, CLOCK_FAR_AHEAD_MS, CLOCK_LEAST_MS};
 
-/// How the ledger's clock stands to the machine's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ClockState {
+words! {
+    /// How the ledger's clock stands to the machine's, as operators read it.
+    #[derive(Default)]
+    pub ClockState:
     /// They are one, give or take a second.
     #[default]
-    Together,
+    Together = "together",
     /// The machine's has stepped back: the ledger's runs at half speed until they meet.
-    Ahead,
+    Ahead = "ahead",
     /// The same, by more than an hour: an operator should end it.
-    FarAhead,
+    FarAhead = "far_ahead",
 }
 
 impl ClockState {
@@ -26,15 +28,6 @@ impl ClockState {
             Self::Ahead
         } else {
             Self::Together
-        }
-    }
-
-    /// As operators read it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Together => "together",
-            Self::Ahead => "ahead",
-            Self::FarAhead => "far_ahead",
         }
     }
 }

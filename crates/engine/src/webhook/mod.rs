@@ -29,7 +29,7 @@ pub(crate) use sign::{secret_text, signatures};
 
 words! {
     /// What a message tells; `type` in its body.
-    MessageKind:
+    pub MessageKind:
     /// The clock ended a hold.
     HoldExpired = "hold.expired",
     /// Units were sold.
@@ -105,7 +105,7 @@ minted_id! {
 
 words! {
     /// Where a delivery stands.
-    DeliveryState:
+    pub DeliveryState:
     /// It is tried, or will be.
     Open = "open",
     /// The endpoint has it.

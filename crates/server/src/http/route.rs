@@ -2,31 +2,22 @@
 
 use axum::http::Method;
 use axum::routing::MethodFilter;
+use soldonce_core::words;
 
 use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX, NOTICE_BYTES_MAX};
 
-/// A method that a route may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
-    Get,
-    Post,
-    Patch,
-    Delete,
+words! {
+    /// A method that a route may have.
+    pub(super) Verb:
+    Get = "GET",
+    Post = "POST",
+    Patch = "PATCH",
+    Delete = "DELETE",
     /// All that no route takes.
-    Any,
+    Any = "ANY",
 }
 
 impl Verb {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Any => "ANY",
-        }
-    }
-
     pub(super) const fn method(self) -> Method {
         match self {
             Self::Get | Self::Any => Method::GET,
@@ -46,40 +37,25 @@ impl Verb {
     }
 }
 
-/// Who may use a route. Whether a caller may touch the thing it names is the engine's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+words! {
+    /// Who may use a route. Whether a caller may touch the thing it names is the engine's to say.
+    pub(super) Admission:
     /// Public; credentials are not even read.
-    Anyone,
+    Anyone = "anyone",
     /// Callers that may become shoppers: all while shoppers are let in, else none.
-    NewShopper,
+    NewShopper = "new_shopper",
     /// Readers: every key; all callers while shoppers are let in.
-    Look,
+    Look = "look",
     /// Buyers: keys that sell, and sessions while shoppers are let in.
-    Buy,
+    Buy = "buy",
     /// Keys that sell.
-    Sell,
+    Sell = "sell",
     /// Keys that lease.
-    Lease,
+    Lease = "lease",
     /// Staff: keys with the scope `read` or `admin`.
-    Staff,
+    Staff = "staff",
     /// Keys that administer.
-    Admin,
-}
-
-impl Admission {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anyone => "anyone",
-            Self::NewShopper => "new_shopper",
-            Self::Look => "look",
-            Self::Buy => "buy",
-            Self::Sell => "sell",
-            Self::Lease => "lease",
-            Self::Staff => "staff",
-            Self::Admin => "admin",
-        }
-    }
+    Admin = "admin",
 }
 
 /// The name, the meaning and the JSON type of a value in the query.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use soldonce_core::{Event, EventNo, HoldId, Span, Timestamp};
+use soldonce_core::{Event, EventNo, HoldId, Span, Timestamp, words};
 use soldonce_engine::rate::HeldSums;
 
 use crate::limits::{HELD_ENTRIES_MAX, HELD_LOOK_MS, HELD_PENDING_MS};
@@ -21,26 +21,15 @@ pub struct HeldLimits {
     pub checkouts: Option<u32>,
 }
 
-/// Which of these limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeldKind {
-    Units,
-    Share,
-    Checkouts,
+words! {
+    /// Which of these limits, by their names in headers and metrics.
+    pub(crate) HeldKind:
+    Units = "held",
+    Share = "share",
+    Checkouts = "checkouts",
 }
 
 impl HeldKind {
-    pub(crate) const ALL: [Self; 3] = [Self::Units, Self::Share, Self::Checkouts];
-
-    /// Its name in headers and metrics.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Units => "held",
-            Self::Share => "share",
-            Self::Checkouts => "checkouts",
-        }
-    }
-
     /// What of the sums it limits.
     pub(crate) fn of(self, sums: HeldSums) -> u32 {
         match self {

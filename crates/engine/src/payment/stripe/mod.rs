@@ -165,7 +165,7 @@ impl Stripe {
             return Err(refused);
         }
         // The refusal is about a state that is over, and the key keeps it for a day.
-        let key = format!("{}.{}", key.as_str(), seen.status.word());
+        let key = format!("{}.{}", key.as_str(), seen.status.as_str());
         self.end_once(intent, &key, ending).await
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
-use soldonce_core::Span;
+use soldonce_core::{Span, words};
 
 use crate::payment::AccountId;
 use crate::payment::limits::{STRIPE_CALL_MS, STRIPE_RETRY_MS};
@@ -47,25 +47,16 @@ impl fmt::Debug for StripeKey {
     }
 }
 
-/// When the money is taken that a buyer pays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Capture {
+words! {
+    /// When the money is taken that a buyer pays, in Stripe's words.
+    #[derive(Default)]
+    pub Capture:
     /// When the seats are sold: until then it is only reserved, so a buyer who loses them is not charged.
     /// Stripe then offers the methods that can reserve.
     #[default]
-    Manual,
+    Manual = "manual",
     /// At once, by Stripe, so that every method may pay. A buyer who loses the seats gets it back.
-    Automatic,
-}
-
-impl Capture {
-    /// Stripe's word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Automatic => "automatic",
-        }
-    }
+    Automatic = "automatic",
 }
 
 /// How Stripe is reached.

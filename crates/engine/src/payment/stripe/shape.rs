@@ -3,38 +3,26 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use soldonce_core::{Amount, Currency, PaymentState};
+use soldonce_core::{Amount, Currency, PaymentState, words};
 
 use super::REFUND_FAILED;
 use crate::payment::{ClientSecret, Intent, IntentId, ProviderError};
 
-/// What an intent is, in Stripe's words. One that is not here is not guessed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Status {
-    RequiresPaymentMethod,
-    RequiresConfirmation,
-    RequiresAction,
-    Processing,
-    RequiresCapture,
-    Succeeded,
-    Canceled,
+words! {
+    /// What an intent is, in Stripe's words. One that is not here is not guessed at.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) Status:
+    RequiresPaymentMethod = "requires_payment_method",
+    RequiresConfirmation = "requires_confirmation",
+    RequiresAction = "requires_action",
+    Processing = "processing",
+    RequiresCapture = "requires_capture",
+    Succeeded = "succeeded",
+    Canceled = "canceled",
 }
 
 impl Status {
-    /// Stripe's word for it.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::RequiresPaymentMethod => "requires_payment_method",
-            Self::RequiresConfirmation => "requires_confirmation",
-            Self::RequiresAction => "requires_action",
-            Self::Processing => "processing",
-            Self::RequiresCapture => "requires_capture",
-            Self::Succeeded => "succeeded",
-            Self::Canceled => "canceled",
-        }
-    }
-
     /// Whether money may still come by it.
     const fn may_be_paid(self) -> bool {
         match self {

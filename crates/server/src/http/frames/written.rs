@@ -111,16 +111,9 @@ enum Run<'a> {
     FirstAndLast([&'a str; 2]),
 }
 
-const STATES: [StateKind; 4] = [
-    StateKind::Free,
-    StateKind::Held,
-    StateKind::Sold,
-    StateKind::Blocked,
-];
-
 fn changes<'a>(frame: &Frame, cut: Cut, chart: &'a Chart) -> Vec<ChangeBody<'a>> {
     let mut all = Vec::new();
-    for state in STATES {
+    for state in StateKind::ALL {
         let in_state = frame.changes.iter().filter_map(|change| match change {
             FeedChange::Seat(unit, kind) if *kind == state => Some(*unit),
             FeedChange::Seat(..) | FeedChange::Area(..) => None,

@@ -2,6 +2,7 @@
 //! reads it in binary (`array_recv`, `record_recv`). Unfolding one such array costs the database a
 //! tenth of unfolding a list for each column (docs/decisions/0036).
 
+use soldonce_core::words;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
@@ -21,47 +22,18 @@ WHERE typname = ANY ($1) AND pg_type_is_visible(oid)";
 /// Most room that is made at once for rows to come.
 const ROOM_MAX: usize = 1 << 16;
 
-/// The types of rows that a statement gets many of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RowType {
-    Unit,
-    Hold,
-    Audit,
-    Holder,
-    Booking,
-    Line,
-    Idempotency,
-    Effect,
-    Message,
-}
-
-impl RowType {
-    const ALL: [Self; 9] = [
-        Self::Unit,
-        Self::Hold,
-        Self::Audit,
-        Self::Holder,
-        Self::Booking,
-        Self::Line,
-        Self::Idempotency,
-        Self::Effect,
-        Self::Message,
-    ];
-
-    /// Its name in the database.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Unit => "unit_change",
-            Self::Hold => "hold_row",
-            Self::Audit => "audit_row",
-            Self::Holder => "holder_row",
-            Self::Booking => "booking_change",
-            Self::Line => "line_row",
-            Self::Idempotency => "idempotency_row",
-            Self::Effect => "effect_row",
-            Self::Message => "message_row",
-        }
-    }
+words! {
+    /// The types of rows that a statement gets many of, by their names in the database.
+    pub(super) RowType:
+    Unit = "unit_change",
+    Hold = "hold_row",
+    Audit = "audit_row",
+    Holder = "holder_row",
+    Booking = "booking_change",
+    Line = "line_row",
+    Idempotency = "idempotency_row",
+    Effect = "effect_row",
+    Message = "message_row",
 }
 
 /// The arrays of all row types, as this database numbers them.
@@ -74,7 +46,7 @@ impl RowTypes {
     /// # Errors
     /// [`Failure`], when it does not answer, or lacks one of them.
     pub(in super::super) async fn read(connection: &mut Connection) -> Result<Self, Failure> {
-        let names: Vec<&str> = RowType::ALL.iter().map(|kind| kind.name()).collect();
+        let names: Vec<&str> = RowType::ALL.iter().map(|kind| kind.as_str()).collect();
         let names = [bind(&names)];
         let rows = connection.rows(TYPES, &names).await?;
         let mut found = Vec::with_capacity(rows.len());
@@ -84,8 +56,8 @@ impl RowTypes {
             found.push((name, columns.get(1)?, columns.get(2)?));
         }
         let types = RowType::ALL.iter().map(|kind| {
-            let known = found.iter().find(|(name, ..)| name == kind.name());
-            let missing = || Damaged::new("pg_type", format!("there is no {}", kind.name()));
+            let known = found.iter().find(|(name, ..)| name == kind.as_str());
+            let missing = || Damaged::new("pg_type", format!("there is no {}", kind.as_str()));
             known
                 .map(|(_, row, array)| array_of(*kind, *row, *array))
                 .ok_or_else(missing)
@@ -105,12 +77,12 @@ impl RowTypes {
 fn array_of(kind: RowType, row: u32, array: u32) -> Type {
     let schema = String::new();
     let member = Type::new(
-        kind.name().to_owned(),
+        kind.as_str().to_owned(),
         row,
         Kind::Composite(Vec::new()),
         schema.clone(),
     );
-    let name = format!("_{}", kind.name());
+    let name = format!("_{}", kind.as_str());
     Type::new(name, array, Kind::Array(member), schema)
 }
 
