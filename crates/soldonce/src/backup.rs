@@ -12,7 +12,7 @@ use soldonce_engine::reply::Rfc3339;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{LedgerArgs, LedgerPlace};
 use crate::verify::{describe, watched};
 
 /// Arguments of `soldonce backup`.
@@ -24,17 +24,11 @@ The server goes on selling; the copy is as of the commit at which it begins. It 
 `serve` read it as they read the original, and it has the same secrets, so keep it as safe. Exit code 1 when
 the copy does not pass `verify`. A database is copied by PostgreSQL's own tools: docs/operations.md.")]
 pub(crate) struct BackupArgs {
-    /// The folder of the embedded ledger [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
+    ledger: LedgerArgs,
     /// The folder of the copy; made if it is not there
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Arguments of `soldonce restore`.
@@ -68,14 +62,14 @@ const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, 
 
 /// Runs `soldonce backup`.
 pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
-    let LedgerPlace::Folder(options) = LedgerPlace::new(args.data.clone(), &args.database)? else {
+    let LedgerPlace::Folder(options) = args.ledger.place()? else {
         return Err(usage(anyhow!(
             "database_url: a database is copied by pg_dump or pg_basebackup; see docs/operations.md"
         )));
     };
     let (copied, report) = copy(&options.folder, &args.to, LedgerPlace::unread)?;
     let to = args.to.display();
-    output::report(args.json, &told(copied, &report), || {
+    output::report(args.ledger.json, &told(copied, &report), || {
         format!("copied to {to}: {}{}", ends(copied), describe(&report))
     })?;
     Ok(Exit::done_if(report.is_clean()))

@@ -1,6 +1,5 @@
 //! `soldonce clock`: the ledger's clock, where it is ahead of the machine's.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -13,7 +12,7 @@ use soldonce_engine::metrics::Metrics;
 use crate::block_on;
 use crate::exit::Exit;
 use crate::output::report;
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{LedgerArgs, LedgerPlace};
 
 /// Arguments of `soldonce clock`.
 #[derive(Debug, Args)]
@@ -39,20 +38,14 @@ For a ledger that was written while the machine's clock was wrong, and is hours 
 stop every server and pool first. Every hold keeps the time it has left, and the history of every event
 says by how much the clock went back. Nothing is done where the ledger is not ahead.")]
 struct CorrectArgs {
-    /// The folder of the embedded ledger [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    ledger: LedgerArgs,
 }
 
 /// Runs `soldonce clock`.
 pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
     let Command::Correct(args) = &args.command;
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let place = args.ledger.place()?;
     let corrected = match &place {
         LedgerPlace::Folder(options) => {
             sqlite::correct_clock(options, &SystemClock, &SystemEntropy)
@@ -74,7 +67,9 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
             ))??
         }
     };
-    report(args.json, &corrected, || describe(&place, &corrected))?;
+    report(args.ledger.json, &corrected, || {
+        describe(&place, &corrected)
+    })?;
     Ok(Exit::Done)
 }
 

@@ -1,15 +1,13 @@
 //! `soldonce migrate`: brings a ledger's schema up to date without serving. On a folder `serve` does
 //! it too; a database that many servers share is migrated by this alone, once.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use soldonce_engine::ledger::Migrated;
 
 use crate::block_on;
 use crate::exit::Exit;
 use crate::output::report;
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{LedgerArgs, LedgerPlace};
 
 /// Arguments of `soldonce migrate`.
 #[derive(Debug, Args)]
@@ -18,31 +16,21 @@ use crate::serve::{DatabaseArgs, LedgerPlace};
   soldonce migrate --database-url postgres://soldonce@db/soldonce --json
   soldonce migrate --database-url postgres://soldonce@db/soldonce --dry-run
 
-A folder must not be in use: stop its server first. A database may be: the tables are locked while
+A folder must not be in use: stop its server first; one that is not there is made. A database may be in use: the tables are locked while
 they change. Give its direct address, not that of a pool in transaction mode. Several may migrate one
 database at the same moment: one of them takes the steps, the others wait for it. A ledger that is
 newer than this program is left alone and told so.")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct MigrateArgs {
-    /// The folder of the embedded ledger; made if it is not there [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
+    ledger: LedgerArgs,
     /// Only say which steps would be taken; exit code 1 if there are any
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Runs `soldonce migrate`.
 pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let place = args.ledger.place()?;
     let migrated = if args.dry_run {
         block_on(place.migration())??
     } else {
@@ -50,7 +38,7 @@ pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
     };
     let is_open = args.dry_run && !migrated.steps.is_empty();
     let described = if is_open { describe_open } else { describe };
-    report(args.json, &migrated, || described(&place, &migrated))?;
+    report(args.ledger.json, &migrated, || described(&place, &migrated))?;
     Ok(Exit::done_if(!is_open))
 }
 

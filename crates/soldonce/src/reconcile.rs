@@ -1,7 +1,6 @@
 //! `soldonce reconcile`: compares bookings with the payment provider, and settles what differs. Servers
 //! do the same by themselves; this is for operators who want to see it, or have no server any more.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::report;
-use crate::serve::{DatabaseArgs, LedgerPlace, capture, in_use, stripe};
+use crate::serve::{LedgerArgs, LedgerPlace, capture, in_use, stripe};
 use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
@@ -34,13 +33,9 @@ settles it by the same rules as a server, which does so every few seconds: an al
 `soldonce_outbox_stuck` and `soldonce_payments_unreconciled` instead. With --dry-run nothing is
 changed and a folder may be in use; without it, stop its server first. Exit code 0 when nothing is
 left to be settled, 1 when something is, 3 when the ledger cannot be read.")]
-#[expect(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct ReconcileArgs {
-    /// The folder of the embedded ledger [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
+    ledger: LedgerArgs,
     /// The secret key of the Stripe account (`sk_..` or `rk_..`)
     #[arg(
         long,
@@ -65,9 +60,6 @@ pub(crate) struct ReconcileArgs {
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// One line of the report.
@@ -98,7 +90,7 @@ impl Line {
 /// Runs `soldonce reconcile`.
 pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
     let (compared, lines) = block_on(reconcile(args))??;
-    report(args.json, &lines, || describe(compared, &lines))?;
+    report(args.ledger.json, &lines, || describe(compared, &lines))?;
     let is_left = |line: &Line| line.outcome.as_deref() != Some(SETTLED);
     Ok(Exit::done_if(!lines.iter().any(is_left)))
 }
@@ -119,7 +111,7 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     .map_err(usage)?;
     let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;
     let older = Span::from_ms(older);
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let place = args.ledger.place()?;
     match &place {
         LedgerPlace::Folder(options) if args.dry_run => {
             let now = Timestamp::from_ms(SystemClock.wall_ms());

@@ -1,7 +1,6 @@
 //! `soldonce verify`: checks a ledger against itself, live or stopped.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
@@ -12,7 +11,7 @@ use soldonce_engine::ledger::{postgres, sqlite};
 use crate::block_on;
 use crate::exit::Exit;
 use crate::output;
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{LedgerArgs, LedgerPlace};
 
 /// Arguments of `soldonce verify`.
 #[derive(Debug, Args)]
@@ -28,19 +27,13 @@ A copy that SQLite's online backup made is verified like a folder; it lacks the 
 commits are missing at its end, which is a remark.
 Exit code 0 when nothing is wrong, 1 with findings, 3 when there is no ledger to read.")]
 pub(crate) struct VerifyArgs {
-    /// The folder of the embedded ledger [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    ledger: LedgerArgs,
 }
 
 /// Runs `soldonce verify`.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let place = args.ledger.place()?;
     let report = watched(|show| match &place {
         LedgerPlace::Folder(options) => {
             sqlite::verify::verify(&options.folder, show).map_err(LedgerPlace::unread)
@@ -48,7 +41,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         LedgerPlace::Database(options) => Ok(block_on(postgres::verify(options, show))??),
     })?;
     let report = report.context("nothing was verified")?;
-    output::report(args.json, &report, || describe(&report))?;
+    output::report(args.ledger.json, &report, || describe(&report))?;
     Ok(Exit::done_if(report.is_clean()))
 }
 

@@ -1,7 +1,5 @@
 //! `soldonce why`: the history of one unit, for support and operators who must explain what happened to it.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
@@ -13,7 +11,7 @@ use soldonce_engine::reply::TransitionBody;
 use crate::block_on;
 use crate::exit::Exit;
 use crate::output::{print_json, report};
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::serve::{LedgerArgs, LedgerPlace};
 
 /// Arguments of `soldonce why`.
 #[derive(Debug, Args)]
@@ -28,20 +26,14 @@ pub(crate) struct WhyArgs {
     event: String,
     /// A seat's id, or a place such as floor.17
     unit: String,
-    /// The folder of the embedded ledger [default: ./data]
-    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    ledger: LedgerArgs,
 }
 
 /// Runs `soldonce why`.
 pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     let (event, unit) = (args.event.as_str(), args.unit.as_str());
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let place = args.ledger.place()?;
     if let Some(tombstone) = dropped(&place, event)? {
         return tell_dropped(args, &tombstone);
     }
@@ -58,7 +50,7 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     };
     let Some((_, commits)) = found else {
         let missing = format!("no unit `{unit}` in an event `{event}` of {place}");
-        if args.json {
+        if args.ledger.json {
             print_json(&json!({ "error": missing }))?;
         } else {
             eprintln!("{missing}; a place in an area is written floor.17");
@@ -66,7 +58,7 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Refused);
     };
     let steps = TransitionBody::of(&commits);
-    report(args.json, &steps, || match steps.as_slice() {
+    report(args.ledger.json, &steps, || match steps.as_slice() {
         [] => format!("{unit} of {event} is free and always was\n"),
         steps => format!("{}\n", table(steps)),
     })?;
@@ -86,7 +78,7 @@ fn dropped(place: &LedgerPlace, event: &str) -> anyhow::Result<Option<Tombstone>
 
 fn tell_dropped(args: &WhyArgs, tombstone: &Tombstone) -> anyhow::Result<Exit> {
     let (event, body) = (&args.event, tombstone.body());
-    report(args.json, &body, || {
+    report(args.ledger.json, &body, || {
         let TombstoneBody {
             dropped_at,
             actor,

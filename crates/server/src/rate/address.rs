@@ -20,24 +20,15 @@ pub struct Network {
 }
 
 /// A text is no network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidNetwork {
     /// It is neither an address nor an address with a number of bits.
+    #[error("no address or network: write 10.1.2.3, 10.0.0.0/8 or fd00::/8")]
     Form,
     /// It names an address inside the network instead of the first one.
+    #[error("begins inside its network: the bits after the prefix must be zero")]
     Inside,
 }
-
-impl std::fmt::Display for InvalidNetwork {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Form => "no address or network: write 10.1.2.3, 10.0.0.0/8 or fd00::/8",
-            Self::Inside => "begins inside its network: the bits after the prefix must be zero",
-        })
-    }
-}
-
-impl std::error::Error for InvalidNetwork {}
 
 /// Bits of an address of IPv6 before one of IPv4.
 const MAPPED_BITS: u32 = 96;

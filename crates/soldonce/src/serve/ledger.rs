@@ -115,6 +115,29 @@ impl std::fmt::Display for LedgerPlace {
     }
 }
 
+/// The ledger that a command is about.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LedgerArgs {
+    /// The folder of the embedded ledger [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl LedgerArgs {
+    /// Where it is.
+    ///
+    /// # Errors
+    /// As [`DatabaseArgs::options`].
+    pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
+        LedgerPlace::new(self.data.clone(), &self.database)
+    }
+}
+
 impl LedgerPlace {
     /// The database if there is one, else the folder, `./data` unless it is given.
     ///

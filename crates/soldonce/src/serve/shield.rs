@@ -8,6 +8,8 @@ use soldonce_clock::SystemClock;
 use soldonce_engine::shield::RedisShield;
 use soldonce_lease::Namespace;
 
+use super::LedgerPlace;
+
 /// Keeps what servers tell each other apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
 
@@ -47,80 +49,47 @@ pub(crate) struct ShieldPlace {
 }
 
 impl ShieldPlace {
-    /// The shield of this name, or the best there is: `shared` says whether other servers may be on
-    /// the ledger.
+    /// The shield of this name, or the best there is, on its own Redis or else on the common one.
     ///
     /// # Errors
     /// Names the setting that is missing or wrong; never shows the address.
     pub(crate) fn new(
         word: Option<ShieldWord>,
-        shared: Shared,
-        redis: ShieldRedis<'_>,
+        ledger: &LedgerPlace,
+        (own, common): (Option<&str>, Option<&str>),
     ) -> anyhow::Result<Self> {
-        let is_own = matches!(redis, ShieldRedis::Own(_));
         anyhow::ensure!(
-            !is_own || word != Some(ShieldWord::Local),
+            own.is_none() || word != Some(ShieldWord::Local),
             "shield_url: shield local uses no Redis; leave one of them out"
         );
-        let word = word.unwrap_or(match (shared, redis) {
-            (Shared::Yes, ShieldRedis::Own(_) | ShieldRedis::Common(_))
-            | (Shared::No, ShieldRedis::Own(_)) => ShieldWord::Redis,
-            (Shared::Yes, ShieldRedis::Missing)
-            | (Shared::No, ShieldRedis::Common(_) | ShieldRedis::Missing) => ShieldWord::Local,
-        });
-        let between = match word {
-            ShieldWord::Local => None,
-            ShieldWord::Redis => Some(between(shared, redis)?),
+        let is_best = own.is_some() || (common.is_some() && ledger.is_shared());
+        let best = if is_best {
+            ShieldWord::Redis
+        } else {
+            ShieldWord::Local
         };
-        Ok(Self { word, between })
-    }
-}
-
-/// The Redis that a shield may be on.
-#[derive(Clone, Copy)]
-pub(crate) enum ShieldRedis<'a> {
-    /// Its own.
-    Own(&'a str),
-    /// The one of everything else.
-    Common(&'a str),
-    /// There is none.
-    Missing,
-}
-
-impl<'a> ShieldRedis<'a> {
-    /// Its own if one was given, else the common one.
-    pub(crate) fn first(own: Option<&'a str>, common: Option<&'a str>) -> Self {
-        match (own, common) {
-            (Some(url), _) => Self::Own(url),
-            (None, Some(url)) => Self::Common(url),
-            (None, None) => Self::Missing,
+        let word = word.unwrap_or(best);
+        if word == ShieldWord::Local {
+            return Ok(Self {
+                word,
+                between: None,
+            });
         }
+        anyhow::ensure!(
+            ledger.is_shared(),
+            "shield: redis is for many servers, give --database-url; the embedded ledger has one server, \
+             which knows everything itself"
+        );
+        let redis = own.map(|url| ("shield_url", url));
+        let redis = redis.or(common.map(|url| ("redis_url", url)));
+        let (setting, url) = redis.context(
+            "shield: redis needs the Redis that servers share, --redis-url or --shield-url",
+        )?;
+        Ok(Self {
+            word,
+            between: Some(Arc::new(redis_shield(setting, url)?)),
+        })
     }
-}
-
-/// Whether other servers may be on the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shared {
-    /// They may.
-    Yes,
-    /// There are none.
-    No,
-}
-
-fn between(shared: Shared, redis: ShieldRedis<'_>) -> anyhow::Result<Arc<RedisShield>> {
-    anyhow::ensure!(
-        shared == Shared::Yes,
-        "shield: redis is for many servers, give --database-url; the embedded ledger has one server, \
-         which knows everything itself"
-    );
-    let (setting, url) = match redis {
-        ShieldRedis::Own(url) => ("shield_url", url),
-        ShieldRedis::Common(url) => ("redis_url", url),
-        ShieldRedis::Missing => anyhow::bail!(
-            "shield: redis needs the Redis that servers share, --redis-url or --shield-url"
-        ),
-    };
-    Ok(Arc::new(redis_shield(setting, url)?))
 }
 
 /// The shield at this address, which came from this setting; not connected yet.

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::template::run;
 use super::{Postgres, PostgresOptions, USER};
 use crate::program;
 use crate::server::{Account, Folder, PATIENCE, until};
+use crate::tools::run;
 
 const MARK: &str = "-- mark\nSELECT pg_create_restore_point('here'), pg_switch_wal()";
 const HAS_ARCHIVED: &str = "-- has_archived\nSELECT archived_count > 0 FROM pg_stat_archiver";
@@ -56,7 +56,8 @@ impl Archive {
         ]);
         command.arg(server.address().ip().to_string());
         command.args(["--port", &server.address().port().to_string(), "--pgdata"]);
-        run(command.arg(self.base()))
+        run(command.arg(self.base()))?;
+        Ok(())
     }
 
     /// Names the present point in time, and waits until the log up to it is here.

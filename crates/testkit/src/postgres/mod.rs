@@ -9,16 +9,17 @@ mod template;
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail};
 use rustix::process::Signal;
 
 use crate::server::{
     Account, Folder, PATIENCE, Port, Process, Site, off_the_runtime, until, until_some,
 };
+use crate::tools::run;
 use crate::{Authority, Certificate, program};
 
 use archive::Origin;
@@ -286,14 +287,9 @@ pub fn query(url: &str, sql: &str) -> Result<String> {
         "--command",
         sql,
     ]);
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = psql.env("PGCONNECT_TIMEOUT", "5").output()?;
-    let complaint = String::from_utf8_lossy(&stderr);
-    ensure!(status.success(), "{sql}: {}", complaint.trim());
-    Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned())
+    let rows = run(psql.env("PGCONNECT_TIMEOUT", "5"));
+    let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
+    Ok(rows.trim_end().to_owned())
 }
 
 fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Process> {
@@ -311,21 +307,13 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
 /// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and
 /// statements, not as pages.
 pub fn carry_over(from: &str, to: &str) -> Result<()> {
-    let dump = Command::new(program("pg_dump")?)
-        .args(["--no-owner", "--dbname", from])
-        .output()?;
-    let complaint = String::from_utf8_lossy(&dump.stderr);
-    ensure!(dump.status.success(), "pg_dump: {}", complaint.trim());
+    let mut dump = Command::new(program("pg_dump")?);
+    let dumped = run(dump.args(["--no-owner", "--dbname", from]))?;
     let folder = Folder::new("dump")?;
     let file = folder.join("dump.sql");
-    fs::write(&file, dump.stdout)?;
+    fs::write(&file, dumped)?;
     let mut restore = Command::new(program("psql")?);
     restore.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
-    let restored = restore
-        .args(["--dbname", to, "--file"])
-        .arg(file)
-        .output()?;
-    let complaint = String::from_utf8_lossy(&restored.stderr);
-    ensure!(restored.status.success(), "psql: {}", complaint.trim());
+    run(restore.args(["--dbname", to, "--file"]).arg(file))?;
     Ok(())
 }

@@ -5,19 +5,20 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use super::{DATA, USER};
 use crate::program;
 use crate::server::{Account, Folder};
-use crate::tools::Machine;
+use crate::tools::{Machine, run};
 
 /// Makes `data` a fresh cluster that belongs to `account`.
 pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
     let template = provide(account)?;
     let mut copy = Command::new("cp");
     copy.args(["--recursive", "--reflink=auto", "--preserve=mode,ownership"]);
-    run(copy.arg("--").arg(template).arg(data))
+    run(copy.arg("--").arg(template).arg(data))?;
+    Ok(())
 }
 
 /// The folder of the cluster for this version of PostgreSQL and this account, made if it is missing.
@@ -62,13 +63,6 @@ fn make(made: &Path, account: Account) -> Result<()> {
     }
     let mut copy = Command::new("cp");
     copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
-    run(copy.arg(folder.join(DATA)).arg(made))
-}
-
-pub(super) fn run(command: &mut Command) -> Result<()> {
-    let name = format!("{command:?}");
-    let output = command.output().with_context(|| name.clone())?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{name}: {}", complaint.trim());
+    run(copy.arg(folder.join(DATA)).arg(made))?;
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! What an answer that is no yes means: which of them may be asked again, and which never change.
 
-use std::fmt;
-
 use serde::Deserialize;
 use soldonce_core::Span;
 
@@ -17,13 +15,15 @@ pub(super) struct Heard {
 }
 
 /// Why a call gave nothing.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Missed {
     /// The first call with this key broke inside Stripe, which says so again for a day. Whether it
     /// took effect is not known; that it has ended is.
+    #[error("status {0} again for the same key")]
     Stuck(u16),
     /// As for any provider.
-    Failed(ProviderError),
+    #[error(transparent)]
+    Failed(#[from] ProviderError),
 }
 
 impl Missed {
@@ -39,21 +39,6 @@ impl Missed {
             Self::Failed(ProviderError::Busy { retry_after }) => *retry_after,
             Self::Stuck(_) | Self::Failed(_) => None,
         }
-    }
-}
-
-impl fmt::Display for Missed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stuck(status) => write!(f, "status {status} again for the same key"),
-            Self::Failed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl From<ProviderError> for Missed {
-    fn from(error: ProviderError) -> Self {
-        Self::Failed(error)
     }
 }
 

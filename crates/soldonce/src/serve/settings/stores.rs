@@ -5,7 +5,7 @@ use crate::clear_text::ClearLink;
 use crate::serve::ServeArgs;
 use crate::serve::leases::LeaseChoice;
 use crate::serve::ledger::LedgerPlace;
-use crate::serve::shield::{Shared, ShieldPlace, ShieldRedis, ShieldWord};
+use crate::serve::shield::{ShieldPlace, ShieldWord};
 
 /// The places, nothing connected yet.
 pub(super) struct Stores {
@@ -25,16 +25,12 @@ impl Stores {
         if args.accept_loss {
             ledger = ledger.accept_loss();
         }
-        let shared = match database {
-            Some(_) => Shared::Yes,
-            None => Shared::No,
-        };
         let (redis, own) = (
             args.limits.redis_url.as_ref(),
             args.shield.shield_url.as_ref(),
         );
-        let place = ShieldRedis::first(own.map(String::as_str), redis.map(String::as_str));
-        let shield = ShieldPlace::new(args.shield.shield, shared, place)?;
+        let urls_of_redis = (own.map(String::as_str), redis.map(String::as_str));
+        let shield = ShieldPlace::new(args.shield.shield, &ledger, urls_of_redis)?;
         let urls = &args.leases.lease_url;
         let leases = LeaseChoice::new(urls.clone(), database.cloned(), data)?;
         let clear_links = [
