@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(asked.get(), 1);
     }
 
-    /// Requests that are cancelled must not have one written beside the other.
+    /// Requests that are cancelled must not have two written at once.
     #[tokio::test]
     async fn a_large_one_is_kept_though_its_reader_left() {
         let (rendered, a) = (Rendered::default(), event("a"));

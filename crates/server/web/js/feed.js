@@ -67,7 +67,7 @@ export class Feed extends EventTarget {
     this.shut();
     try {
       const snapshot = await this.snapshot();
-      if (this.closed) return;
+      if (this.closed || this.parked) return;
       if (snapshot) this.apply(snapshot);
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;

@@ -302,7 +302,7 @@ async fn what_was_stored_without_an_answer_is_known_without_another_command() {
     let unblock = Command::Unblock {
         event: event.no,
         selection: seat(),
-        reason: Text::parse("mended").unwrap(),
+        reason: Text::parse("repaired").unwrap(),
     };
     let unknown = ask(unblock).await;
     assert!(is_unknown(&unknown), "{unknown:?}");
