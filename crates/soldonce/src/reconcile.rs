@@ -1,6 +1,7 @@
 //! `soldonce reconcile`: compares bookings with the payment provider, and settles what differs. Servers
 //! do the same by themselves; this is for operators who want to see it, or have no server any more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use clap::Args;
 use comfy_table::Table;
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{PaymentState, Span, Timestamp};
+use soldonce_core::{Booking, PaymentState, Span, Timestamp};
 use soldonce_engine::ledger::{OpenMoney, sqlite};
 use soldonce_engine::payment::PaymentProvider;
 use soldonce_engine::payment::stripe::Capture;
@@ -29,10 +30,11 @@ use crate::verify::progress_bar;
   soldonce reconcile --database-url postgres://soldonce@db/soldonce --older 5m --json
 
 Finds what is \"paid, not fulfilled\", \"authorised, never captured\", \"refund stuck\" and the like, and
-settles it by the same rules as a server, which does so every few seconds: an alert may rest on
-`soldonce_outbox_stuck` and `soldonce_payments_unreconciled` instead. With --dry-run nothing is
-changed and a folder may be in use; without it, stop its server first. Exit code 0 when nothing is
-left to be settled, 1 when something is, 3 when the ledger cannot be read.")]
+settles it by the same rules as a server, with the steps that follow from it. A server does so every
+few seconds: an alert may rest on `soldonce_outbox_stuck` and `soldonce_payments_unreconciled`
+instead. With --dry-run nothing is changed and a folder may be in use; without it, stop its server
+first. Exit code 0 when nothing is left to be settled, 1 when something is, 3 when the ledger cannot
+be read.")]
 pub(crate) struct ReconcileArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
@@ -54,9 +56,10 @@ pub(crate) struct ReconcileArgs {
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
     stripe_url: Option<String>,
-    /// Leave alone what began later than so long ago: notices usually come at once
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]
-    older: Duration,
+    /// Leave alone what began later than so long ago, as notices usually come at once [default: 1m; 0 for a folder
+    /// without --dry-run, as no server has it]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    older: Option<Duration>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -85,17 +88,26 @@ impl Line {
             outcome: None,
         }
     }
+
+    fn is_settled(&self) -> bool {
+        self.outcome.as_deref() == Some(SETTLED)
+    }
 }
 
 /// Runs `soldonce reconcile`.
 pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
     let (compared, lines) = block_on(reconcile(args))??;
     report(args.ledger.json, &lines, || describe(compared, &lines))?;
-    let is_left = |line: &Line| line.outcome.as_deref() != Some(SETTLED);
-    Ok(Exit::done_if(!lines.iter().any(is_left)))
+    Ok(Exit::done_if(lines.iter().all(Line::is_settled)))
 }
 
 const SETTLED: &str = "settled";
+
+/// Where servers are at work, what is younger is theirs.
+const OLDER: Duration = Duration::from_mins(1);
+
+/// Rounds until a payment is settled: paid, taken, too late, given back.
+const ROUNDS_MAX: usize = 5;
 
 /// Bookings between two steps of the progress bar.
 const BATCH: usize = 16;
@@ -109,42 +121,73 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
         args.stripe_capture.unwrap_or_default(),
     )
     .map_err(usage)?;
-    let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;
-    let older = Span::from_ms(older);
     let place = args.ledger.place()?;
-    match &place {
-        LedgerPlace::Folder(options) if args.dry_run => {
-            let now = Timestamp::from_ms(SystemClock.wall_ms());
-            let recent = now.minus(older)..now;
-            let open = sqlite::verify::open_money(&options.folder, recent);
-            let open = open.map_err(LedgerPlace::unread)?;
-            compare(&provider, open, None).await
-        }
-        LedgerPlace::Folder(_) | LedgerPlace::Database(_) => {
-            // That a database may lose commits is for servers to refuse; here it would hide money.
-            let place = if place.is_shared() {
-                place.accept_loss()
-            } else {
-                place
-            };
-            let provider: Arc<dyn PaymentProvider> = Arc::new(provider);
-            let opened = place.open().await;
-            let opened =
-                opened.map_err(|error| in_use(error, "--dry-run reads it all the same"))?;
-            let engine = opened.paid_by(Arc::clone(&provider));
-            let open = engine.open_money(older).await?;
-            let settler = (!args.dry_run).then_some(&engine);
-            let lines = compare(&*provider, open, settler).await;
-            engine.close().await;
-            lines
-        }
+    let is_served = args.dry_run || place.is_shared();
+    let older = args
+        .older
+        .unwrap_or(if is_served { OLDER } else { Duration::ZERO });
+    let older = u64::try_from(older.as_millis()).context("--older is too long")?;
+    let older = Span::from_ms(older);
+    if let (LedgerPlace::Folder(options), true) = (&place, args.dry_run) {
+        let now = Timestamp::from_ms(SystemClock.wall_ms());
+        let recent = now.minus(older)..now;
+        let open = sqlite::verify::open_money(&options.folder, recent);
+        return compare(&provider, &open.map_err(LedgerPlace::unread)?, None).await;
     }
+    // That a database may lose commits is for servers to refuse; here it would hide money.
+    let place = if place.is_shared() {
+        place.accept_loss()
+    } else {
+        place
+    };
+    let provider: Arc<dyn PaymentProvider> = Arc::new(provider);
+    let opened = place.open().await;
+    let opened = opened.map_err(|error| in_use(error, "--dry-run reads it all the same"))?;
+    let engine = opened.paid_by(Arc::clone(&provider));
+    let found = if args.dry_run {
+        compare(&*provider, &engine.open_money(older).await?, None).await
+    } else {
+        settle(&*provider, &engine, older).await
+    };
+    engine.close().await;
+    found
+}
+
+/// Settles all open money, and what its own rounds begin: what the provider says of a payment may ask for a step.
+async fn settle(
+    provider: &dyn PaymentProvider,
+    engine: &Engine,
+    older: Span,
+) -> anyhow::Result<(usize, Vec<Line>)> {
+    // What is over without a server to say so has to be given up.
+    engine.sweep_all().await?;
+    let open = engine.open_money(older).await?;
+    let (compared, mut lines) = compare(provider, &open, Some(engine)).await?;
+    let mut settled = settled_bookings(&lines);
+    for _ in 1..ROUNDS_MAX {
+        if settled.is_empty() {
+            break;
+        }
+        let mut open = engine.open_money(Span::from_ms(0)).await?;
+        let is_ours = |booking: &Booking| settled.contains(&booking.id.to_string());
+        open.unsettled.retain(is_ours);
+        open.steps.retain(|(booking, _)| is_ours(booking));
+        let (_, more) = compare(provider, &open, Some(engine)).await?;
+        settled = settled_bookings(&more);
+        lines.extend(more);
+    }
+    Ok((compared, lines))
+}
+
+fn settled_bookings(lines: &[Line]) -> BTreeSet<String> {
+    let settled = lines.iter().filter(|line| line.is_settled());
+    settled.map(|line| line.booking.clone()).collect()
 }
 
 /// Compares all open money with the provider's word; the engine, if given, settles what differs.
 async fn compare(
     provider: &dyn PaymentProvider,
-    open: OpenMoney,
+    open: &OpenMoney,
     settler: Option<&Engine>,
 ) -> anyhow::Result<(usize, Vec<Line>)> {
     let mut lines = Vec::new();

@@ -39,7 +39,13 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
 
 impl Engine {
     /// Writes down all holds that are over.
-    async fn sweep_all(&self) -> Result<(), Rejection> {
+    ///
+    /// # Errors
+    /// `Overloaded`, `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, some may have been written down.
+    pub async fn sweep_all(&self) -> Result<(), Rejection> {
         while self.sweep().await? == SWEEP_HOLDS_MAX {}
         Ok(())
     }
