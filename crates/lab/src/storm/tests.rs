@@ -86,7 +86,7 @@ impl Server {
 
 const SIZE: Size = Size {
     users: 20,
-    seconds: 1,
+    seconds: 4,
     seats: 3,
 };
 

@@ -196,7 +196,9 @@ mod on_redis {
     #[tokio::test]
     async fn redis_tells_no_secret() {
         let mut redis = Redis::start().unwrap();
-        let builder = Leases::redis(with_login(&redis)).namespace("app");
+        let builder = Leases::redis(with_login(&redis))
+            .namespace("app")
+            .call_timeout(soldonce_testkit::PATIENCE);
         let witness = RedisBackend::connect(&redis.url().into(), settings())
             .await
             .unwrap();
@@ -223,7 +225,9 @@ mod on_redis {
         let witness = RedisBackend::connect(&servers[0].url().into(), settings())
             .await
             .unwrap();
-        let builder = Leases::redlock(config).namespace("app");
+        let builder = Leases::redlock(config)
+            .namespace("app")
+            .call_timeout(soldonce_testkit::PATIENCE);
         sings(builder, &witness, || kill_all(servers.iter_mut())).await;
     }
 
@@ -238,7 +242,9 @@ mod on_redis {
             .await
             .unwrap();
         let seeds = cluster.nodes().iter().map(with_login);
-        let builder = Leases::cluster(seeds).namespace("app");
+        let builder = Leases::cluster(seeds)
+            .namespace("app")
+            .call_timeout(soldonce_testkit::PATIENCE);
         sings(builder, &witness, || kill_nodes(&mut cluster)).await;
     }
 }
@@ -257,7 +263,9 @@ async fn postgres_tells_no_secret() {
         .split_once('@')
         .unwrap();
     let url = format!("postgres://{user}:{PASSWORD}@{rest}");
-    let builder = Leases::postgres(PgConfig::url(&url).unwrap()).namespace("app");
+    let builder = Leases::postgres(PgConfig::url(&url).unwrap())
+        .namespace("app")
+        .call_timeout(soldonce_testkit::PATIENCE);
     sings(builder, &witness, || server.kill().unwrap()).await;
 }
 

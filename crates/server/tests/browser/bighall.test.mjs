@@ -10,7 +10,7 @@ const stage = Stage.set();
 const ROWS = 200;
 const SEATS_PER_ROW = 250;
 const STEPS = 60;
-// A gap that a shopper would call a standstill.
+// Work in one step that a shopper would call a standstill.
 const STANDSTILL_MS = 500;
 
 test("a hall of 50,000 seats can be moved, zoomed and bought in", async (t) => {
@@ -27,48 +27,53 @@ test("a hall of 50,000 seats can be moved, zoomed and bought in", async (t) => {
   await shopper.page.evaluate(() => window.__soldonce.resetFrames());
 
   // Moved once per frame, as a hand would: zooming in, dragging about, zooming out.
-  const standstills = await shopper.page.evaluate(
-    async ({ steps, standstill }) => {
-      const canvas = document.querySelector('[data-testid="seat-map"]');
-      const box = canvas.getBoundingClientRect();
-      const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-      const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-      const wheel = (deltaY) =>
-        canvas.dispatchEvent(
-          new WheelEvent("wheel", { clientX: x, clientY: y, deltaY, cancelable: true }),
-        );
-      const pointer = (type, dx, dy) => {
-        const place = { clientX: x + dx, clientY: y + dy };
-        canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, pointerType: "mouse", ...place }));
-      };
-      canvas.setPointerCapture = () => {};
-      let slow = 0;
-      let last = await frame();
-      for (let k = 0; k < 4 * steps; k += 1) {
-        if (k < steps) wheel(-60);
-        else if (k === steps) pointer("pointerdown", 0, 0);
-        else if (k < 3 * steps) {
-          const turn = ((k - steps) / steps) * Math.PI;
-          pointer("pointermove", 200 * Math.sin(turn), 150 * Math.sin(2 * turn));
-        } else if (k === 3 * steps) pointer("pointerup", 0, 0);
-        else wheel(60);
-        const now = await frame();
-        if (now - last > standstill) slow += 1;
-        last = now;
-      }
-      return slow;
-    },
-    { steps: STEPS, standstill: STANDSTILL_MS },
-  );
+  await shopper.page.evaluate((steps) => {
+    const canvas = document.querySelector('[data-testid="seat-map"]');
+    const box = canvas.getBoundingClientRect();
+    const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+    const wheel = (deltaY) =>
+      canvas.dispatchEvent(
+        new WheelEvent("wheel", { clientX: x, clientY: y, deltaY, cancelable: true }),
+      );
+    const pointer = (type, dx, dy) => {
+      const place = { clientX: x + dx, clientY: y + dy };
+      canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, pointerType: "mouse", ...place }));
+    };
+    canvas.setPointerCapture = () => {};
+    window.moved = (k) => {
+      if (k < steps) wheel(-60);
+      else if (k === steps) pointer("pointerdown", 0, 0);
+      else if (k < 3 * steps) {
+        const turn = ((k - steps) / steps) * Math.PI;
+        pointer("pointermove", 200 * Math.sin(turn), 150 * Math.sin(2 * turn));
+      } else if (k === 3 * steps) pointer("pointerup", 0, 0);
+      else wheel(60);
+      return new Promise((resolve) => requestAnimationFrame(() => resolve()));
+    };
+  }, STEPS);
+  // Of the page's own thread: a machine that is busy with something else makes no standstill.
+  const devtools = await shopper.page.context().newCDPSession(shopper.page);
+  await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+  const worked = async () => {
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    return 1000 * metrics.find((metric) => metric.name === "TaskDuration").value;
+  };
+  let [standstills, last] = [0, await worked()];
+  for (let k = 0; k < 4 * STEPS; k += 1) {
+    await shopper.page.evaluate((k) => window.moved(k), k);
+    const now = await worked();
+    if (now - last > STANDSTILL_MS) standstills += 1;
+    last = now;
+  }
   const frames = await shopper.frames();
   t.diagnostic(`50,000 seats, moving: ${JSON.stringify({ standstills, ...frames })}`);
   assert.ok(standstills <= STEPS / 20, `${standstills} standstills`);
   assert.ok(frames.frames >= 2 * STEPS, `${frames.frames} frames drawn`);
 
   // Dragging chose nothing, and it sells: the very last seat, while others change elsewhere.
-  const last = `${rowName(ROWS - 1)}-${SEATS_PER_ROW}`;
-  await shopper.press(last);
-  await shopper.holds(last);
+  const seat = `${rowName(ROWS - 1)}-${SEATS_PER_ROW}`;
+  await shopper.press(seat);
+  await shopper.holds(seat);
   const units = Array.from({ length: 60 }, (_, k) => ({ seat: `A-${k + 1}` }));
   await stage.server.done("POST", `/v1/events/${event}/block`, { units, reason: "press" });
   await shopper.seatIs("A-60", "blocked");

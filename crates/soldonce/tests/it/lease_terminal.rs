@@ -175,7 +175,7 @@ fn a_stop_stops_both_and_both_go_on() {
 #[test]
 fn a_stop_that_outlasts_the_lease_ends_the_command() {
     let mut session = Session::new();
-    let command = session.start(&format!("run --ttl 2s --grace 200ms -- {READER}"));
+    let command = session.start(&format!("run --ttl 5s --grace 200ms -- {READER}"));
     session.press("\u{1a}");
     session.see("Stopped");
     wait_for_state(command, 'T');

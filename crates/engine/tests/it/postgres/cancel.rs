@@ -58,8 +58,8 @@ async fn no_hold_outlives_a_cancellation_that_it_comes_between() {
     servers.ledgers.push(cancelling);
     let event = servers.event(|_| {}).await;
     let first = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
-    // What it reads is a second old when it decides.
-    proxy.next_with("-- behind", Fault::Delay(Duration::from_secs(1)));
+    // What it reads is old when it decides.
+    proxy.next_with("-- behind", Fault::Delay(Duration::from_millis(300)));
     let mut asked = JoinSet::new();
     let (ledger, command) = (Arc::clone(&servers.ledgers[1]), call_off(&event));
     asked.spawn(async move { ledger.transact(transaction(command, None)).await });

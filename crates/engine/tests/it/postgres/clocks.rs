@@ -70,7 +70,7 @@ fn both_clocks(servers: &Servers) -> (i64, i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_step_back_the_clocks_meet_again() {
     let servers = Servers::start(2).await;
-    let step = "UPDATE clock SET at = 2000 + extract(epoch FROM clock_timestamp()) * 1000";
+    let step = "UPDATE clock SET at = 4000 + extract(epoch FROM clock_timestamp()) * 1000";
     postgres::query(&servers.database.url(), step).unwrap();
     let (mut last, begun) = both_clocks(&servers);
     assert!(last > begun + 1_000, "{last} at {begun}");

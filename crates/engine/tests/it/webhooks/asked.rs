@@ -47,7 +47,7 @@ async fn an_endpoint_that_is_busy_is_left_alone_as_long_as_it_says() {
         let first = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let first = rig.test.confirm(&first).await.unwrap();
         rig.run();
-        let log = rig.until(&endpoint, 200, was_tried).await;
+        let log = rig.until(&endpoint, 20, was_tried).await;
         let asked = log[0].tried_at.unwrap().plus(Span::from_ms(300_000));
         assert_eq!(known(&rig, &endpoint).await.quiet_until, Some(asked));
         assert_eq!(
@@ -86,7 +86,7 @@ async fn what_others_say_and_hear_of_time_is_the_wall_clocks() {
         let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         rig.receiver.answer_next([later(503, &date)]);
         rig.run();
-        let log = rig.until(&endpoint, 200, was_tried).await;
+        let log = rig.until(&endpoint, 20, was_tried).await;
         let signed = signed_ms(&rig.receiver.received()[0]);
         let late = signed - noon;
         assert!((-1_000..60_000).contains(&late), "signed {late} ms late");
@@ -107,7 +107,7 @@ async fn next_after(answer: Answer) -> (Timestamp, Timestamp, Option<Timestamp>)
     rig.receiver.answer_next([answer]);
     rig.sold(&event, "ann", "A-1").await;
     rig.run();
-    let log = rig.until(&endpoint, 200, was_tried).await;
+    let log = rig.until(&endpoint, 20, was_tried).await;
     let quiet = known(&rig, &endpoint).await.quiet_until;
     (log[0].tried_at.unwrap(), log[0].next_at.unwrap(), quiet)
 }
@@ -142,7 +142,7 @@ async fn who_is_gone_is_disabled_and_loses_nothing_when_it_is_enabled() {
         let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let first = rig.test.confirm(&hold).await.unwrap();
         rig.run();
-        let log = rig.until(&endpoint, 200, was_tried).await;
+        let log = rig.until(&endpoint, 20, was_tried).await;
         assert_eq!(
             (log[0].state, log[0].status),
             (DeliveryState::Open, Some(410))

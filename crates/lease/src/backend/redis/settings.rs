@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::{Clock, FenceSource, Namespace, Notices};
 
 /// What a backend on Redis needs beside the address of its server.
+#[derive(Clone)]
 pub struct RedisSettings {
     /// Keeps the leases of one application apart from all others on the server.
     pub namespace: Namespace,

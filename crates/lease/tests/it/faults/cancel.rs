@@ -56,8 +56,10 @@ impl Bench {
     async fn start(kind: Kind) -> Self {
         let site = Site::start(kind).await;
         let proxies = site.proxies();
-        let locks = site.builder(&proxies).connect().await.unwrap();
-        let other = site.builder(&[]).connect().await.unwrap();
+        let patient =
+            |through: &[Proxy]| site.builder(through).call_timeout(Duration::from_secs(5));
+        let locks = patient(&proxies).connect().await.unwrap();
+        let other = patient(&[]).connect().await.unwrap();
         for proxy in &proxies {
             proxy.set(Fault::Delay(REPLY));
         }
@@ -70,7 +72,9 @@ impl Bench {
     }
 
     fn slow(&self) -> Builder {
-        self.site.builder(&self.proxies)
+        self.site
+            .builder(&self.proxies)
+            .call_timeout(Duration::from_secs(5))
     }
 
     async fn held(&self, name: &str) -> Lease {

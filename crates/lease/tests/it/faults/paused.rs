@@ -28,7 +28,9 @@ fn locks(backend: &str, url: &str, epochs: &str) -> soldonce_lease::Builder {
         "redis" => Leases::redis(url).fence(FileFence::new(epochs)),
         _ => Leases::postgres(PgConfig::url(url).unwrap()),
     };
-    builder.namespace("app")
+    builder
+        .namespace("app")
+        .call_timeout(Duration::from_secs(5))
 }
 
 async fn take(locks: &Leases, ttl: Duration) -> Lease {

@@ -22,6 +22,7 @@ async fn connect(redis: &Redis, epochs: &Path) -> Leases {
     let builder = Leases::redis(redis.url()).namespace("app");
     builder
         .fence(FileFence::new(epochs))
+        .call_timeout(Duration::from_secs(5))
         .connect()
         .await
         .unwrap()

@@ -62,7 +62,8 @@ impl Trial {
             None => site.builder(&proxies).call_timeout(CALL),
         };
         let locks = locks.connect().await.unwrap();
-        let witness = site.builder(&[]).connect().await.unwrap();
+        let witness = site.builder(&[]).call_timeout(PATIENCE);
+        let witness = witness.connect().await.unwrap();
         let mut trial = Self {
             row,
             harm,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use soldonce_lease::backend::postgres::{PgConfig, migrate};
+use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, Renew, RenewReply};
 use soldonce_lease::{BackendError, FencingToken, Name};
 use soldonce_testkit::postgres::Postgres as Server;
 use soldonce_testkit::{PATIENCE, until};
 
-use super::{ask, backend, config, granted, group, one, refused, release, renew, server};
+use super::{ask, backend, config, granted, group, migrated, one, refused, release, renew, server};
 
 #[tokio::test]
 async fn a_lease_is_granted_renewed_seen_and_released() {
@@ -122,7 +122,7 @@ async fn a_renewal_of_a_group_is_whole_or_nothing_and_batches_keep_their_order()
         token,
         ttl,
     };
-    let long = Duration::from_mins(1);
+    let long = Duration::from_mins(10);
     let batch = [
         of(&broken, broken_token, long),
         of(&whole, whole_token, long),
@@ -209,7 +209,7 @@ async fn migrations_race_and_repeat_and_refuse_a_newer_form() {
     let mut starting = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let config = config(&server);
-        starting.spawn(async move { migrate(&config).await });
+        starting.spawn(async move { migrated(&config).await });
     }
     for migrated in starting.join_all().await {
         migrated.unwrap();
@@ -217,7 +217,7 @@ async fn migrations_race_and_repeat_and_refuse_a_newer_form() {
     let newer = "CREATE OR REPLACE FUNCTION soldonce_lease_version() RETURNS integer LANGUAGE sql \
                  IMMUTABLE AS $$ SELECT 99 $$";
     server.query(newer).unwrap();
-    let refused = migrate(&config(&server)).await;
+    let refused = migrated(&config(&server)).await;
     assert!(
         matches!(refused, Err(BackendError::Config(_))),
         "{refused:?}"

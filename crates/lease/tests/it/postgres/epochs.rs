@@ -1,17 +1,24 @@
 //! Epochs and tokens from rows of PostgreSQL.
 
+use std::sync::Arc;
+
 use soldonce_lease::backend::postgres::PgConfig;
-use soldonce_lease::{FenceError, FenceKind, FenceSource, PgFence};
+use soldonce_lease::{FenceError, FenceKind, FenceSource, ManualClock, PgFence};
 use tokio::task::JoinSet;
 
 use super::{config, server};
+
+/// On a clock that stands no wait for the database ends: it may be busy.
+fn fence(config: PgConfig) -> PgFence {
+    PgFence::new(config).clock(Arc::new(ManualClock::at(0)))
+}
 
 const MOST: u64 = FenceKind::Epoch.most();
 
 #[tokio::test]
 async fn epochs_rise_over_clients_and_restarts_and_respect_above() {
     let mut server = server().await;
-    let epochs = PgFence::new(config(&server));
+    let epochs = fence(config(&server));
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 40).await, Ok(41));
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 7).await, Ok(42));
@@ -61,7 +68,7 @@ async fn ten_clients_race_for_epochs_and_for_tokens() {
 }
 
 async fn take_twenty_of_both(config: PgConfig) -> (Vec<u64>, Vec<u64>) {
-    let (epochs, tokens) = (PgFence::new(config.clone()), PgFence::new(config));
+    let (epochs, tokens) = (fence(config.clone()), fence(config));
     let mut given = (Vec::new(), Vec::new());
     for _ in 0..20 {
         given
@@ -77,7 +84,7 @@ async fn take_twenty_of_both(config: PgConfig) -> (Vec<u64>, Vec<u64>) {
 #[tokio::test]
 async fn tokens_end_below_two_to_the_53() {
     let server = server().await;
-    let tokens = PgFence::new(config(&server));
+    let tokens = fence(config(&server));
     let last = (1 << 53) - 1;
     assert_eq!(
         tokens.next(FenceKind::Token, "app", last - 1).await,

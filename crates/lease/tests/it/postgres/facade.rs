@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use soldonce_lease::backend::Backend;
-use soldonce_lease::backend::postgres::{PgConfig, migrate};
+use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{BackendError, Doctor, Leases, PgFence};
 use soldonce_testkit::postgres::Postgres as Server;
 
-use super::{ask, backend, config, granted, one, release, server};
+use super::{ask, backend, config, granted, migrated, one, release, server};
 
 async fn locks(config: PgConfig) -> Leases {
-    let built = Leases::postgres(config).namespace("app");
+    let built = Leases::postgres(config)
+        .namespace("app")
+        .call_timeout(Duration::from_secs(5));
     built.doctor(Doctor::Off).connect().await.unwrap()
 }
 
@@ -34,10 +36,13 @@ async fn a_lease_excludes_is_waited_for_and_its_token_rises() {
 #[tokio::test]
 async fn what_cannot_work_is_said_at_connect() {
     let server = Server::start().unwrap();
-    let built = || Leases::postgres(config(&server)).namespace("app");
+    let built = || {
+        let built = Leases::postgres(config(&server)).namespace("app");
+        built.call_timeout(Duration::from_secs(5))
+    };
     let bare = built().connect().await;
     assert!(matches!(bare, Err(BackendError::Config(why)) if why.contains("postgres::migrate")));
-    migrate(&config(&server)).await.unwrap();
+    migrated(&config(&server)).await.unwrap();
     let epochs = built().fence(PgFence::new(config(&server)));
     let foreign = epochs.connect().await;
     assert!(matches!(foreign, Err(BackendError::Config(_))));

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
+use soldonce_lease::backend::postgres::{PgConfig, Postgres};
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Clock, FencingToken, Namespace, SystemClock};
 use soldonce_testkit::postgres::{PgBouncer, Postgres as Server, PostgresPair};
 use tokio::task::JoinSet;
 
-use super::{ask, backend, config, granted, group, one, refused, release, renew, server, session};
+use super::{
+    ask, backend, config, granted, group, migrated, one, refused, release, renew, server, session,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_works_through_a_pool_in_transaction_mode() {
     let server = Server::start().unwrap();
     let pool = PgBouncer::start(&server, 2).unwrap();
     let config = PgConfig::url(&pool.url_of("postgres")).unwrap();
-    migrate(&config).await.unwrap();
+    migrated(&config).await.unwrap();
     let mut clients = JoinSet::new();
     for client in 0..8 {
         clients.spawn(ten_leases(backend(config.clone().connections(2)), client));
@@ -49,7 +51,7 @@ async fn ten_leases(backend: Postgres, client: u32) -> Vec<FencingToken> {
 #[tokio::test]
 async fn tokens_rise_and_leases_stay_over_crashes_of_the_server() {
     let mut server = Server::options().durable().start().unwrap();
-    migrate(&config(&server)).await.unwrap();
+    migrated(&config(&server)).await.unwrap();
     let backend = backend(config(&server));
     let held = ask(one("held"));
     let held_token = granted(&backend, &held).await;
@@ -95,7 +97,7 @@ async fn answered(backend: &Postgres, ask: &Acquire) -> FencingToken {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_in_the_midst_of_acquires_leaves_no_second_holder() {
     let mut server = Server::options().durable().start().unwrap();
-    migrate(&config(&server)).await.unwrap();
+    migrated(&config(&server)).await.unwrap();
     for round in 0..3 {
         let mut clients = JoinSet::new();
         for client in 0..10 {
@@ -170,20 +172,23 @@ async fn a_row_locked_by_another_is_a_refusal_and_a_renewal_that_did_not_run() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_is_a_refusal() {
     let server = Server::options()
-        .line("deadlock_timeout = 100ms")
+        .line("deadlock_timeout = 1s")
         .start()
         .unwrap();
-    migrate(&config(&server)).await.unwrap();
+    migrated(&config(&server)).await.unwrap();
+    // So that nothing else ends ours before.
+    let patient = "CREATE OR REPLACE FUNCTION soldonce_lease_settings() RETURNS void LANGUAGE sql \
+                   AS $$ SELECT set_config('lock_timeout', '1min', true) $$";
+    server.query(patient).unwrap();
     let backend = Arc::new(backend(config(&server)));
     let first = ask(group(&["a", "b"]));
     let token = granted(&*backend, &first).await;
     release(&*backend, &first, Some(token)).await;
     let (other, _task) = session(&server).await;
     // The other waits patiently, so that it is ours that is ended.
-    let lock_b = "SET deadlock_timeout = '10s'; BEGIN; \
+    let lock_b = "SET deadlock_timeout = '1min'; BEGIN; \
                   SELECT FROM soldonce_lease WHERE name = 'g/b' FOR UPDATE";
     other.batch_execute(lock_b).await.unwrap();
-    // It waits for 200 ms, so a session looks, which is there already.
     let (watcher, _watched) = session(&server).await;
     let mut ours = JoinSet::new();
     let (asking, mine) = (backend.clone(), ask(group(&["a", "b"])));
@@ -213,7 +218,7 @@ async fn a_server_that_hangs_is_unknown_and_the_next_call_begins_anew() {
     let limit = Duration::from_millis(300);
     let backend = Postgres::new(config(&server), namespace, Arc::new(SystemClock), limit);
     let mine = ask(one("hung"));
-    let token = granted(&backend, &mine).await;
+    let token = answered(&backend, &mine).await;
     server.pause().unwrap();
     let reply = backend.acquire(&mine).await;
     assert!(
@@ -232,7 +237,7 @@ async fn a_server_that_hangs_is_unknown_and_the_next_call_begins_anew() {
 #[tokio::test]
 async fn a_promoted_standby_that_was_behind_is_healed_by_the_floor() {
     let pair = PostgresPair::start().unwrap();
-    migrate(&config(&pair.primary)).await.unwrap();
+    migrated(&config(&pair.primary)).await.unwrap();
     let old = backend(config(&pair.primary));
     granted(&old, &ask(one("seen"))).await;
     pair.await_sync().unwrap();
@@ -267,7 +272,7 @@ async fn a_promoted_standby_that_was_behind_is_healed_by_the_floor() {
 #[tokio::test]
 async fn of_several_servers_the_primary_has_the_leases() {
     let pair = PostgresPair::start().unwrap();
-    migrate(&config(&pair.primary)).await.unwrap();
+    migrated(&config(&pair.primary)).await.unwrap();
     pair.await_sync().unwrap();
     let hosts = [&pair.standby, &pair.primary].map(|server| server.address().to_string());
     let both = PgConfig::url(&format!("postgres://postgres@{}/postgres", hosts.join(",")));
@@ -284,7 +289,7 @@ fn ask_again(before: &Acquire) -> Acquire {
 #[tokio::test]
 async fn a_standby_does_not_grant() {
     let pair = PostgresPair::start().unwrap();
-    migrate(&config(&pair.primary)).await.unwrap();
+    migrated(&config(&pair.primary)).await.unwrap();
     pair.await_sync().unwrap();
     let standby = backend(config(&pair.standby));
     let reply = standby.acquire(&ask(one("a"))).await;

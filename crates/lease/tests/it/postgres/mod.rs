@@ -20,26 +20,32 @@ use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
 };
 use soldonce_lease::{
-    BackendError, FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy,
+    BackendError, Clock, FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy,
 };
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres as Server;
 use tokio::task::JoinSet;
 
 /// Longest wait of the tests' backends for an answer: generous, the machine may be busy.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server with the tables of leases in it.
 pub(crate) async fn server() -> Server {
     let server = Server::start().unwrap();
-    // A migration gives a connection one second, which many servers that start at once exceed.
-    for _ in 0..30 {
-        match migrate(&config(&server)).await {
-            Ok(()) => return server,
-            Err(BackendError::NotSent(_)) => {}
-            Err(error) => panic!("{error}"),
+    migrated(&config(&server)).await.unwrap();
+    server
+}
+
+/// Migrates. One second, which that gives a connection and its answer, is little for many servers that start at once.
+pub(crate) async fn migrated(config: &PgConfig) -> Result<(), BackendError> {
+    let end = SystemClock.boot().plus(PATIENCE);
+    loop {
+        match migrate(config).await {
+            Err(BackendError::NotSent(_) | BackendError::Unknown(_))
+                if SystemClock.boot() < end => {}
+            answered => return answered,
         }
     }
-    panic!("the server takes no connection");
 }
 
 pub(crate) fn config(server: &Server) -> PgConfig {
@@ -73,12 +79,12 @@ pub(crate) fn group(names: &[&str]) -> Names {
     Names::of_group(Name::new("g").unwrap(), names.collect())
 }
 
-/// Ten seconds for a new owner.
+/// Five minutes for a new owner, more than any test takes.
 pub(crate) fn ask(names: Names) -> Acquire {
     Acquire {
         names,
         owner: owner(),
-        ttl: Duration::from_secs(10),
+        ttl: Duration::from_mins(5),
         cap: None,
         floor: None,
         waiter: None,

@@ -2,11 +2,11 @@
 
 use soldonce_lease::BackendError;
 use soldonce_lease::backend::Backend;
-use soldonce_lease::backend::postgres::{PgConfig, migrate};
+use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_testkit::postgres::Postgres as Server;
 use soldonce_testkit::{Authority, Validity};
 
-use super::{ask, backend, granted, one};
+use super::{ask, backend, granted, migrated, one};
 use crate::folder::TempFolder;
 
 #[tokio::test]
@@ -22,10 +22,10 @@ async fn every_connection_is_to_the_server_that_was_meant() {
         let url = format!("postgres://postgres@localhost:{port}/postgres?{parameters}");
         PgConfig::url(&url).unwrap()
     };
-    let error = migrate(&trusting(&stranger)).await.unwrap_err();
+    let error = migrated(&trusting(&stranger)).await.unwrap_err();
     assert!(matches!(error, BackendError::Config(_)), "{error:?}");
     let config = trusting(&authority).notify();
-    migrate(&config).await.unwrap();
+    migrated(&config).await.unwrap();
     let backend = backend(config);
     let mine = ask(one("a"));
     granted(&backend, &mine).await;

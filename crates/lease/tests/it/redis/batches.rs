@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Doctor, FencingToken, Leases};
@@ -274,6 +275,7 @@ async fn commands_of_64_tasks_stay_far_below_two_for_each_pair() {
     let redis = Redis::start().unwrap();
     let locks = Leases::redis(redis.url().as_str())
         .namespace("app")
+        .call_timeout(Duration::from_secs(5))
         .doctor(Doctor::Off);
     let locks = locks.connect().await.unwrap();
     let start = Arc::new(Barrier::new(TASKS));

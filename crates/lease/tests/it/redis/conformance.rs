@@ -59,22 +59,19 @@ pub(super) mod server {
 #[cfg(feature = "cluster")]
 mod cluster {
     use soldonce_lease::Namespace;
-    use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
+    use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
-    use super::super::site::{CALL_TIMEOUT, Numbers};
+    use super::super::site::{CALL_TIMEOUT, Numbers, on_cluster, seeds};
     use super::Real;
     use crate::conformance as suite;
 
     /// A backend in a namespace of its own, so that each law begins with nothing on one cluster.
     async fn fresh(cluster: &RedisCluster, namespace: &str) -> RedisBackend {
-        let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
         let mut settings = RedisSettings::new(Namespace::new(namespace).unwrap());
         settings.fence = Some(Numbers::from(1));
         settings.call_timeout = CALL_TIMEOUT;
-        RedisBackend::connect_cluster(&seeds, settings)
-            .await
-            .unwrap()
+        on_cluster(&seeds(cluster), &settings).await
     }
 
     macro_rules! laws_hold {

@@ -63,6 +63,7 @@ async fn a_lease_on_a_cluster_from_end_to_end() {
     let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
     let locks = Leases::cluster(cluster.urls())
         .namespace("app")
+        .call_timeout(Duration::from_secs(5))
         .connect()
         .await
         .unwrap();

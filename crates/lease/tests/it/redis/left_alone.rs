@@ -14,7 +14,12 @@ const SOON: Duration = Duration::from_secs(20);
 
 async fn connect(redis: &Redis) -> Leases {
     let builder = Leases::redis(redis.url()).namespace("app");
-    builder.doctor(Doctor::Off).connect().await.unwrap()
+    builder
+        .call_timeout(Duration::from_secs(5))
+        .doctor(Doctor::Off)
+        .connect()
+        .await
+        .unwrap()
 }
 
 async fn take(locks: &Leases, name: &str) -> Lease {

@@ -37,6 +37,7 @@ impl Target {
 async fn locks(redis: &Redis, epochs: &TempFolder) -> Leases {
     let builder = Leases::redis(redis.url()).namespace("app");
     let epochs = FileFence::new(epochs.path());
+    let builder = builder.call_timeout(Duration::from_secs(5));
     builder.fence(epochs).connect().await.unwrap()
 }
 

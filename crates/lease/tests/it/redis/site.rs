@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "cluster")]
+use soldonce_lease::backend::redis::RedisConfig;
 use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
 use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Fut, Names, Release, ReleaseReply, Renew,
@@ -15,6 +17,8 @@ use soldonce_lease::{
     SystemClock,
 };
 use soldonce_testkit::redis::Redis;
+#[cfg(feature = "cluster")]
+use soldonce_testkit::redis::RedisCluster;
 
 pub(super) const TTL: Duration = Duration::from_secs(10);
 
@@ -199,4 +203,22 @@ pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
             .sleep_until(clock.boot().plus(Duration::from_millis(10)))
             .await;
     }
+}
+
+/// A backend on a cluster. Its driver gives each node half a second, which a busy machine may exceed.
+#[cfg(feature = "cluster")]
+pub(super) async fn on_cluster(seeds: &[RedisConfig], settings: &RedisSettings) -> RedisBackend {
+    until(
+        "a connection to the cluster",
+        async || match RedisBackend::connect_cluster(seeds, settings.clone()).await {
+            Err(BackendError::NotSent(_)) => None,
+            connected => Some(connected.unwrap()),
+        },
+    )
+    .await
+}
+
+#[cfg(feature = "cluster")]
+pub(super) fn seeds(cluster: &RedisCluster) -> Vec<RedisConfig> {
+    cluster.urls().into_iter().map(RedisConfig::from).collect()
 }

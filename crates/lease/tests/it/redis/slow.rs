@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, Doctor, Leases};
+use soldonce_lease::{AcquireError, Clock, Doctor, Leases, SystemClock};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::Redis;
 
@@ -13,10 +14,20 @@ async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
     let redis = Redis::options().acl(users).start().unwrap();
     let proxy = Proxy::to(redis.address()).unwrap();
     let url = format!("redis://far:secret@{}", proxy.address());
+    let end = SystemClock.boot().plus(PATIENCE);
+    // A connection has a second. A busy machine may exceed it, which shows nothing, so another one is tried.
+    while !serves_the_next_one(&url, &proxy).await {
+        assert!(SystemClock.boot() < end, "no connection in its second");
+    }
+}
+
+/// Returns whether the connection that one call began was there in time for the next.
+async fn serves_the_next_one(url: &str, proxy: &Proxy) -> bool {
     let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
     let builder = builder.call_timeout(Duration::from_millis(400));
     let locks = builder.connect().await.unwrap();
     let before = proxy.connections();
+    let begun = SystemClock.boot();
     proxy.set(Fault::Cut);
     let early = locks.lease("a").try_acquire().await;
     assert!(
@@ -24,7 +35,12 @@ async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
         "{early:?}"
     );
     proxy.heal();
-    let lease = locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let next = locks.lease("a").try_acquire().await;
+    if SystemClock.boot().since(begun) > Duration::from_millis(900) {
+        return false;
+    }
+    let lease = next.unwrap().unwrap();
     assert_eq!(proxy.connections(), before + 1, "made anew");
     lease.release().await.unwrap();
+    true
 }

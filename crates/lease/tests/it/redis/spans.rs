@@ -2,6 +2,7 @@
 //! happens to a connection that all of them share in none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
@@ -41,7 +42,10 @@ async fn an_epoch_lies_in_the_span_of_its_acquire_and_a_new_connection_in_none()
     let (redis, ear) = (Redis::start().unwrap(), Ear::default());
     let (url, heard) = (redis.url(), ear.clone());
     let builder = Builder::of(Heard { url, ear: heard });
-    let locks = builder.namespace("app").connect().await.unwrap();
+    let locks = builder
+        .namespace("app")
+        .call_timeout(Duration::from_secs(5));
+    let locks = locks.connect().await.unwrap();
     let held = locks.lease("a").try_acquire().await.unwrap().unwrap();
     let installed = ear.told("epoch installed");
     assert_eq!(installed.len(), 1);

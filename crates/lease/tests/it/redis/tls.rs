@@ -9,7 +9,7 @@ use soldonce_lease::backend::{Backend, ReleaseReply};
 use soldonce_testkit::redis::{ClientCertificate, Redis, RedisCluster};
 use soldonce_testkit::{Authority, Certificate, Validity};
 
-use super::site::{ask, granted, one, release, settings};
+use super::site::{ask, granted, on_cluster, one, release, settings};
 use crate::folder::TempFolder;
 
 /// The host of every private server.
@@ -164,9 +164,7 @@ async fn every_node_of_a_cluster_proves_its_name() {
         RedisConfig::seeds(&format!("rediss+cluster://{nodes}{parameters}")).unwrap()
     };
     let trusted = seeds(&format!("?{}", trust.parameters()));
-    let backend = RedisBackend::connect_cluster(&trusted, settings())
-        .await
-        .unwrap();
+    let backend = on_cluster(&trusted, &settings()).await;
     for i in 0..12 {
         let mine = ask(one(&format!("report:{i}")));
         let token = granted(&backend, &mine).await;

@@ -10,7 +10,7 @@ use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_testkit::redis::Redis;
 use soldonce_testkit::until_some;
 
-use super::{ask, connect_with, granted, nodes};
+use super::{Slow, ask, connect_with, granted, nodes};
 use crate::conformance::{Bench, conforms, pass_on_redis};
 
 /// Every lease of a server: key, value and whole seconds left, in one text.
@@ -25,7 +25,7 @@ struct Three {
     clock: Ahead,
 }
 
-/// The machine's clock, ahead by what the servers were told to skip: an owner that asks again hears
+/// A slow clock, ahead by what the servers were told to skip: an owner that asks again hears
 /// the same token only as long as its grant can be alive, on this side's clock.
 #[derive(Clone, Default)]
 struct Ahead(Arc<AtomicU64>);
@@ -42,11 +42,11 @@ impl Clock for Ahead {
     }
 
     fn boot(&self) -> BootTime {
-        SystemClock.boot().plus(self.by())
+        Slow.boot().plus(self.by())
     }
 
     fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
-        SystemClock.sleep_until(until.minus(self.by()))
+        Slow.sleep_until(until.minus(self.by()))
     }
 }
 

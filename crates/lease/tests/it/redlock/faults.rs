@@ -1,19 +1,20 @@
 //! Minorities that are dead, stopped or restarted empty, and what must not follow from them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
 use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
 use soldonce_lease::{
-    BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource, Leases, Namespace,
-    SystemClock,
+    BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource, Leases, ManualClock,
+    Namespace, SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
-use super::{ask, connect, granted, keys, nodes, redlock, release, renew};
+use super::{Slow, ask, connect, granted, keys, nodes, redlock, release, renew};
 use crate::faults::script;
 
 /// A minority of nodes dead, then stopped: nothing changes for the caller.
@@ -176,10 +177,7 @@ async fn a_lease_that_was_released_is_not_healed() {
         SystemClock.boot() > settled
     })
     .unwrap();
-    until("nothing is left", Duration::from_secs(10), || {
-        keys(&servers) == 0
-    })
-    .unwrap();
+    until("nothing is left", PATIENCE, || keys(&servers) == 0).unwrap();
 }
 
 /// Two nodes grant, and the third does not know the script of votes yet: the vote reaches it after the release.
@@ -211,10 +209,7 @@ async fn a_vote_that_comes_after_its_release_is_given_back() {
         knows().unwrap().trim() == "1"
     })
     .unwrap();
-    until("nothing is left", Duration::from_secs(10), || {
-        keys(&servers) == 0
-    })
-    .unwrap();
+    until("nothing is left", PATIENCE, || keys(&servers) == 0).unwrap();
 }
 
 /// Evicted, say: the node still knows which token it granted last.
@@ -229,10 +224,7 @@ pub(crate) async fn a_node_that_lost_only_the_key_is_healed() {
     servers[0].cli(&["DEL", key.trim()]).unwrap();
     let renewed = renew(&backend, &held, token).await;
     assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
-    until("the node is healed", Duration::from_secs(10), || {
-        keys(&servers) == 3
-    })
-    .unwrap();
+    until("the node is healed", PATIENCE, || keys(&servers) == 3).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -270,6 +262,7 @@ async fn of_many_that_race_at_most_one_wins_and_in_the_end_one_does() {
         assert!(matches!(reply, AcquireReply::Refused(_)), "{reply:?}");
     }
     if winners == 0 {
+        until("all votes are given back", PATIENCE, || keys(&servers) == 0).unwrap();
         granted(&replies[0].0, &ask("race")).await;
     }
 }
@@ -283,7 +276,9 @@ async fn the_doctor_sees_a_server_that_is_named_twice_and_one_that_is_gone() {
         let mut found = findings.iter().filter(|finding| finding.check == check);
         found.next().map(|finding| finding.verdict)
     };
-    let settings = RedisSettings::new(Namespace::new("app").unwrap());
+    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    // On a clock that stands all answers are heard.
+    settings.clock = Arc::new(ManualClock::at(0));
     let twice = Redlock::connect(RedlockConfig::new(named), settings, None).await;
     let Some(BackendError::Config(why)) = twice.err() else {
         panic!("a server votes twice");
@@ -339,6 +334,7 @@ async fn tokens_of_a_source_rise_even_when_every_node_forgets() {
     let locks = Leases::redlock(config)
         .namespace("app")
         .fence(Sequence(AtomicU64::new(1 << 32)))
+        .clock(Arc::new(Slow))
         .connect()
         .await
         .unwrap();

@@ -76,8 +76,8 @@ fn a_reset_request_did_not_run() {
 fn a_half_open_connection_swallows_for_good() {
     let rig = Rig::new();
     let mut stream = rig.connect();
-    stream.set_read_timeout(Some(SILENCE)).unwrap();
     assert_eq!(incr(&mut stream).unwrap(), "1");
+    stream.set_read_timeout(Some(SILENCE)).unwrap();
     rig.proxy.set(Fault::HalfOpen);
     assert_eq!(incr(&mut stream), Err(ErrorKind::WouldBlock));
     rig.proxy.set(Fault::None);

@@ -183,7 +183,7 @@ impl Client {
         }
         if self.plan.planted == Some(Planted::YoungVotes) {
             // Long enough for a majority to be restarted meanwhile, on a busy machine too.
-            rest(self.draw.ms(150, 400)).await;
+            rest(self.draw.ms(150, 1_000)).await;
         }
         hold.look();
         self.end(hold).await;

@@ -94,7 +94,7 @@ struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     async fn begin(backend: &'a RedisBackend, name: String) -> Self {
-        let last = take_turn(backend, &name).await.unwrap();
+        let last = until("a first turn", async || take_turn(backend, &name).await).await;
         let (at, longest) = (SystemClock.boot(), Duration::ZERO);
         Self {
             backend,

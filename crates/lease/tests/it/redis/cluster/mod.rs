@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
+use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{FencingToken, NoticeKind, NoticeStream};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
 use super::site::{
-    Numbers, TTL, ask, granted, group, name, one, refused, release, renew, settings,
+    Numbers, TTL, ask, granted, group, name, on_cluster, one, refused, release, renew, seeds,
+    settings,
 };
 
 /// A name is granted again within this time after its primary was lost, or its slot moved
@@ -37,7 +38,7 @@ impl Site {
         let cluster = RedisCluster::start(coverage).unwrap();
         settings.fence = Some(Numbers::from(1));
         let notices = settings.notices.listen();
-        let backend = Arc::new(connect(&cluster, settings).await);
+        let backend = Arc::new(on_cluster(&seeds(&cluster), &settings).await);
         Self {
             cluster,
             backend,
@@ -49,14 +50,14 @@ impl Site {
     async fn connect(&self) -> RedisBackend {
         let mut settings = settings();
         settings.fence = Some(Numbers::from(1_000));
-        connect(&self.cluster, settings).await
+        on_cluster(&seeds(&self.cluster), &settings).await
     }
 
     /// One that waits for an answer as long as a busy machine needs.
     async fn witness(&self) -> RedisBackend {
         let mut settings = settings();
         settings.call_timeout = PATIENCE;
-        connect(&self.cluster, settings).await
+        on_cluster(&seeds(&self.cluster), &settings).await
     }
 
     /// What was told of replaced connections since the last look.
@@ -80,12 +81,6 @@ impl Site {
         let lives = |text: &String| self.cluster.home(&key_of(text)).unwrap() == place;
         names.find(lives).unwrap()
     }
-}
-
-async fn connect(cluster: &RedisCluster, settings: RedisSettings) -> RedisBackend {
-    let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
-    let connected = RedisBackend::connect_cluster(&seeds, settings).await;
-    connected.unwrap()
 }
 
 /// The lease key of a name outside groups, as lease.md 6.1 has it.

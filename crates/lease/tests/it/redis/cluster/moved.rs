@@ -164,7 +164,7 @@ fn move_slot(cluster: &RedisCluster, key: &str, (from, to): (usize, usize)) {
         }
         for key in keys.lines() {
             // One that has ended meanwhile answers `NOKEY`.
-            let migrate = ["MIGRATE", "127.0.0.1", &port, key, "0", "1000"];
+            let migrate = ["MIGRATE", "127.0.0.1", &port, key, "0", "10000"];
             nodes[from].cli(&migrate).unwrap();
         }
     }
