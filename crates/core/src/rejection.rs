@@ -73,6 +73,20 @@ pub struct Unavailable {
     pub seq: Seq,
 }
 
+impl Unavailable {
+    /// Returns whether every conflict is one that time may end: a hold, not a sale.
+    pub fn may_end(&self) -> bool {
+        self.conflicts.iter().all(|conflict| match conflict {
+            Conflict::Seat { state, .. } => match state {
+                ConflictState::Held | ConflictState::Yours => true,
+                ConflictState::Sold | ConflictState::Blocked | ConflictState::Free => false,
+            },
+            // Some of its places may be held.
+            Conflict::Area { .. } => true,
+        })
+    }
+}
+
 words! {
     /// A budget that is used up: of units held live, or bought, by a holder.
     pub Budget:
@@ -187,25 +201,25 @@ pub enum Member<'a> {
 /// Declares of each refusal: its code, what a client should do next, and its members by name. Transports,
 /// metrics and the API's description take all of it from here.
 macro_rules! refusals {
-    ($($refusal:pat => $code:literal, $advice:ident, [$($name:literal: $member:expr),*];)+) => {
+    ($($refusal:pat $(if $guard:expr)? => $code:literal, $advice:ident, [$($name:literal: $member:expr),*];)+) => {
         /// Every code, in the order of the table. One whose advice depends on its data is there twice.
         pub const REJECTION_CODES: &[&str] = &[$($code),+];
 
         #[expect(unused_variables, reason = "each function looks at its own column")]
         impl Rejection {
             /// Returns its code, the same in every transport.
-            pub const fn code(&self) -> &'static str {
-                match self { $($refusal => $code,)+ }
+            pub fn code(&self) -> &'static str {
+                match self { $($refusal $(if $guard)? => $code,)+ }
             }
 
             /// Returns what the client should do next.
-            pub const fn advice(&self) -> Advice {
-                match self { $($refusal => Advice::$advice,)+ }
+            pub fn advice(&self) -> Advice {
+                match self { $($refusal $(if $guard)? => Advice::$advice,)+ }
             }
 
             /// Returns what it carries, by name.
             pub fn members(&self) -> Vec<(&'static str, Member<'_>)> {
-                match self { $($refusal => vec![$(($name, $member)),*],)+ }
+                match self { $($refusal $(if $guard)? => vec![$(($name, $member)),*],)+ }
             }
         }
     };
@@ -213,7 +227,9 @@ macro_rules! refusals {
 
 refusals! {
     Self::Invalid(_) => "invalid_request", DoNotRetry, [];
-    Self::UnitUnavailable(refusal) => "unit_unavailable", RetryAfter,
+    Self::UnitUnavailable(refusal) if refusal.may_end() => "unit_unavailable", RetryAfter,
+        ["conflicts": Member::Unavailable(refusal)];
+    Self::UnitUnavailable(refusal) => "unit_unavailable", DoNotRetry,
         ["conflicts": Member::Unavailable(refusal)];
     Self::UnknownUnit(names) => "unknown_unit", DoNotRetry, ["unknown": Names(names)];
     Self::EventNotFound => "event_not_found", DoNotRetry, [];

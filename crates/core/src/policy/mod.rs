@@ -329,7 +329,8 @@ impl Policy {
         }
         if self.hold_ttl > self.hold_max {
             let (ttl, most) = (self.hold_ttl.ms(), self.hold_max.ms());
-            let reason = format!("{ttl} is outside {HOLD_TTL_MS_MIN} ..= {most}");
+            let reason =
+                format!("{ttl} is outside {HOLD_TTL_MS_MIN} ..= {most}, which is `hold_max_ms`");
             return Err(Invalid::new("policy.hold_ttl_ms", reason));
         }
         match (self.sale_opens_at, self.sale_closes_at) {

@@ -1,7 +1,10 @@
 //! What a refusal says besides its code. That each code has its advice, status and members is a table of the
 //! server's tests.
 
-use soldonce_core::{Advice, BookingId, Budget, Invalid, Member, Rejection, Timestamp, UnitNo};
+use soldonce_core::{
+    Advice, BookingId, Budget, Conflict, ConflictState, Invalid, Member, Rejection, Timestamp,
+    Unavailable, UnitNo,
+};
 
 #[test]
 fn a_refusal_carries_what_a_client_acts_on() {
@@ -38,6 +41,23 @@ fn a_refusal_says_what_to_do_next() {
         Rejection::NotOnSale { opens_at: None }.advice(),
         Advice::DoNotRetry
     );
+    let taken = |states: &[ConflictState]| {
+        let seat = |state: &ConflictState| Conflict::Seat {
+            unit: UnitNo(0),
+            state: *state,
+            retry_after: None,
+        };
+        let conflicts = states.iter().map(seat).collect();
+        let refusal = Unavailable {
+            conflicts,
+            ..Unavailable::default()
+        };
+        Rejection::UnitUnavailable(Box::new(refusal)).advice()
+    };
+    let (held, sold) = (ConflictState::Held, ConflictState::Sold);
+    assert_eq!(taken(&[held, ConflictState::Yours]), Advice::RetryAfter);
+    assert_eq!(taken(&[held, sold]), Advice::DoNotRetry);
+    assert_eq!(taken(&[ConflictState::Blocked]), Advice::DoNotRetry);
     assert_eq!(Rejection::HoldExpired.advice(), Advice::Reacquire);
     assert_eq!(Rejection::BookingNotConfirmed.advice(), Advice::AskState);
 }

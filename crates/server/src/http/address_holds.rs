@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
-use soldonce_core::{Event, EventId, HoldId, HoldState, Timestamp};
+use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::Caller;
 use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
 use tokio_util::sync::CancellationToken;
@@ -87,13 +87,23 @@ impl AddressHolds {
         })
     }
 
-    /// Passes a request for a hold of so many units that no limit forbids.
-    pub(super) async fn admit(&self, event: &EventId, units: u32) -> Result<Admitted, Problem> {
+    /// Passes a request for a hold of so many units that no limit forbids. It ends after `ttl`, or after what the event
+    /// says.
+    pub(super) async fn admit(
+        &self,
+        event: &EventId,
+        units: u32,
+        ttl: Option<Span>,
+    ) -> Result<Admitted, Problem> {
         let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
         };
         let event = self.app.engine.find_event(event).await?;
-        let ends_at = self.app.engine.now().plus(event.policy.hold_ttl);
+        let ends_at = self
+            .app
+            .engine
+            .now()
+            .plus(ttl.unwrap_or(event.policy.hold_ttl));
         let admitted = self.admit_wish(&event, shopper, More::Units(units)).await?;
         Ok(Admitted {
             ends_at: Some(ends_at),

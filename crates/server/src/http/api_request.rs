@@ -103,7 +103,7 @@ impl ApiRequest {
         Some(HoldSecret(value.to_str().unwrap_or_default().into()))
     }
 
-    fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
+    pub(super) fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
         let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
         let Some(value) = values.next() else {
             return Ok(None);

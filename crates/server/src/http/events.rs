@@ -1,6 +1,5 @@
 //! Events: create, look, change the policy, call off.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,10 +7,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use soldonce_core::{Actor, Amount, Currency, EventId, NewEvent, Origin, Policy, Span, Text};
+use soldonce_core::{
+    Actor, Amount, Currency, EventId, NewEvent, Origin, Policy, Rejection, Span, Text,
+};
 use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::reply::Rfc3339;
-use soldonce_engine::{Caller, EventSummary, Ids, Listing, fingerprint};
+use soldonce_engine::{Caller, EngineError, EventSummary, Listing, RequestKey, fingerprint};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -20,7 +21,7 @@ use super::api_request::ApiRequest;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
 use super::kinds;
-use super::operation::{AFTER, LIMIT, Tag, delete, get, patch, post};
+use super::operation::{AFTER, Keyed, LIMIT, Tag, delete, get, patch, post};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use super::route::Admission::{Admin, Look};
@@ -48,6 +49,7 @@ pub(super) fn routes(table: &mut Table) {
                     "prices": {"Standard": 4500}}"#,
             )
             .sized(BodySize::Chart)
+            .keyed(Keyed::Optional)
             .refuses(&[&[&kinds::EVENT_EXISTS, &kinds::EVENT_DROPPED]])
             .gives::<EventBody<'_>>(201, "The new event")
             .gives::<EventBody<'_>>(200, "The event, which was there already"),
@@ -122,20 +124,31 @@ struct Wanted {
 
 async fn create(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
-    let ids = req.app.engine.ids().clone();
+    let call = req.call()?;
+    let key = req.idempotency_key()?.map(|key| {
+        let scope = RequestKey::new(call.caller.id(), &req.route.label(), key, &[], b"");
+        u128::from_be_bytes(scope.scoped.0)
+    });
+    let drawn = drawn_id(key.unwrap_or_else(|| req.app.engine.ids().bits()));
     let wanted = if body.len() <= INLINE_PARSE_BYTES_MAX {
-        read(&body, &ids)?
+        read(&body, &drawn)?
     } else {
-        let read = spawn_blocking(move || read(&body, &ids)).await;
+        let drawn = drawn.clone();
+        let read = spawn_blocking(move || read(&body, &drawn)).await;
         read.map_err(|error| Problem::internal(&error))??
     };
-    let call = req.call()?;
+    let is_drawn = wanted.event.id.as_str() == drawn;
     let app = &req.app;
     let created = app
         .engine
         .create_event(&call, wanted.event, wanted.chart)
-        .await?;
-    let (summary, is_new) = created;
+        .await;
+    let (summary, is_new) = match created {
+        Err(EngineError::Rejected(Rejection::EventExists)) if is_drawn => {
+            return Err(Rejection::IdempotencyKeyReused.into());
+        }
+        created => created?,
+    };
     let status = if is_new {
         StatusCode::CREATED
     } else {
@@ -150,18 +163,21 @@ async fn create(mut req: ApiRequest) -> Handled {
     Ok(response)
 }
 
-fn read(body: &Bytes, ids: &Ids) -> Result<Wanted, Problem> {
+/// The id of an event that is made without one: drawn, or that of the request's idempotency key, so that the same
+/// request again is the same event.
+fn drawn_id(bits: u128) -> String {
+    format!("evt_{}", soldonce_core::encode_128(bits))
+}
+
+fn read(body: &Bytes, drawn: &str) -> Result<Wanted, Problem> {
     let request: EventRequest<'_> = json::parse(body)?;
-    let id = match &request.id {
-        Some(id) => Cow::Borrowed(&*id.0),
-        None => Cow::Owned(format!("evt_{}", soldonce_core::encode_128(ids.bits()))),
-    };
+    let id = request.id.as_ref().map_or(drawn, |id| &*id.0);
     let policy = Policy::default().changed(&request.policy.0);
     let invalid = |error: soldonce_core::Invalid| Problem::invalid(error.field, error.reason);
     let chart = request.chart.get().as_bytes();
     let ReadChart { chart: read, notes } = chart::read(chart).map_err(invalid)?;
     let event = NewEvent {
-        id: EventId::parse(&id).map_err(|error| Problem::invalid("id", error))?,
+        id: event_id(id).map_err(|error| Problem::invalid("id", error))?,
         name: Text::parse(&request.name.0).map_err(|error| Problem::invalid("name", error))?,
         starts_at: request.starts_at.map(|time| time.0),
         currency: currency(&request.currency)?,
@@ -175,6 +191,14 @@ fn read(body: &Bytes, ids: &Ids) -> Result<Wanted, Problem> {
         chart: chart.into(),
         notes,
     })
+}
+
+/// The id of a new event. Programs take `.` and `..` out of an address.
+fn event_id(id: &str) -> Result<EventId, String> {
+    if id == "." || id == ".." {
+        return Err("`.` and `..` cannot be the name of anything in an address".to_owned());
+    }
+    EventId::parse(id).map_err(|error| error.to_string())
 }
 
 fn currency(code: &Str<'_>) -> Result<Currency, Problem> {

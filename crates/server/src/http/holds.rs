@@ -117,7 +117,10 @@ struct HoldRequest<'a> {
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = r#"a choice, such as {"quantity": 2}"#
+)]
 struct BestRequest<'a> {
     #[schema(value_type = u32)]
     quantity: Whole<u32>,
@@ -177,7 +180,7 @@ async fn hold(req: ApiRequest, holds: AddressHolds, event: EventId, body: Bytes)
         WishAsk::Named(units) => units.count(),
         WishAsk::Best { quantity, .. } => *quantity,
     };
-    let admitted = holds.admit(&event, units).await?;
+    let admitted = holds.admit(&event, units, ask.ttl).await?;
     match req.app.engine.hold(&call, &event, ask).await {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);

@@ -68,7 +68,14 @@ impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(std::any::type_name::<T>())
+        f.write_str("a whole number")?;
+        if T::try_from(-1).is_err() {
+            f.write_str(" of 0 or more")?;
+        }
+        if T::try_from(1 << 32).is_err() {
+            f.write_str(", below 2^32")?;
+        }
+        Ok(())
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
@@ -105,7 +112,7 @@ impl Visitor<'_> for TimeVisitor {
     type Value = Timestamp;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a time of RFC 3339, such as 2026-12-01T19:30:00.000Z")
+        f.write_str("a time of RFC 3339 before 9999-12-30, such as 2026-12-01T19:30:00.000Z")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
@@ -204,7 +211,10 @@ mod tests {
             "null",
         ] {
             let error = read(json).unwrap_err().to_string();
-            assert!(error.contains("expected u32"), "{json}: {error}");
+            assert!(
+                error.contains("expected a whole number of 0 or more, below 2^32"),
+                "{json}: {error}"
+            );
         }
     }
 

@@ -106,7 +106,7 @@ kinds! {
         "Use the id from the answer that confirmed the hold.";
     UNKNOWN_UNIT "unknown_unit" "unknown-unit" 404
         "There is no such unit",
-        "The chart of the event has no seat or area of the ids in `unknown`; or the hold or the booking that is to give them up does not have them, which `detail` says then.",
+        "The chart of the event has no seat or area of the ids in `unknown`, or what is to be given up is not in the hold or the booking.",
         "Take ids from `GET /v1/events/{event}/chart`, and what is given up from the hold or the booking.";
     METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" 405
         "Not with this method",
@@ -166,7 +166,7 @@ kinds! {
         "Choose another id, or change the event's policy with PATCH.";
     EVENT_NOT_OVER "event_not_over" "event-not-over" 409
         "The event is not over",
-        "An event can be dropped once its sale has closed and it has started, or it was called off, and nothing of it has changed for 8 days. `droppable_at` is given when that will be.",
+        "An event can be dropped once its sale has closed and it has started, or it was called off, and nothing of it has changed for 8 days. `droppable_at` says when that will be, if it will.",
         "Come back then; or call the event off.";
     EVENT_IN_USE "event_in_use" "event-in-use" 409
         "Something of the event is not done",

@@ -96,7 +96,7 @@ struct CheckoutRequest<'a> {
 
 /// Lines of a booking that are given back when the hold is paid.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a booking and what it gives back")]
 struct GivenRequest<'a> {
     /// Whose lines.
     #[serde(borrow)]

@@ -58,7 +58,7 @@ impl<'a> Query<'a> {
         let number = text.parse().ok().filter(|_| digits);
         number
             .map(Some)
-            .ok_or_else(|| Problem::invalid(name, "it must be a whole number"))
+            .ok_or_else(|| Problem::invalid(name, "it must be a whole number of 0 or more"))
     }
 
     /// `limit`, or as many as a page may have.

@@ -1,7 +1,7 @@
 //! What staff does with units: block, unblock, and look at the history of one.
 
 use serde::{Deserialize, Serialize};
-use soldonce_core::{Chart, Conflict, ConflictState, Rejection, Unavailable};
+use soldonce_core::{Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::TransitionBody;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str};
-use super::operation::{Tag, get, post};
+use super::operation::{Keyed, Tag, get, post};
 use super::problem::{Handled, Problem};
 use super::refusals::NO_CHOICE;
 use super::route::Admission::Admin;
@@ -27,6 +27,7 @@ pub(super) fn routes(table: &mut Table) {
             .takes::<BlockRequest<'_>>(
                 r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
             )
+            .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<BlockedUnits>(200, "The units"),
         block,
@@ -38,6 +39,7 @@ pub(super) fn routes(table: &mut Table) {
             .takes::<BlockRequest<'_>>(
                 r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
             )
+            .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<UnblockedUnits>(200, "The units"),
         unblock,
@@ -82,7 +84,7 @@ async fn set(mut req: ApiRequest, to: Block) -> Handled {
     let request: BlockRequest<'_> = json::parse(&body)?;
     let units = units::wanted("units", request.units)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = req.call()?;
+    let call = req.keyed_call(&[event.as_str()], &body)?;
     let engine = &req.app.engine;
     let done = match to {
         Block::On => engine.block(&call, &event, &units, reason).await,
@@ -103,10 +105,6 @@ fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
         alternatives: Vec::new(),
         ..refusal
     };
-    let may_change = refusal.conflicts.iter().any(|conflict| match conflict {
-        Conflict::Seat { state, .. } => *state == ConflictState::Held,
-        Conflict::Area { .. } => false,
-    });
     let detail = match to {
         Block::On => {
             "only what is free can be blocked; `conflicts` names what is not, and nothing was changed"
@@ -117,9 +115,9 @@ fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
         }
     };
     let problem = Problem::rejected(&Rejection::UnitUnavailable(Box::new(refusal)), Some(chart));
-    match (to, may_change) {
-        (Block::On, true) => problem.saying(detail),
-        (Block::On, false) | (Block::Off, _) => problem.never_again().saying(detail),
+    match to {
+        Block::On => problem.saying(detail),
+        Block::Off => problem.never_again().saying(detail),
     }
 }
 

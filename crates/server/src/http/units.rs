@@ -12,7 +12,7 @@ use super::problem::Problem;
 
 /// A seat, or so many places of an area.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = r#"a unit, such as {"seat": "A-1"}"#)]
 pub(super) struct UnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
@@ -27,7 +27,7 @@ pub(super) struct UnitRequest<'a> {
 /// A unit that one has: a seat, so many places of an area, or an entry of a hold or a booking as it
 /// was answered.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = r#"a unit, such as {"seat": "A-1"}"#)]
 pub(super) struct OwnUnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]

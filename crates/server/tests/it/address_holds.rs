@@ -265,6 +265,26 @@ async fn an_address_whose_holds_end_unpaid_again_and_again_waits() {
     hold().await.expect(StatusCode::CREATED);
 }
 
+async fn holds_that_were_asked_for_a_short_while_lapse_like_others() {
+    let rates = RateLimits {
+        lapses: Quota::new(2, 3_600).ok(),
+        ..RateLimits::off()
+    };
+    let app = limited(rates, 10).await;
+    let by = app.shopper_at(ADDRESS).await;
+    let hold = async |seat: &str| {
+        let body = json!({"units": units(&[seat]), "ttl_ms": 1_000});
+        let ask = from(app.post(HOLDS), ADDRESS).by(&by).json(&body);
+        ask.send().await
+    };
+    for seat in ["A-1", "A-2"] {
+        hold(seat).await.expect(StatusCode::CREATED);
+        app.clock.advance(Duration::from_secs(2));
+        app.engine.sweep().await.unwrap();
+    }
+    hold("A-3").await.refused(429, "rate_limited");
+}
+
 async fn an_address_pays_for_the_commands_of_all_its_sessions() {
     let rates = RateLimits {
         commands: Quota::new(2, 60).ok(),
@@ -295,6 +315,7 @@ crate::variant::run_over! {
         what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is,
         what_a_caller_took_who_hung_up_is_counted,
         units_that_a_change_adds_are_counted_and_those_it_drops_are_not,
+        holds_that_were_asked_for_a_short_while_lapse_like_others,
         an_address_whose_holds_end_unpaid_again_and_again_waits,
         an_address_pays_for_the_commands_of_all_its_sessions,
     }

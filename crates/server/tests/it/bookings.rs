@@ -300,6 +300,22 @@ async fn what_stands_in_the_way_of_staff_has_no_alternatives() {
     }
 }
 
+async fn a_block_asked_for_again_with_its_key_is_the_same() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let keyed = async |seat: &str| {
+        let ask = app
+            .post("/v1/events/hall/block")
+            .by(&app.admin)
+            .key("block-1");
+        ask.json(&json!({"units": units(&[seat])})).send().await
+    };
+    let first = keyed("A-5").await.expect(StatusCode::OK).json();
+    let again = keyed("A-5").await.expect(StatusCode::OK);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.json()["blocked"], first["blocked"]);
+    keyed("A-6").await.refused(422, "idempotency_key_reused");
+}
+
 async fn staff_blocks_and_unblocks() {
     let app = TestApp::open().await.with_hall(1).await;
     app.held("a", &["A-1"]).await;
@@ -457,6 +473,7 @@ crate::variant::run_over! {
         lines_are_given_back_once,
         a_seat_of_another_booking_is_not_unknown_to_the_chart,
         what_stands_in_the_way_of_staff_has_no_alternatives,
+        a_block_asked_for_again_with_its_key_is_the_same,
         staff_blocks_and_unblocks,
         a_request_id_reaches_the_audit,
         sale_and_cancelling_end_when_the_event_starts,

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_core::{POLICY_FIELDS, Policy, PolicyValue};
 
-use crate::harness::{TestApp, hall, hall_with_floor};
+use crate::harness::{Answer, TestApp, hall, hall_with_floor};
 
 /// Every field as `core` declares it; the description of the API has the values.
 fn default_policy() -> Value {
@@ -69,10 +69,30 @@ async fn an_event_without_an_id_gets_one() {
         .expect(StatusCode::OK);
 }
 
+async fn without_an_id_the_same_key_is_the_same_event() {
+    let app = TestApp::open().await;
+    let mut body = hall("x", 1);
+    body.as_object_mut().unwrap().remove("id");
+    let made = async |key: &str, body: &Value| {
+        let post = app.post("/v1/events").by(&app.admin).key(key);
+        post.json(body).send().await
+    };
+    let id = |answer: Answer| answer.json()["id"].clone();
+    let first = id(made("event-1", &body).await.expect(StatusCode::CREATED));
+    let again = id(made("event-1", &body).await.expect(StatusCode::OK));
+    assert_eq!(again, first);
+    let other = id(made("event-2", &body).await.expect(StatusCode::CREATED));
+    assert_ne!(other, first);
+    body["name"] = json!("another");
+    let reused = made("event-1", &body).await;
+    reused.refused(422, "idempotency_key_reused");
+}
+
 async fn what_cannot_be_is_named() {
     let app = TestApp::open().await;
     let refused = [
         ("id", json!("a b"), "id: "),
+        ("id", json!(".."), "id: `.` and `..` cannot be"),
         ("name", json!(5), "at body.name (line 1"),
         ("currency", json!("eur"), "currency: "),
         ("starts_at", json!("tomorrow"), "at body.starts_at"),
@@ -391,6 +411,7 @@ crate::variant::run_over! {
         an_event_is_created_and_shown,
         the_same_event_again_is_the_same_and_another_is_refused,
         an_event_without_an_id_gets_one,
+        without_an_id_the_same_key_is_the_same_event,
         what_cannot_be_is_named,
         a_price_may_be_nothing_and_no_more_than_the_bound,
         events_are_listed_page_by_page,

@@ -343,6 +343,10 @@ impl Stage {
             Change::OtherName => body["id"] = json!("hall"),
             // A hold that lasts as long already is not changed, and nothing is recorded.
             Change::KeyAgain if operation.id == "extend_hold" => body["ttl_ms"] = json!(900_000),
+            // With an id of its own it is that which names the event.
+            Change::KeyAgain if operation.id == "create_event" => {
+                body.as_object_mut().unwrap().remove("id");
+            }
             Change::GivesBack if operation.id == "checkout_hold" => {
                 let release = [json!({"seat": "A-2"})];
                 body["exchange"] = json!({"booking": self.ids["booking"], "release": release});
@@ -395,6 +399,11 @@ impl Stage {
             }
             _ => {}
         }
+        if operation.id == "unblock" && matches!(change, Change::KeyAgain) {
+            // A refusal uses no key up.
+            self.done("POST", "/v1/events/hall/block", body.clone())
+                .await;
+        }
         let token = token(app, &operation.admission, change);
         let make = |body: &str| {
             let mut ask = app.ask(operation.method.parse().unwrap(), &path);
@@ -438,6 +447,7 @@ impl Stage {
 fn other(mut body: Value) -> Value {
     let others = [
         ("reference", json!("other")),
+        ("name", json!("other")),
         ("holder", json!("bob")),
         ("amount", json!(499)),
         ("ttl_ms", json!(901_000)),

@@ -174,8 +174,9 @@ impl Engine {
         let mut all = secrets.of_endpoint(endpoint.id, endpoint.rotation);
         let old = Span::from_ms(WEBHOOK_OLD_SECRET_MS);
         if endpoint.rotated_at.is_some_and(|at| now < at.plus(old)) {
-            let before = endpoint.rotation.saturating_sub(1);
-            all.extend(secrets.of_endpoint(endpoint.id, before));
+            // Two: a rotation whose answer was lost is asked for again, and the receiver has the one before both.
+            let before = (1..=2).filter_map(|back| endpoint.rotation.checked_sub(back));
+            all.extend(before.flat_map(|rotation| secrets.of_endpoint(endpoint.id, rotation)));
         }
         all
     }
