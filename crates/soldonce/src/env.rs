@@ -1,6 +1,7 @@
 //! Variables of the environment: an empty one counts as none, and one that nothing reads is told.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 
 use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
@@ -34,6 +35,11 @@ pub(crate) fn without_empty(command: Command) -> Command {
 /// Returns the same command, which reads no variables.
 pub(crate) fn without(command: Command) -> Command {
     command.mut_args(|arg| arg.env(Resettable::Reset))
+}
+
+/// Whether a value that was given came by a flag, and not by this variable.
+pub(crate) fn is_flag(variable: &str, given: Option<&OsStr>) -> bool {
+    given.is_some() && std::env::var_os(variable).as_deref() != given
 }
 
 /// Warns of variables that look like this program's and that nothing reads: a misspelt name would leave

@@ -49,7 +49,8 @@ enum KeysCommand {
     /// Refuses a key from now on
     Revoke {
         /// The key's id, from `list`
-        id: String,
+        #[arg(value_parser = key_id)]
+        id: CallerId,
     },
 }
 
@@ -79,18 +80,16 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
         }
         KeysCommand::List => client.send(Method::GET, "/v1/keys", None).await?,
         KeysCommand::Revoke { id } => {
-            let id = key_id(id)?;
-            client
-                .send(Method::DELETE, &format!("/v1/keys/{id}"), None)
-                .await?
+            let path = format!("/v1/keys/{id}");
+            client.send(Method::DELETE, &path, None).await?
         }
     };
     success(response)
 }
 
-fn key_id(text: &str) -> anyhow::Result<CallerId> {
-    text.parse()
-        .with_context(|| format!("`{text}` is no key's id; `soldonce keys list` has them"))
+fn key_id(text: &str) -> Result<CallerId, String> {
+    let rule = |_| "this is no key's id; `soldonce keys list` has them".to_owned();
+    text.parse().map_err(rule)
 }
 
 async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
@@ -115,17 +114,14 @@ async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Val
             let keys: Vec<Value> = engine.keys().iter().map(describe).collect();
             Ok(json!({ "keys": keys, "next": null }))
         }
-        KeysCommand::Revoke { id } => {
-            let id = key_id(id)?;
-            match engine.revoke_key(id).await? {
-                Revocation::Revoked(key) => Ok(describe(&key)),
-                Revocation::Unknown => anyhow::bail!("no key {id} that could be revoked"),
-                Revocation::LastAdmin => anyhow::bail!(
-                    "key {id} is the last one with scope admin: make another one first, by \
-                     `soldonce keys create --scope admin`"
-                ),
-            }
-        }
+        KeysCommand::Revoke { id } => match engine.revoke_key(*id).await? {
+            Revocation::Revoked(key) => Ok(describe(&key)),
+            Revocation::Unknown => anyhow::bail!("no key {id} that could be revoked"),
+            Revocation::LastAdmin => anyhow::bail!(
+                "key {id} is the last one with scope admin: make another one first, by \
+                 `soldonce keys create --scope admin`"
+            ),
+        },
     }
 }
 

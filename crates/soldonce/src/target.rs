@@ -11,6 +11,7 @@ use serde_json::Value;
 use soldonce_engine::Engine;
 use soldonce_server::{Client, Response};
 
+use crate::env;
 use crate::exit::usage;
 use crate::serve::{DatabaseArgs, LedgerPlace, in_use};
 
@@ -53,7 +54,7 @@ impl TargetArgs {
             ("--database-url", "SOLDONCE_DATABASE_URL", database),
         ];
         for (flag, variable, given) in others {
-            if given.is_some() && std::env::var_os(variable).as_deref() != given {
+            if env::is_flag(variable, given) {
                 let both = anyhow!("--url and {flag}: each names a ledger, leave one away");
                 return Err(usage(both));
             }
@@ -66,9 +67,9 @@ impl TargetArgs {
 
     /// Opens the ledger of a stopped server. Makes none: no server would know it.
     pub(crate) async fn open(&self) -> anyhow::Result<Engine> {
-        let place = LedgerPlace::new(self.data.clone(), &self.database)?;
+        let place = LedgerPlace::named(self.data.as_deref(), &self.database)?;
         anyhow::ensure!(
-            place.is_made(),
+            place.is_made()?,
             "there is no ledger in {place}: name --data, or --url of a running server"
         );
         let meanwhile = "a running server takes --url and its admin key";

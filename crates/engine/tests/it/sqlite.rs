@@ -213,8 +213,38 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     std::fs::remove_file(&high_water).unwrap();
     let refused = open(false).err().unwrap();
     assert!(matches!(refused, OpenError::Unmarked { .. }), "{refused}");
+    std::fs::write(&high_water, "").unwrap();
+    let refused = open(false).err().unwrap();
+    assert!(matches!(refused, OpenError::Unmarked { .. }), "{refused}");
     drop(open(true).unwrap());
     drop(open(false).unwrap());
+}
+
+/// The folder was cleared, or another ledger put there, with the server still at work: what it would store is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_acknowledged_that_goes_to_a_file_that_was_moved() {
+    let test = TestLedger::sqlite();
+    let event = test.event().await;
+    test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let live = folder(&test).join("ledger.sqlite");
+    std::fs::rename(&live, folder(&test).join("elsewhere")).unwrap();
+    std::fs::write(&live, "").unwrap();
+    let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::OutcomeUnknown);
+    let why = test.recorder.failures.lock().unwrap().concat();
+    assert!(why.contains("moved, deleted or replaced"), "{why}");
+    let refused = test.hold(&event, "joe", &["A-3"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::ReadOnly);
+}
+
+/// The first start was killed between making the file and writing into it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_without_commits_starts_with_an_empty_high_water() {
+    let test = TestLedger::sqlite();
+    test.ledger.close().await;
+    std::fs::write(folder(&test).join("high-water"), "").unwrap();
+    let options = SqliteOptions::new(folder(&test));
+    drop(open_in(&options, &test.clock, &test.recorder).unwrap());
 }
 
 /// What SQLite's online backup makes of a ledger that is at work lacks the high-water file.

@@ -24,6 +24,8 @@ use bank::Bank;
 
 /// Where the provider keeps its account, in the folder of the ledger.
 const ACCOUNT: &str = "provider.jsonl";
+/// Where the ledger is kept.
+const LEDGER: &str = "ledger.sqlite";
 
 /// Arguments of `soldonce demo`.
 #[derive(Clone, Debug, Args)]
@@ -65,11 +67,16 @@ pub(crate) struct DemoArgs {
 
 /// Runs `soldonce demo`.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
+    let folder = args.data.display();
+    let is_of_a_demo = args.data.join(ACCOUNT).exists() || !args.data.join(LEDGER).exists();
+    if !is_of_a_demo {
+        return Err(usage(anyhow::anyhow!(
+            "{folder} has a ledger that no demo made, and a demo sells to everybody: choose another folder with --data"
+        )));
+    }
     let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT));
-    let stripe = stripe.with_context(|| {
-        let folder = args.data.display();
-        format!("{folder} cannot be used; choose another folder with --data")
-    })?;
+    let stripe = stripe
+        .with_context(|| format!("{folder} cannot be used; choose another folder with --data"))?;
     let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
     let settings = settings.map_err(usage)?;

@@ -1,5 +1,6 @@
 //! Where the ledger is, and the engine on it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,10 +19,11 @@ use soldonce_engine::{Engine, World};
 use soldonce_lease::backend::postgres::PgConfig;
 
 use super::words;
+use crate::env;
 use crate::exit::usage;
 
 /// The database of a ledger that many servers share.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DatabaseArgs {
     /// PostgreSQL in place of the embedded ledger: `postgres://user:password@host:5432/database`
     #[arg(
@@ -134,7 +136,7 @@ impl LedgerArgs {
     /// # Errors
     /// As [`DatabaseArgs::options`].
     pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
-        LedgerPlace::new(self.data.clone(), &self.database)
+        LedgerPlace::named(self.data.as_deref(), &self.database)
     }
 }
 
@@ -147,6 +149,24 @@ impl LedgerPlace {
         let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
         let database = database.options().map_err(usage)?;
         Ok(database.map_or_else(|| Self::Folder(folder()), Self::Database))
+    }
+
+    /// The same for a command line, where a flag wins over a variable.
+    ///
+    /// # Errors
+    /// As [`DatabaseArgs::options`], and when two flags name a ledger.
+    pub(crate) fn named(data: Option<&Path>, database: &DatabaseArgs) -> anyhow::Result<Self> {
+        let url = database.url.as_deref().map(OsStr::new);
+        let folder = data.map(Path::to_owned);
+        let is_data = env::is_flag("SOLDONCE_DATA", data.map(Path::as_os_str));
+        match (is_data, env::is_flag("SOLDONCE_DATABASE_URL", url)) {
+            (true, true) => {
+                let both = "--data and --database-url: each names a ledger, leave one away";
+                Err(usage(anyhow::anyhow!(both)))
+            }
+            (true, false) => Self::new(folder, &DatabaseArgs::default()),
+            (false, _) => Self::new(folder, database),
+        }
     }
 
     /// The same, but the operator puts up with a ledger that has lost or may lose commits.
@@ -177,10 +197,13 @@ impl LedgerPlace {
     }
 
     /// Whether there is one already. A database is asked when it is opened.
-    pub(crate) fn is_made(&self) -> bool {
+    ///
+    /// # Errors
+    /// When a folder may not be looked into.
+    pub(crate) fn is_made(&self) -> anyhow::Result<bool> {
         match self {
-            Self::Folder(options) => options.is_made(),
-            Self::Database(_) => true,
+            Self::Folder(options) => Ok(options.is_made()?),
+            Self::Database(_) => Ok(true),
         }
     }
 

@@ -124,7 +124,8 @@ pub(crate) struct ServeArgs {
         default_missing_value = "on"
     )]
     free_sales: Option<FreeSales>,
-    /// Web origins besides the server's own that may read the feed; may be given several times
+    /// Web origins besides the server's own whose pages may do for a shopper what the server's page does; may be
+    /// given several times
     #[arg(
         long,
         env = "SOLDONCE_ORIGINS",

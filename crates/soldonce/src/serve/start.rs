@@ -49,7 +49,7 @@ pub(crate) async fn start(
     settings: &Settings,
     payments: Option<Arc<dyn TestPayments>>,
 ) -> anyhow::Result<Started> {
-    let signals = Signals::catch()?;
+    let signals = Signals::catch(settings)?;
     settings.clear_links.iter().for_each(ClearLink::warn);
     let listener = listen("--listen", &settings.listen).await?;
     let admin_listener = match &settings.admin_listen {
@@ -186,6 +186,10 @@ pub(super) fn raise_descriptor_limit(limits: &LimitSettings) {
 /// Says how many files and sockets may be open, and how many the connections need.
 fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
     let connections = limits.accept.connections_max;
+    if connections == usize::MAX {
+        tracing::info!("as many connections as there may be open files");
+        return;
+    }
     let needed = u64::try_from(connections).unwrap_or(u64::MAX);
     let needed = needed.saturating_add(DESCRIPTORS_BESIDE);
     let open_files = may_be.unwrap_or(u64::MAX);

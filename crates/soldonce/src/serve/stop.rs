@@ -1,8 +1,12 @@
 //! Waits until a server is to end, and ends it in order.
 
+use std::future::pending;
+use std::io::IsTerminal;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
+use super::Settings;
 use super::fault::until_a_restart_helps;
 use super::start::Started;
 use crate::exit::Exit;
@@ -11,21 +15,33 @@ use crate::exit::Exit;
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Only where it means that the terminal is gone: to a service it says that files are to be read again.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
-    pub(super) fn catch() -> std::io::Result<Self> {
+    pub(super) fn catch(settings: &Settings) -> std::io::Result<Self> {
+        let hangup = signal(SignalKind::hangup())?;
+        let is_end = settings.tls.is_none() && std::io::stdin().is_terminal();
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: is_end.then_some(hangup),
         })
     }
 
     /// Waits for the first of them.
     async fn stop(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hangup => {}
         }
     }
 }
@@ -69,7 +85,7 @@ fn log_panic(ended: Result<(), JoinError>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ServeArgs, Settings, start};
+    use super::super::{ServeArgs, start};
     use super::*;
 
     /// A supervisor that restarts on failure leaves alone what ends with exit code 0.

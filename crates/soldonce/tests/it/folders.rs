@@ -4,7 +4,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving, without_admin_key};
 use crate::program::said;
@@ -43,12 +43,73 @@ fn where_no_ledger_is_the_option_that_names_another_is_told() {
 fn a_folder_that_cannot_be_looked_into_is_not_called_empty() {
     let place = folder("closed");
     std::fs::write(place.join("data"), "").unwrap();
-    for command in [&["verify"][..], &["why", "hamlet", "A-12"]] {
+    for command in [
+        &["verify"][..],
+        &["why", "hamlet", "A-12"],
+        &["keys", "list", "--data", "data"],
+    ] {
         let (code, said) = run(&place, command);
         assert_eq!(code, Some(3), "{said}");
         assert!(said.contains("cannot be used: Not a directory"), "{said}");
         assert!(!said.contains("there is no ledger"), "{said}");
     }
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn a_folder_of_a_flag_wins_over_a_database_of_the_environment() {
+    let place = folder("flag-wins");
+    let (_, said) = run(&place, &["migrate", "--data", "copy"]);
+    let url = "postgres://app@127.0.0.1:1/none";
+    let with_url = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).current_dir(&place);
+        command.env("SOLDONCE_DATABASE_URL", url);
+        crate::program::said(&mut command)
+    };
+    for command in [&["verify"][..], &["keys", "list"]] {
+        let named = with_url(&[command, &["--data", "copy"]].concat());
+        assert_eq!(named.0, Some(0), "{said} {}", named.1);
+        let unnamed = with_url(command);
+        assert_eq!(unnamed.0, Some(3), "{}", unnamed.1);
+        let both = with_url(
+            &[
+                command,
+                &["--data", "copy", "--database-url", "postgres://h/x"],
+            ]
+            .concat(),
+        );
+        assert_eq!(both.0, Some(2), "{}", both.1);
+        assert!(both.1.contains("leave one away"), "{}", both.1);
+    }
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// Programs that renew certificates send it to every server.
+#[test]
+fn a_hangup_ends_no_service() {
+    let place = folder("hangup");
+    let mut command = serving(&place.join("data"));
+    command.stdin(Stdio::null());
+    let server = Server::run(command, &place.join("data")).unwrap();
+    server.hang_up();
+    let status = server.stop();
+    assert_eq!(status.code(), Some(0), "{status:?}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// It would put events on sale there, to everybody and for test cards.
+#[test]
+fn a_demo_leaves_the_ledger_of_a_shop_alone() {
+    let place = folder("no-demo");
+    run(&place, &["migrate", "--data", "shop"]);
+    let (code, said) = run(
+        &place,
+        &["demo", "--data", "shop", "--listen", "127.0.0.1:0"],
+    );
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no demo made"), "{said}");
+    assert!(!place.join("shop/provider.jsonl").exists());
     std::fs::remove_dir_all(&place).unwrap();
 }
 

@@ -47,6 +47,12 @@ fn the_debian_package_has_what_a_service_needs_and_sells_a_seat() {
     }
     let root = place.join("root");
     ends_well(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root));
+    for file in [
+        "man/man1/soldonce.1.gz",
+        "bash-completion/completions/soldonce",
+    ] {
+        assert!(root.join("usr/share").join(file).exists(), "{file}");
+    }
     let unit = root.join("lib/systemd/system/soldonce.service");
     let security = ends_well(
         Command::new("systemd-analyze")

@@ -10,6 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
 
+use super::failure::chain;
+
 /// Connects, by TLS as the address says.
 ///
 /// A commit whose wait for a synchronous standby was cancelled is answered as a success, after a warning of
@@ -56,7 +58,10 @@ fn poll(
                 return Poll::Ready(Err(notice.to_string()));
             }
             Poll::Ready(Some(Ok(_))) => {}
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error.to_string())),
+            // In one line, as the log is read.
+            Poll::Ready(Some(Err(error))) => {
+                return Poll::Ready(Err(chain(&error).replace('\n', "; ")));
+            }
             Poll::Ready(None) => return Poll::Ready(Ok(())),
             Poll::Pending => {
                 *is_new = false;

@@ -27,6 +27,7 @@ use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::{Observer, RequestKey};
 use crate::pause::pause;
+use crate::trouble::Trouble;
 
 /// Takes the event's advisory lock exclusively, as `store_batch_12` takes it.
 const LOCK_EVENT: &str = "-- lock_event
@@ -56,6 +57,8 @@ pub(super) struct Context {
     /// Events whose cache is to be read anew, whether a command comes or not: what this server stored there
     /// may be shown nowhere.
     pub(super) cold: Mutex<BTreeSet<EventNo>>,
+    /// That batches fail, as the log tells it: in an outage every one does.
+    pub(super) trouble: Mutex<Trouble>,
 }
 
 /// The outcome of a batch.
@@ -86,6 +89,14 @@ impl Context {
     pub(super) fn note_cold(&self, event: EventNo) {
         let mut cold = self.cold.lock().unwrap_or_else(PoisonError::into_inner);
         cold.insert(event);
+    }
+
+    /// Says that commands could not be carried out, once in a while: in an outage no batch can be.
+    pub(super) fn complain(&self, failure: &Failure) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if trouble.lasts(self.clock.boot()) {
+            tracing::warn!(%failure, "commands could not be carried out");
+        }
     }
 
     pub(super) fn take_cold(&self) -> BTreeSet<EventNo> {

@@ -19,7 +19,10 @@ pub(super) enum Failure {
     #[error("the database cannot be reached: {0}")]
     Away(String),
     /// It was not sent: the address leads to a server that takes no writes.
-    #[error("the database is a standby: give the address of the primary")]
+    #[error(
+        "the database takes no writes: it is a standby (give the address of the primary), or \
+         `default_transaction_read_only` is on there, as providers set it when storage is full"
+    )]
     Standby,
     /// It was not sent: too much waits.
     #[error("no connection was free: {0}")]

@@ -122,6 +122,7 @@ impl PostgresLedger {
             hold_events: HoldEvents::default(),
             known_dropped: std::sync::atomic::AtomicI64::new(0),
             cold: Mutex::default(),
+            trouble: Mutex::default(),
             database,
             clock,
             observer,

@@ -83,7 +83,10 @@ pub enum OpenError {
     #[error("the database cannot be reached: {0}")]
     Away(String),
     /// It only follows another server, which decides.
-    #[error("the database is a standby: give the address of the primary")]
+    #[error(
+        "the database takes no writes: it is a standby (give the address of the primary), or \
+         `default_transaction_read_only` is on there, as providers set it when storage is full"
+    )]
     Standby,
     /// The tables are not those of this version.
     #[error("the database has schema {found}, this program knows {known}: {mend}")]

@@ -141,7 +141,7 @@ impl Round<'_> {
             let before = self.waiting.len();
             tries += 1;
             if let Err(failure) = self.step().await {
-                tracing::warn!(%failure, "commands could not be carried out");
+                self.context.complain(&failure);
                 // Commands that were sent have their answers; these were not sent.
                 let why = failure.of_read().rejection();
                 self.refuse(&why);

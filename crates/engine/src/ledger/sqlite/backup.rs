@@ -59,16 +59,25 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
 /// Copies the pages into a file of another name first: half a copy is no ledger.
 fn copy_pages(snapshot: &Connection, to: &Folder) -> Result<(), OpenError> {
     let part = to.make_part()?;
-    let mut target = Connection::open(&part)?;
+    copy_into(&part, snapshot, to).map_err(|error| {
+        // A full disk is not filled further by copies that failed.
+        std::fs::remove_file(&part).ok();
+        OpenError::Failed(format!("the copy in `{}`: {error}", to.path().display()))
+    })
+}
+
+fn copy_into(part: &Path, snapshot: &Connection, to: &Folder) -> Result<(), Fault> {
+    let mut target = Connection::open(part)?;
     // The file is synced once, when it is whole.
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;
     let ended = Backup::new(snapshot, &mut target)?.step(-1)?;
     if ended != StepResult::Done {
-        return Err(OpenError::Failed(format!("the copy ended as {ended:?}")));
+        let ended = std::io::Error::other(format!("it ended as {ended:?}"));
+        return Err(Fault::of_file("pages")(ended));
     }
     drop(target);
-    let synced = File::open(&part).and_then(|file| file.sync_all());
-    let named = synced.and_then(|()| std::fs::rename(&part, to.database()));
-    Ok(named.map_err(Fault::of_file("the copy"))?)
+    let synced = File::open(part).and_then(|file| file.sync_all());
+    let named = synced.and_then(|()| std::fs::rename(part, to.database()));
+    named.map_err(Fault::of_file("ledger.sqlite"))
 }

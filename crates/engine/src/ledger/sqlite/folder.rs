@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::OpenError;
@@ -157,7 +157,7 @@ impl Folder {
         }
     }
 
-    /// What the high-water file says; nothing if there is none.
+    /// What the high-water file says; nothing if there is none, or a start was killed before it wrote its first mark.
     pub(crate) fn high_water(&self) -> Result<Option<Mark>, Fault> {
         let mut text = String::new();
         match File::open(self.0.join(HIGH_WATER)) {
@@ -170,8 +170,15 @@ impl Folder {
         }
         match Mark::parse(&text) {
             Some(mark) => Ok(Some(mark)),
+            None if text.is_empty() => Ok(None),
             None => Err(Fault::damaged(HIGH_WATER, "it is not what was written")),
         }
+    }
+
+    /// The device and the number of the database's file.
+    fn identity(&self) -> std::io::Result<(u64, u64)> {
+        let found = std::fs::metadata(self.database())?;
+        Ok((found.dev(), found.ino()))
     }
 
     fn fault(&self, error: std::io::Error) -> Fault {
@@ -189,6 +196,7 @@ impl Folder {
         let high_water = HighWater {
             file,
             folder: self.clone(),
+            database: self.identity().map_err(Fault::of_file(DATABASE))?,
         };
         high_water.write(head)?;
         high_water
@@ -265,10 +273,18 @@ impl Mark {
 pub(super) struct HighWater {
     file: File,
     folder: Folder,
+    /// Which file the database was.
+    database: (u64, u64),
 }
 
 impl HighWater {
+    /// Writes where the ledger stands. Fails when its database is no longer where it was: a commit in a file that was
+    /// deleted must not be acknowledged.
     pub(super) fn write(&self, head: &Head) -> Result<(), Fault> {
+        if !self.folder.identity().is_ok_and(|now| now == self.database) {
+            let gone = "it was moved, deleted or replaced while the server had it open";
+            return Err(Fault::of_file(DATABASE)(std::io::Error::other(gone)));
+        }
         let line = Mark {
             commits: head.commits,
             hash: head.hash,

@@ -79,8 +79,11 @@ impl SqliteOptions {
     }
 
     /// Whether a ledger was made there before.
-    pub fn is_made(&self) -> bool {
-        folder::Folder::new(&self.folder).database().exists()
+    ///
+    /// # Errors
+    /// `Failed` when the folder may not be looked into.
+    pub fn is_made(&self) -> Result<bool, OpenError> {
+        folder::Folder::new(&self.folder).has_database()
     }
 }
 
