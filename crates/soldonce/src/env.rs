@@ -1,10 +1,11 @@
 //! Variables of the environment: an empty one counts as none, and one that nothing reads is told.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::sync::OnceLock;
 
 use clap::builder::Resettable;
-use clap::{Command, CommandFactory};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory};
 
 /// What the names of this program's variables begin with.
 const PREFIX: &str = "SOLDONCE_";
@@ -37,9 +38,31 @@ pub(crate) fn without(command: Command) -> Command {
     command.mut_args(|arg| arg.env(Resettable::Reset))
 }
 
-/// Whether a value that was given came by a flag, and not by this variable.
-pub(crate) fn is_flag(variable: &str, given: Option<&OsStr>) -> bool {
-    given.is_some() && std::env::var_os(variable).as_deref() != given
+/// The arguments that name a ledger. Of two, one that is a flag wins over a variable.
+const LEDGERS: [&str; 2] = ["data", "database_url"];
+
+/// Those of them that the command line itself gave.
+static FLAGS: OnceLock<Vec<&str>> = OnceLock::new();
+
+/// Remembers which arguments of a ledger are flags, and not variables or defaults.
+pub(crate) fn note_flags(given: &ArgMatches) {
+    let mut flags = Vec::new();
+    let mut command = Some(given);
+    while let Some(given) = command {
+        let is_flag = |id: &&str| {
+            let is_given = given.try_contains_id(id).is_ok_and(|is_given| is_given);
+            is_given && given.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        flags.extend(LEDGERS.into_iter().filter(is_flag));
+        command = given.subcommand().map(|(_, given)| given);
+    }
+    // A process has one command line.
+    FLAGS.set(flags).ok();
+}
+
+/// Whether this argument of a ledger was given by a flag.
+pub(crate) fn is_flag(id: &str) -> bool {
+    FLAGS.get().is_some_and(|flags| flags.contains(&id))
 }
 
 /// Warns of variables that look like this program's and that nothing reads: a misspelt name would leave

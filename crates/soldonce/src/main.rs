@@ -111,6 +111,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
 
 fn main() -> ExitCode {
     let given = env::without_empty(Cli::command()).get_matches();
+    env::note_flags(&given);
     let given = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
     let done: anyhow::Result<Exit> = match given.command {
         Command::Demo(args) => demo::run(&args),

@@ -10,7 +10,7 @@ use clap::Args;
 use comfy_table::Table;
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{Booking, PaymentState, Span, Timestamp};
+use soldonce_core::{BookingId, PaymentState, Span, Timestamp};
 use soldonce_engine::ledger::{OpenMoney, sqlite};
 use soldonce_engine::payment::PaymentProvider;
 use soldonce_engine::payment::stripe::Capture;
@@ -68,6 +68,8 @@ pub(crate) struct ReconcileArgs {
 /// One line of the report.
 #[derive(Serialize)]
 struct Line {
+    #[serde(skip)]
+    id: BookingId,
     booking: String,
     state: &'static str,
     payment: Option<&'static str>,
@@ -80,6 +82,7 @@ struct Line {
 impl Line {
     fn of(mismatch: &Mismatch) -> Self {
         Self {
+            id: mismatch.booking,
             booking: mismatch.booking.to_string(),
             state: mismatch.state.as_str(),
             payment: mismatch.known.map(PaymentState::as_str),
@@ -144,44 +147,61 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     let opened = place.open().await;
     let opened = opened.map_err(|error| in_use(error, "--dry-run reads it all the same"))?;
     let engine = opened.paid_by(Arc::clone(&provider));
-    let found = if args.dry_run {
-        compare(&*provider, &engine.open_money(older).await?, None).await
-    } else {
-        settle(&*provider, &engine, older).await
+    let found = async {
+        if !is_served {
+            // What is over, without a server to say so, has to be given up.
+            engine.sweep_all().await?;
+        }
+        let before = if older == Span::from_ms(0) {
+            Timestamp::MAX
+        } else {
+            engine.now().minus(older)
+        };
+        let open = engine.open_money(before).await?;
+        if args.dry_run {
+            compare(&*provider, &open, None).await
+        } else {
+            settle(&*provider, &engine, open).await
+        }
     };
+    let found = found.await;
     engine.close().await;
     found
 }
 
-/// Settles all open money, and what its own rounds begin: what the provider says of a payment may ask for a step.
+/// Settles open money: first what the provider says of payments, then the steps of the same bookings as the ledger has
+/// them from then on, until none is left.
 async fn settle(
     provider: &dyn PaymentProvider,
     engine: &Engine,
-    older: Span,
+    open: OpenMoney,
 ) -> anyhow::Result<(usize, Vec<Line>)> {
-    // What is over without a server to say so has to be given up.
-    engine.sweep_all().await?;
-    let open = engine.open_money(older).await?;
-    let (compared, mut lines) = compare(provider, &open, Some(engine)).await?;
-    let mut settled = settled_bookings(&lines);
-    for _ in 1..ROUNDS_MAX {
-        if settled.is_empty() {
+    let compared = open.unsettled.len() + open.steps.len();
+    let mut bookings: BTreeSet<BookingId> =
+        open.steps.iter().map(|(booking, _)| booking.id).collect();
+    let payments = OpenMoney {
+        steps: Vec::new(),
+        ..open
+    };
+    let mut lines = compare(provider, &payments, Some(engine)).await?.1;
+    let settled = lines.iter().filter(|line| line.is_settled());
+    bookings.extend(settled.map(|line| line.id));
+    for round in 1..=ROUNDS_MAX {
+        // Read anew: a step that was open before may be needless by now, and would undo what was paid.
+        let mut steps = engine.open_money(Timestamp::MAX).await?.steps;
+        steps.retain(|(booking, _)| bookings.contains(&booking.id));
+        if steps.is_empty() {
             break;
         }
-        let mut open = engine.open_money(Span::from_ms(0)).await?;
-        let is_ours = |booking: &Booking| settled.contains(&booking.id.to_string());
-        open.unsettled.retain(is_ours);
-        open.steps.retain(|(booking, _)| is_ours(booking));
-        let (_, more) = compare(provider, &open, Some(engine)).await?;
-        settled = settled_bookings(&more);
-        lines.extend(more);
+        let unsettled = Vec::new();
+        let settler = (round < ROUNDS_MAX).then_some(engine);
+        let (_, done) = compare(provider, &OpenMoney { unsettled, steps }, settler).await?;
+        for failed in done.iter().filter(|line| !line.is_settled()) {
+            bookings.remove(&failed.id);
+        }
+        lines.extend(done);
     }
     Ok((compared, lines))
-}
-
-fn settled_bookings(lines: &[Line]) -> BTreeSet<String> {
-    let settled = lines.iter().filter(|line| line.is_settled());
-    settled.map(|line| line.booking.clone()).collect()
 }
 
 /// Compares all open money with the provider's word; the engine, if given, settles what differs.

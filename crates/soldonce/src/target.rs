@@ -1,8 +1,7 @@
 //! The ledger that `soldonce events` and `soldonce keys` work on: that of a running server, or the data of a
 //! stopped one.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -47,14 +46,8 @@ impl TargetArgs {
             return Ok(None);
         };
         // A variable may be meant for a server on this machine; a flag contradicts the address.
-        let folder = self.data.as_deref().map(Path::as_os_str);
-        let database = self.database.url.as_deref().map(OsStr::new);
-        let others = [
-            ("--data", "SOLDONCE_DATA", folder),
-            ("--database-url", "SOLDONCE_DATABASE_URL", database),
-        ];
-        for (flag, variable, given) in others {
-            if env::is_flag(variable, given) {
+        for (flag, id) in [("--data", "data"), ("--database-url", "database_url")] {
+            if env::is_flag(id) {
                 let both = anyhow!("--url and {flag}: each names a ledger, leave one away");
                 return Err(usage(both));
             }

@@ -49,7 +49,7 @@ pub(super) fn routes(table: &mut Table) {
                     "prices": {"Standard": 4500}}"#,
             )
             .sized(BodySize::Chart)
-            .keyed(Keyed::Optional)
+            .keyed(Keyed::Naming)
             .refuses(&[&[&kinds::EVENT_EXISTS, &kinds::EVENT_DROPPED]])
             .gives::<EventBody<'_>>(201, "The new event")
             .gives::<EventBody<'_>>(200, "The event, which was there already"),

@@ -87,6 +87,8 @@ pub(super) enum Keyed {
     No,
     Optional,
     Required,
+    /// It names what is made without an id.
+    Naming,
 }
 
 /// The chapter of the description.

@@ -100,7 +100,7 @@ pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<
     kinds.extend(route.path.split('/').flat_map(named));
     match operation.keyed {
         Keyed::No => {}
-        Keyed::Optional => kinds.push(&kinds::IDEMPOTENCY_KEY_REUSED),
+        Keyed::Optional | Keyed::Naming => kinds.push(&kinds::IDEMPOTENCY_KEY_REUSED),
         Keyed::Required => {
             kinds.push(&kinds::IDEMPOTENCY_KEY_REUSED);
             kinds.push(&kinds::IDEMPOTENCY_KEY_MISSING);

@@ -7,7 +7,7 @@ mod cards;
 mod hall;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -24,6 +24,10 @@ use bank::Bank;
 
 /// Where the provider keeps its account, in the folder of the ledger.
 const ACCOUNT: &str = "provider.jsonl";
+/// Says that a demo made the folder.
+const MARK: &str = "demo";
+/// Where it sells unless another folder is named.
+const FOLDER: &str = "./soldonce-demo";
 /// Where the ledger is kept.
 const LEDGER: &str = "ledger.sqlite";
 
@@ -47,7 +51,7 @@ pub(crate) struct DemoArgs {
         long,
         env = "SOLDONCE_DATA",
         value_name = "FOLDER",
-        default_value = "./soldonce-demo"
+        default_value = FOLDER
     )]
     data: PathBuf,
     /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
@@ -68,8 +72,9 @@ pub(crate) struct DemoArgs {
 /// Runs `soldonce demo`.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let folder = args.data.display();
-    let is_of_a_demo = args.data.join(ACCOUNT).exists() || !args.data.join(LEDGER).exists();
-    if !is_of_a_demo {
+    let has = |name: &str| args.data.join(name).exists();
+    let is_own = args.data.as_path() == Path::new(FOLDER) || has(ACCOUNT) || has(MARK);
+    if has(LEDGER) && !is_own {
         return Err(usage(anyhow::anyhow!(
             "{folder} has a ledger that no demo made, and a demo sells to everybody: choose another folder with --data"
         )));
@@ -88,6 +93,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let bank = Arc::new(Bank::new(stripe));
         let mut started = start(&settings, Some(bank.clone())).await?;
+        std::fs::write(args.data.join(MARK), "")?;
         bank.tell(started.address);
         hall::prepare(&started.engine).await?;
         println!(

@@ -1,6 +1,6 @@
 //! The database of a ledger that many servers share.
 
-use soldonce_engine::ledger::postgres::{Examination, PostgresOptions, examine};
+use soldonce_engine::ledger::postgres::{DatabaseRole, Examination, PostgresOptions, examine};
 
 use super::{Finding, clock};
 use crate::block_on;
@@ -65,12 +65,19 @@ fn version(found: &Examination) -> Finding {
 
 fn role(found: &Examination) -> Finding {
     let what = "role";
-    if found.is_standby {
-        let advice =
-            "give the address of the primary: a standby takes no commands (`verify` may use it)";
-        return Finding::wrong(what, "standby".to_owned(), advice);
+    match found.role {
+        DatabaseRole::Primary => Finding::good(what, "primary".to_owned()),
+        DatabaseRole::ReadOnly => {
+            let shown = "primary, and default_transaction_read_only is on".to_owned();
+            let advice =
+                "set it to off: no command is taken. A provider sets it when storage is full";
+            Finding::wrong(what, shown, advice)
+        }
+        DatabaseRole::Standby => {
+            let advice = "give the address of the primary: a standby takes no commands (`verify` may use it)";
+            Finding::wrong(what, "standby".to_owned(), advice)
+        }
     }
-    Finding::good(what, "primary".to_owned())
 }
 
 /// The standbys that a commit waits for, after the primary's own disk.

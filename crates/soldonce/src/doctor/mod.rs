@@ -110,7 +110,10 @@ impl Finding {
 /// Runs `soldonce doctor`.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = machine::look();
-    findings.extend(disk::look(&args.data));
+    // With a database a server may have no folder.
+    if args.data.exists() || args.backend.database_url().is_none() {
+        findings.extend(disk::look(&args.data));
+    }
     if args.backend.is_named() {
         if let Some(wrong) = args.backend.usage_error() {
             return Ok(wrong);

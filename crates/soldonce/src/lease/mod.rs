@@ -20,6 +20,7 @@ mod tests;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use signals::is_ignored;
 pub(crate) use span::span;
 
 use crate::exit::Exit;

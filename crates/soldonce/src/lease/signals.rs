@@ -53,16 +53,21 @@ impl Signals {
     }
 
     fn add(&mut self, signals: &[Signal]) -> std::io::Result<()> {
-        let ignored = ignored(&std::fs::read_to_string("/proc/self/status")?);
         for &one in signals {
             let number = one.as_raw();
-            if ignored & (1 << (number - 1)) == 0 {
+            if !is_ignored(number)? {
                 let stream = signal(SignalKind::from_raw(number))?;
                 self.streams.push((one, stream));
             }
         }
         Ok(())
     }
+}
+
+/// Whether this process was started with a signal ignored, as `nohup` does.
+pub(crate) fn is_ignored(number: i32) -> std::io::Result<bool> {
+    let ignored = ignored(&std::fs::read_to_string("/proc/self/status")?);
+    Ok(ignored & (1 << (number - 1)) != 0)
 }
 
 /// The signals that a process ignores, the lowest bit the first, as its `status` tells them.

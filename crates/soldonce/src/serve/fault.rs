@@ -13,6 +13,8 @@ use crate::limits::{FAULT_LOOK_MS, FAULT_PROBE_BYTES, FAULT_READ_ONLY_MS};
 
 /// A file that is written and removed to see whether the disk takes any.
 const PROBE: &str = "probe.tmp";
+/// The file that a start reads.
+const LEDGER: &str = "ledger.sqlite";
 
 /// Waits until the ledger takes no more commands and a restart is likely to help: the disk takes files
 /// again. Until then reads are answered, which a process that cannot start does not. Never ready on a
@@ -47,8 +49,10 @@ pub(super) async fn until_a_restart_helps(engine: &Engine, folder: Option<PathBu
     }
 }
 
-/// Writes a file as large as what a start needs, and removes it.
+/// Writes a file as large as what a start needs, and removes it. Fails where the ledger's own file is gone: while this
+/// process has it open, its content can be copied from `/proc`; a start would make an empty one.
 fn probe(folder: &Path) -> std::io::Result<()> {
+    std::fs::metadata(folder.join(LEDGER))?;
     let path = folder.join(PROBE);
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true).mode(0o600);

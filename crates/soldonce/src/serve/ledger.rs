@@ -1,6 +1,5 @@
 //! Where the ledger is, and the engine on it.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -156,10 +155,8 @@ impl LedgerPlace {
     /// # Errors
     /// As [`DatabaseArgs::options`], and when two flags name a ledger.
     pub(crate) fn named(data: Option<&Path>, database: &DatabaseArgs) -> anyhow::Result<Self> {
-        let url = database.url.as_deref().map(OsStr::new);
         let folder = data.map(Path::to_owned);
-        let is_data = env::is_flag("SOLDONCE_DATA", data.map(Path::as_os_str));
-        match (is_data, env::is_flag("SOLDONCE_DATABASE_URL", url)) {
+        match (env::is_flag("data"), env::is_flag("database_url")) {
             (true, true) => {
                 let both = "--data and --database-url: each names a ledger, leave one away";
                 Err(usage(anyhow::anyhow!(both)))

@@ -10,6 +10,7 @@ use super::Settings;
 use super::fault::until_a_restart_helps;
 use super::start::Started;
 use crate::exit::Exit;
+use crate::lease::is_ignored;
 
 /// The signals that end a server in order. They are caught before it says where it serves.
 pub(super) struct Signals {
@@ -21,12 +22,17 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn catch(settings: &Settings) -> std::io::Result<Self> {
-        let hangup = signal(SignalKind::hangup())?;
-        let is_end = settings.tls.is_none() && std::io::stdin().is_terminal();
+        let mut hangup = None;
+        if !is_ignored(SignalKind::hangup().as_raw_value())? {
+            // Caught in any case: without that it ends the process at once.
+            let caught = signal(SignalKind::hangup())?;
+            let is_end = settings.tls.is_none() && std::io::stdin().is_terminal();
+            hangup = is_end.then_some(caught);
+        }
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: is_end.then_some(hangup),
+            hangup,
         })
     }
 

@@ -2,10 +2,16 @@
 //! holds no ledger.
 
 use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+use soldonce_clock::{Clock, SystemClock};
+
+use crate::crash::client::Ask;
 use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving, without_admin_key};
 use crate::program::said;
 use crate::store::folder;
@@ -70,6 +76,17 @@ fn a_folder_of_a_flag_wins_over_a_database_of_the_environment() {
     for command in [&["verify"][..], &["keys", "list"]] {
         let named = with_url(&[command, &["--data", "copy"]].concat());
         assert_eq!(named.0, Some(0), "{said} {}", named.1);
+        // As an image sets both.
+        let mut equal = Command::new(PROGRAM);
+        equal
+            .args(command)
+            .args(["--data", "copy"])
+            .current_dir(&place);
+        equal
+            .env("SOLDONCE_DATA", "copy")
+            .env("SOLDONCE_DATABASE_URL", url);
+        let equal = crate::program::said(&mut equal);
+        assert_eq!(equal.0, Some(0), "{}", equal.1);
         let unnamed = with_url(command);
         assert_eq!(unnamed.0, Some(3), "{}", unnamed.1);
         let both = with_url(
@@ -89,10 +106,14 @@ fn a_folder_of_a_flag_wins_over_a_database_of_the_environment() {
 #[test]
 fn a_hangup_ends_no_service() {
     let place = folder("hangup");
-    let mut command = serving(&place.join("data"));
-    command.stdin(Stdio::null());
-    let server = Server::run(command, &place.join("data")).unwrap();
+    let server = Server::start(&place.join("data")).unwrap();
     server.hang_up();
+    // Longer than an idle server needs to end.
+    let until = SystemClock.boot().plus(Duration::from_millis(500));
+    while SystemClock.boot() < until {
+        let ready = server.client("ann").ask(&Ask::get("/readyz".to_owned()));
+        assert!(ready.unwrap().is_success());
+    }
     let status = server.stop();
     assert_eq!(status.code(), Some(0), "{status:?}");
     std::fs::remove_dir_all(&place).unwrap();
@@ -110,6 +131,19 @@ fn a_demo_leaves_the_ledger_of_a_shop_alone() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("no demo made"), "{said}");
     assert!(!place.join("shop/provider.jsonl").exists());
+    // Its own it knows, though no payment was made there.
+    for _ in 0..2 {
+        let mut command = Command::new(PROGRAM);
+        command.args(["demo", "--listen", "127.0.0.1:0", "--data", "own"]);
+        command.current_dir(&place).stdin(Stdio::null());
+        let mut demo = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("seat map")), "it sells");
+        kill_process(Pid::from_child(&demo), Signal::TERM).unwrap();
+        assert_eq!(demo.wait().unwrap().code(), Some(0));
+    }
+    assert!(!place.join("own/provider.jsonl").exists());
     std::fs::remove_dir_all(&place).unwrap();
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use fake_stripe::FakeStripe;
 use fake_stripe::money::{MoneyLine, violations};
 use serde_json::{Value, json};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until};
 
@@ -225,26 +226,47 @@ fn reconcile_tells_what_is_wrong_and_settles_it() {
     std::fs::remove_dir_all(&shop.folder).unwrap();
 }
 
-/// Without a server, what is over must be given up by the command: a payment link would stay open.
-#[test]
-fn reconcile_gives_up_what_ended_without_a_server() {
-    let shop = Shop::on_folder("ended");
+/// A payment that was begun, whose hold has ended with no server to say so.
+fn ended_unserved(shop: &Shop, paid: impl FnOnce(&str)) {
     let server = shop.serve();
     let mut client = server.client("ann");
     let mut hall = hall("hamlet-1", 10, 20);
     hall["policy"] = json!({"hold_ttl_ms": 5_000, "payment_window_ms": 1_000});
     done(&mut client, &Ask::post("/v1/events", hall));
-    check_out(&mut client, 0).unwrap();
+    let intent = check_out(&mut client, 0).unwrap();
+    let over = SystemClock.boot().plus(Duration::from_millis(5_100));
+    paid(&intent);
     server.stop();
-    let given_up = || {
-        let (code, said) = shop.reconcile_older(&[]);
-        assert_eq!(code, Some(0), "{said}");
-        shop.fake.intents()[0]["status"] == "canceled"
-    };
-    until("the payment is given up", PATIENCE, given_up).unwrap();
+    until("the hold is over", PATIENCE, || SystemClock.boot() > over).unwrap();
+}
+
+/// A payment link would stay open.
+#[test]
+fn reconcile_gives_up_what_ended_without_a_server() {
+    let shop = Shop::on_folder("ended");
+    ended_unserved(&shop, |_| {});
+    let (code, said) = shop.reconcile_older(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(shop.fake.intents()[0]["status"], "canceled", "{said}");
     let (_, said) = shop.reconcile(&["--dry-run"]);
     assert!(said.starts_with("no payment is open: "), "{said}");
     std::fs::remove_dir_all(&shop.folder).unwrap();
+}
+
+/// The seat is still free: the step that would give the payment up must not undo what it bought.
+#[test]
+fn reconcile_sells_what_was_paid_and_unheard() {
+    for shop in [
+        Shop::on_folder("unheard"),
+        Shop::on_database("unheard-database"),
+    ] {
+        ended_unserved(&shop, |intent| pay(&shop, intent));
+        let (code, said) = shop.reconcile(&[]);
+        assert_eq!((code, shop.kept()), (Some(0), PRICE), "{said}");
+        let (_, said) = shop.reconcile(&["--dry-run"]);
+        assert!(said.starts_with("no payment is open: "), "{said}");
+        std::fs::remove_dir_all(&shop.folder).unwrap();
+    }
 }
 
 #[test]

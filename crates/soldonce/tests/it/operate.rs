@@ -143,6 +143,14 @@ fn the_doctor_looks_at_the_ledgers_database() {
     ] {
         assert!(healthy.contains(line), "{line} is not in {healthy}");
     }
+    let read_only = "ALTER DATABASE postgres SET default_transaction_read_only = on";
+    database.query(read_only).unwrap();
+    let (code, full) = run(&["doctor"], &database);
+    assert_eq!(code, Some(1), "{full}");
+    let line = "WRONG   role: primary, and default_transaction_read_only is on";
+    assert!(full.contains(line), "{full}");
+    let reset = "BEGIN READ WRITE; ALTER DATABASE postgres RESET ALL; COMMIT";
+    database.query(reset).unwrap();
     database
         .query("UPDATE soldonce_migrations SET version = version + 1000 WHERE version = 1")
         .unwrap();

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span};
+use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id};
@@ -119,15 +119,14 @@ async fn compare(provider: &dyn PaymentProvider, booking: &Booking) -> Option<Mi
 }
 
 impl Engine {
-    /// All money that was on its way before `now - older`, and still is.
+    /// All money that was on its way before this time, and still is.
     ///
     /// # Errors
     /// [`ReadError`] when the ledger cannot be read.
     ///
     /// # Cancel safety
     /// Dropped, nothing was changed.
-    pub async fn open_money(&self, older: Span) -> Result<OpenMoney, ReadError> {
-        let before = self.now().minus(older);
+    pub async fn open_money(&self, before: Timestamp) -> Result<OpenMoney, ReadError> {
         let ledger = &self.parts.ledger;
         let unsettled = ledger.unsettled(before, None, usize::MAX).await?;
         let mut steps = Vec::new();

@@ -82,8 +82,8 @@ impl Engine {
         })
     }
 
-    /// Gives an endpoint another signing secret. The one before signs too for a day; one before
-    /// that, no longer. Nothing if there is no such endpoint.
+    /// Gives an endpoint another signing secret. The two before sign too for a day. Nothing if there is no such
+    /// endpoint.
     ///
     /// # Errors
     /// `ReadOnly`.

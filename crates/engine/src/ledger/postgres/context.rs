@@ -57,7 +57,7 @@ pub(super) struct Context {
     /// Events whose cache is to be read anew, whether a command comes or not: what this server stored there
     /// may be shown nowhere.
     pub(super) cold: Mutex<BTreeSet<EventNo>>,
-    /// That batches fail, as the log tells it: in an outage every one does.
+    /// That the database is away, as the log tells it.
     pub(super) trouble: Mutex<Trouble>,
 }
 
@@ -91,10 +91,17 @@ impl Context {
         cold.insert(event);
     }
 
-    /// Says that commands could not be carried out, once in a while: in an outage no batch can be.
+    /// Says that commands could not be carried out; that the database is away, which ends every batch of an outage,
+    /// once in a while.
     pub(super) fn complain(&self, failure: &Failure) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if trouble.lasts(self.clock.boot()) {
+        let is_told = match failure {
+            Failure::Away(_) | Failure::Standby | Failure::Full(_) => {
+                let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                trouble.lasts(self.clock.boot())
+            }
+            Failure::Refused { .. } | Failure::Unknown(_) | Failure::Damaged(_) => true,
+        };
+        if is_told {
             tracing::warn!(%failure, "commands could not be carried out");
         }
     }

@@ -22,7 +22,8 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::integer,
        floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
        current_setting('synchronous_standby_names'),
-       (SELECT count(*) FROM pg_stat_replication)::integer";
+       (SELECT count(*) FROM pg_stat_replication)::integer,
+       current_setting('default_transaction_read_only') = 'on'";
 
 /// How old the oldest batch is that has no number, and how far the ledger's clock is ahead of the
 /// machine's, milliseconds.
@@ -35,14 +36,23 @@ FROM batches b WHERE ",
     unnumbered!()
 );
 
+/// Whether a database takes commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseRole {
+    Primary,
+    /// A primary with `default_transaction_read_only`, which takes none.
+    ReadOnly,
+    /// It only follows another server.
+    Standby,
+}
+
 /// A ledger's database, as it was found.
 #[derive(Clone, Debug)]
 pub struct Examination {
     pub version: String,
     /// As the server counts: 150004 is 15.4.
     pub version_number: i32,
-    /// Whether it only follows another server.
-    pub is_standby: bool,
+    pub role: DatabaseRole,
     /// Settings that a durable commit rests on, with their values.
     pub durability: Vec<(&'static str, String)>,
     /// Which standbys a commit waits for; empty is none.
@@ -100,7 +110,11 @@ pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError
     Ok(Examination {
         version: columns.get(0)?,
         version_number: columns.get(1)?,
-        is_standby: columns.get(2)?,
+        role: match (columns.get(2)?, columns.get(12)?) {
+            (true, _) => DatabaseRole::Standby,
+            (false, true) => DatabaseRole::ReadOnly,
+            (false, false) => DatabaseRole::Primary,
+        },
         durability: vec![
             setting("fsync", 3)?,
             setting("full_page_writes", 4)?,

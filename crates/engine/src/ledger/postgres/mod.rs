@@ -61,7 +61,7 @@ use crate::shared_reading::SharedReading;
 pub use address::{is_remote, unverified_host};
 pub use correct::correct_clock;
 pub use dropped::dropped;
-pub use examine::{Examination, examine};
+pub use examine::{DatabaseRole, Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::{migrate, migration};
 pub use verify::{unit_history, verify};

@@ -46,7 +46,11 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     let missing = || Fault::damaged("head", "it is missing");
     let head = Head::find(&snapshot)?.ok_or_else(missing)?;
     copy_pages(&snapshot, &to)?;
-    to.open_high_water(&head)?;
+    if let Err(error) = to.open_high_water(&head) {
+        // Without it the copy would not start, and another try would find it in its way.
+        std::fs::remove_file(to.database()).ok();
+        return Err(error.into());
+    }
     to.sync()?;
     drop(lock);
     Ok(Copied {

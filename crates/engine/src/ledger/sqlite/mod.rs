@@ -81,7 +81,7 @@ impl SqliteOptions {
     /// Whether a ledger was made there before.
     ///
     /// # Errors
-    /// `Failed` when the folder may not be looked into.
+    /// [`OpenError`] when the folder may not be looked into.
     pub fn is_made(&self) -> Result<bool, OpenError> {
         folder::Folder::new(&self.folder).has_database()
     }

@@ -349,7 +349,11 @@ impl Rig {
 
     /// What the reconciler finds just now.
     pub(super) async fn mismatches(&self) -> Vec<Mismatch> {
-        let open = self.engine.open_money(Span::from_ms(0)).await.unwrap();
+        let open = self
+            .engine
+            .open_money(soldonce_core::Timestamp::MAX)
+            .await
+            .unwrap();
         let provider = self.engine.provider().unwrap();
         mismatches(&**provider, &open).await
     }

@@ -109,7 +109,10 @@ async fn payments_that_nothing_settles_hide_no_later_one() {
     let engine = engine(&test, Arc::clone(&test.ledger), live).await;
     let engine = engine.paid_by(Arc::clone(&provider) as Arc<dyn PaymentProvider>);
     test.advance_ms(1);
-    let open = engine.open_money(Span::from_ms(0)).await.unwrap();
+    let open = engine
+        .open_money(soldonce_core::Timestamp::MAX)
+        .await
+        .unwrap();
     assert_eq!(open.unsettled.len(), RECONCILE_AT_ONCE_MAX + 1);
     let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
     tasks.spawn(run_reconciler(engine, end.clone()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::Rejection;
 use soldonce_engine::ledger::postgres::{
-    OpenError, PostgresLedger, PostgresOptions, examine, migrate,
+    DatabaseRole, OpenError, PostgresLedger, PostgresOptions, examine, migrate,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_testkit::chaos::Proxy;
@@ -107,5 +107,6 @@ async fn a_standby_can_be_verified_and_looked_at() {
     await_on(&standby, "SELECT count(*) = 1 FROM holds");
     let options = servers.at(standby.url());
     verified(&options);
-    assert!(examine(&options).await.unwrap().is_standby);
+    let role = examine(&options).await.unwrap().role;
+    assert_eq!(role, DatabaseRole::Standby);
 }

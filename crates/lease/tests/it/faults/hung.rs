@@ -58,6 +58,8 @@ async fn hang(kind: Kind) {
     (0..servers.count()).for_each(|place| servers.pause(place));
     clock.advance(lease.remaining().saturating_sub(ms(1)));
     assert!(lease.token().is_ok(), "{kind:?}: told before its deadline");
+    let early = tokio::time::timeout(ms(100), lease.lost()).await;
+    assert!(early.is_err(), "{kind:?}: told before its deadline");
     clock.advance(ms(1));
     let told = tokio::time::timeout(PATIENCE, lease.lost()).await;
     assert_eq!(told, Ok(LostReason::Deadline), "{kind:?}");

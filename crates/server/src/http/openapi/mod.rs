@@ -26,6 +26,8 @@ const EXAMPLES: &str = include_str!("examples.json");
 const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
      with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; of a refund or a \
      cancellation for as long as the booking";
+const NAMING: &str = "1 to 255 visible ASCII characters. Without an `id` the same key with the same body is the same \
+     event, and with another body it is refused";
 /// Of a feed.
 const EVENTS: &str = "text/event-stream";
 
@@ -177,7 +179,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     }
     if operation.keyed != Keyed::No {
         let schema = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
-        let mut key = parameter("Idempotency-Key", "header", KEYED, &schema);
+        let about = match operation.keyed {
+            Keyed::Naming => NAMING,
+            Keyed::No | Keyed::Optional | Keyed::Required => KEYED,
+        };
+        let mut key = parameter("Idempotency-Key", "header", about, &schema);
         let required = operation.keyed == Keyed::Required;
         rules::merge(&mut key, json!({ "required": required }));
         parameters.push(key);
