@@ -67,7 +67,7 @@ pub(in super::super) async fn stop_the_holder(
     })
 }
 
-/// Tries until there is a lease.
+/// Returns a lease, asked for again while it is refused.
 async fn acquired(textbook: &Textbook, purchase: &Purchase) -> anyhow::Result<Lease> {
     for _ in 0..=LOOKS_MAX {
         let acquired = textbook.acquire(purchase, TTL).await;

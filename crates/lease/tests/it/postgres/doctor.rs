@@ -19,7 +19,7 @@ async fn a_server_as_it_should_be_is_all_ok() {
     migrated(&config(&server)).await.unwrap();
     let backend = backend(config(&server));
     let mut findings = backend.doctor().await;
-    // It may be slow beside other tests, though not for ever.
+    // A machine that runs other tests may answer slowly for a while.
     let end = SystemClock.boot().plus(PATIENCE);
     while of(&findings, "round trip").verdict != Verdict::Ok && SystemClock.boot() < end {
         findings = backend.doctor().await;
