@@ -9,9 +9,11 @@ use clap::{ArgMatches, Command, CommandFactory};
 
 /// What the names of this program's variables begin with.
 const PREFIX: &str = "SOLDONCE_";
-/// Variables that are no arguments. Those of a lease are what `lease run` gives its command, which may be a server.
-const OTHERS: [&str; 6] = [
+/// Variables that are no arguments. Cargo gives that of the build to what it runs. Those of a lease are what
+/// `lease run` gives its command, which may be a server.
+const OTHERS: [&str; 7] = [
     "SOLDONCE_LOG",
+    "SOLDONCE_BUILD",
     "SOLDONCE_LEASE_NAME",
     "SOLDONCE_LEASE_TOKEN",
     "SOLDONCE_LEASE_DEADLINE_MS",
