@@ -28,7 +28,7 @@ impl Inventory {
         let Some(payment) = &mut self.booking_mut(work, id).payment else {
             return Amount::ZERO;
         };
-        payment.returned = Amount::sum([payment.returned, amount].into_iter());
+        payment.returned = Amount::sum([payment.returning(), amount].into_iter());
         let total = payment.returned;
         work.effects.push(Effect::Refund {
             booking: id,

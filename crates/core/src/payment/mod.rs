@@ -95,10 +95,15 @@ impl Payment {
         Amount::sum([taken, self.credit].into_iter()).less(self.carried)
     }
 
+    /// Returns what of its own money went back or is to: staff may have sent some of it back at the provider.
+    pub(crate) fn returning(&self) -> Amount {
+        self.returned.max(self.given_back())
+    }
+
     /// Returns what of its own money, reserved or taken, is not to go back.
     pub(crate) fn own_left(&self) -> Amount {
         if self.state.has_money() {
-            self.amount.less(self.returned)
+            self.amount.less(self.returning())
         } else {
             Amount::ZERO
         }

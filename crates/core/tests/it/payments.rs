@@ -1,8 +1,8 @@
 //! A payment follows the reports of its provider, in every order.
 
 use soldonce_core::{
-    Amount, BookingId, BookingState, Command, Currency, HoldState, Payment, PaymentReport,
-    PaymentState,
+    Amount, Authority, BookingId, BookingState, Command, Currency, Effect, HoldState, LineChoice,
+    Payment, PaymentReport, PaymentState,
 };
 
 use crate::world::{World, booked, policy, rows_and_floor};
@@ -98,4 +98,40 @@ fn nothing_else_moves_a_payment_back() {
     report(&mut world, id, PaymentState::Captured, (1, 1));
     assert_eq!(payment(&world, id).state, PaymentState::Captured);
     assert_eq!(payment(&world, id).given_back(), Amount::ZERO);
+}
+
+/// Staff may send money back at the provider itself; what is asked for here comes on top of it.
+#[test]
+fn a_refund_made_at_the_provider_stands_for_none_made_here() {
+    let (mut world, id) = paying();
+    let (amount, left) = (payment(&world, id).amount.minor(), 300);
+    report(&mut world, id, PaymentState::Captured, (0, 0));
+    let refunded = Amount::from_minor(amount - left);
+    let booking = world.inventory.booking(id).unwrap();
+    let state = PaymentState::PartlyRefunded;
+    let report = PaymentReport {
+        captured: Amount::from_minor(amount),
+        refunded,
+        ..PaymentReport::whole(booking, Currency::parse("EUR").unwrap(), state)
+    };
+    world.apply(Command::Payment(Box::new(report))).unwrap();
+    let refund = |minor| Command::Refund {
+        booking: id,
+        amount: Amount::from_minor(minor),
+    };
+    assert_eq!(
+        world.apply(refund(left + 1)).unwrap_err().code(),
+        "invalid_request"
+    );
+    let effect = |amount, total| Effect::Refund {
+        booking: id,
+        amount: Amount::from_minor(amount),
+        total: Amount::from_minor(total),
+    };
+    let ordered = world.apply(refund(100)).unwrap();
+    assert_eq!(ordered.effects, [effect(100, amount - left + 100)]);
+    let (by, lines) = (Authority::Staff, LineChoice::All);
+    let booking = id;
+    let cancelled = world.apply(Command::Cancel { booking, by, lines }).unwrap();
+    assert_eq!(cancelled.effects, [effect(left - 100, amount)]);
 }
