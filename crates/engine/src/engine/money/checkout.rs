@@ -55,7 +55,7 @@ impl Engine {
         };
         let begun = self.reply(self.submit(call, command).await?)?;
         let booking = BookingId::from_bytes(begun.stored.subject);
-        let intent = self.authorise(booking).await.map_err(StepError::told)?;
+        let intent = self.to_be_paid(booking).await.map_err(StepError::told)?;
         Ok(Reply {
             intent: Some(intent),
             ..begun

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use soldonce_core::{
-    Amount, Booking, BookingId, Command, Effect, Origin, PaymentReport, PaymentState, Rejection,
-    Text,
+    Amount, Booking, BookingId, BookingState, Command, Effect, Origin, PaymentReport, PaymentState,
+    Rejection, Text,
 };
 
 use super::{Engine, EngineError};
@@ -88,6 +88,22 @@ impl Engine {
     /// The payment provider, if one is set.
     pub fn provider(&self) -> Option<&Arc<dyn PaymentProvider>> {
         self.parts.provider.get()
+    }
+
+    /// The intent that the buyer of a booking pays. A payment that ended without one gets none: what is paid by it
+    /// would buy nothing.
+    async fn to_be_paid(&self, id: BookingId) -> Result<soldonce_core::Intent, StepError> {
+        let booking = self.booking_for_step(id).await?;
+        let is_over = booking.state != BookingState::PendingPayment;
+        if is_over && intent_id(&booking)?.is_none() {
+            let error = ProviderError::Refused {
+                status: 409,
+                code: "payment_ended".to_owned(),
+                message: "this payment has ended".to_owned(),
+            };
+            return Err(error.into());
+        }
+        self.authorise(id).await
     }
 
     /// The intent of a booking; made now if it was not.

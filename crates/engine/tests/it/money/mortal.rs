@@ -250,12 +250,13 @@ impl Ledger for MortalLedger {
     }
 }
 
-/// What the provider says to refunds that are to come, in place of doing them; and the keys of all that it was asked
-/// for.
+/// What the provider says to calls that are to come, in place of doing them; and the keys of all refunds that it was
+/// asked for.
 #[derive(Default)]
-pub(super) struct Refunds {
-    pub(super) to_come: Mutex<VecDeque<ProviderError>>,
-    pub(super) keys: Mutex<Vec<String>>,
+pub(super) struct Answers {
+    pub(super) creates: Mutex<VecDeque<ProviderError>>,
+    pub(super) refunds: Mutex<VecDeque<ProviderError>>,
+    pub(super) refund_keys: Mutex<Vec<String>>,
 }
 
 /// The real adapter as a mortal server has it. It also looks whether money is taken only for what was
@@ -264,7 +265,7 @@ pub(super) struct MortalProvider {
     pub(super) inner: Stripe,
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) heart: Arc<Heart>,
-    pub(super) refunds: Arc<Refunds>,
+    pub(super) answers: Arc<Answers>,
 }
 
 impl MortalProvider {
@@ -284,6 +285,9 @@ impl PaymentProvider for MortalProvider {
     }
 
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
+        if let Some(error) = self.answers.creates.lock().unwrap().pop_front() {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let call = self.inner.create(ask);
         Box::pin(self.heart.step("the call of create", call))
     }
@@ -320,12 +324,12 @@ impl PaymentProvider for MortalProvider {
         amount: Amount,
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
-        self.refunds
-            .keys
+        self.answers
+            .refund_keys
             .lock()
             .unwrap()
             .push(key.as_str().to_owned());
-        if let Some(error) = self.refunds.to_come.lock().unwrap().pop_front() {
+        if let Some(error) = self.answers.refunds.lock().unwrap().pop_front() {
             return Box::pin(std::future::ready(Err(error)));
         }
         let call = self.inner.refund(intent, amount, key);

@@ -1,9 +1,10 @@
 //! A provider that refuses again and again: what is asked of it, and what is not forgotten meanwhile.
 
 use soldonce_core::{BookingState, PaymentState};
+use soldonce_engine::EngineError;
 use soldonce_engine::payment::ProviderError;
 
-use super::rig::{Rig, Store};
+use super::rig::{PRICE, Rig, Store};
 
 fn refused() -> ProviderError {
     ProviderError::Refused {
@@ -22,11 +23,11 @@ async fn a_refused_refund_is_asked_for_once_in_each_try() {
     rig.settle().await;
     let unknown = ProviderError::Unknown("no answer".to_owned());
     let answers = [refused(), refused(), unknown.clone(), unknown, refused()];
-    rig.place.refunds.to_come.lock().unwrap().extend(answers);
+    rig.place.answers.refunds.lock().unwrap().extend(answers);
     rig.cancel_all(paying.booking).await;
     rig.until_paid_as(paying.booking, PaymentState::Refunded)
         .await;
-    let keys = rig.place.refunds.keys.lock().unwrap().clone();
+    let keys = rig.place.answers.refund_keys.lock().unwrap().clone();
     let rounds: Vec<&str> = keys
         .iter()
         .map(|key| key.rsplit('-').next().unwrap())
@@ -49,8 +50,8 @@ async fn a_repair_passes_keys_that_were_refused_before() {
     rig.pay(&paying, "pm_card_visa").await;
     rig.settle().await;
     rig.place
+        .answers
         .refunds
-        .to_come
         .lock()
         .unwrap()
         .extend([refused(), refused()]);
@@ -62,6 +63,34 @@ async fn a_repair_passes_keys_that_were_refused_before() {
         }
     };
     rig.engine.repair(&stuck).await.unwrap();
-    assert_eq!(rig.place.refunds.keys.lock().unwrap().len(), 3);
+    assert_eq!(rig.place.answers.refund_keys.lock().unwrap().len(), 3);
     assert_eq!(rig.kept(), 0);
+}
+
+/// The provider's settings were repaired meanwhile. What the buyer pays then would buy nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkout_that_failed_makes_no_intent_later() {
+    for store in Store::ALL {
+        let rig = Rig::on(store, |_| {}).await;
+        let hold = rig.hold("ann", &["A-1"]).await.unwrap();
+        rig.place
+            .answers
+            .creates
+            .lock()
+            .unwrap()
+            .push_back(refused());
+        let call = rig.call();
+        for _ in ["the first time", "with the same key"] {
+            let refusal = rig.checkout_by(&call, hold).await.unwrap_err();
+            let is_refused = matches!(
+                refusal,
+                EngineError::Provider(ProviderError::Refused { .. })
+            );
+            assert!(is_refused, "{store:?}: {refusal:?}");
+        }
+        let paying = rig.checkout(hold).await.unwrap();
+        rig.pay(&paying, "pm_card_visa").await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), PRICE, "{store:?}");
+    }
 }

@@ -31,7 +31,7 @@ use soldonce_testkit::webhooks::{Received, Receiver};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::mortal::{HastyClock, Heart, MortalLedger, MortalProvider, Refunds};
+use super::mortal::{Answers, HastyClock, Heart, MortalLedger, MortalProvider};
 use crate::ledgers::{HALL, TempFolder, caller, log, new_event};
 
 pub(super) const PRICE: i64 = 4_500;
@@ -54,7 +54,7 @@ pub(super) struct Place {
     metrics: Arc<Metrics>,
     servers: AtomicU64,
     capture: Capture,
-    pub(super) refunds: Arc<Refunds>,
+    pub(super) answers: Arc<Answers>,
     _disk: (Option<TempFolder>, Option<Postgres>),
 }
 
@@ -91,7 +91,7 @@ impl Place {
             metrics,
             servers: AtomicU64::new(1),
             capture: Capture::Manual,
-            refunds: Arc::default(),
+            answers: Arc::default(),
             _disk: disk,
         })
     }
@@ -112,7 +112,7 @@ impl Place {
             inner: adapter(fake, self.capture),
             ledger: Arc::clone(&self.ledger),
             heart: Arc::clone(heart),
-            refunds: Arc::clone(&self.refunds),
+            answers: Arc::clone(&self.answers),
         };
         let world = World {
             clock: Arc::new(HastyClock),
