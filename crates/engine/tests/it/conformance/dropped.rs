@@ -1,9 +1,12 @@
 //! An event that is over is dropped for good, and nothing else is touched.
 
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
-use soldonce_core::{Command, Event, Origin, PaymentState, Rejection, Seq, Span, Timestamp};
+use soldonce_core::{
+    Command, Effect, Event, Origin, PaymentState, Rejection, Seq, Span, Timestamp,
+};
 use soldonce_engine::ledger::sqlite::verify::verify;
 
+use super::bookings::checkout;
 use crate::ledgers::{HALL, TestLedger, booked, busy, held, holder, key, new_event, on, verified};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -56,6 +59,24 @@ pub(super) async fn an_event_that_was_sold_is_kept_from_the_day_it_is_called_off
     assert_eq!(kept, Rejection::EventNotOver(Some(at)));
     let found = test.ledger.booking(booking.id).await.unwrap();
     assert_eq!(found, Some(booking));
+}
+
+/// Buyers' money that the seller still has of an event that was called off: its bookings say whose it is.
+pub(super) async fn an_event_called_off_is_kept_while_its_buyers_have_paid(test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    let begun = Some(Effect::Authorise(booking.id));
+    let paid = test.report(booking.id, PaymentState::Captured, begun).await;
+    booked(test.ask(paid).await).unwrap();
+    call_off(&test, &event).await;
+    test.advance_ms(9 * DAY_MS);
+    let in_use = drop_event(&test, &event).await.unwrap_err();
+    assert_eq!(in_use, Rejection::EventInUse);
+    let returned = test.report(booking.id, PaymentState::Refunded, None).await;
+    booked(test.ask(returned).await).unwrap();
+    test.advance_ms(9 * DAY_MS);
+    drop_event(&test, &event).await.unwrap();
 }
 
 /// Deletes everything; in how many steps.

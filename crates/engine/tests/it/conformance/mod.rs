@@ -70,6 +70,7 @@ on_every_ledger! {
         late_money_gets_free_units_or_goes_back
         a_failed_payment_gives_the_units_back_to_the_same_buyer;
     dropped:
+        an_event_called_off_is_kept_while_its_buyers_have_paid
         an_event_that_was_sold_is_kept_from_the_day_it_is_called_off
         an_event_that_is_over_is_dropped_for_good
         a_cut_deletion_goes_on_to_its_end;
