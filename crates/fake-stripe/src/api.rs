@@ -38,14 +38,12 @@ pub struct SeenCall {
     pub is_replayed: bool,
 }
 
-/// The keys of an account.
 #[derive(Clone, Debug)]
 pub(super) struct ApiKeys {
     pub(super) secret: String,
     pub(super) publishable: String,
 }
 
-/// A request, read.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -85,7 +83,6 @@ pub(super) struct Api {
 pub(super) enum Keeping {
     /// Nowhere: the account ends with its process.
     None,
-    /// In a file.
     Journal(Journal),
     /// In a file that could not be written: no request is answered any more.
     Broken,
@@ -167,7 +164,6 @@ impl Api {
         held.wait_for(|held| *held >= calls).await.ok();
     }
 
-    /// Answers a request.
     pub(super) async fn answer(&self, request: &Request) -> Reply {
         let Some((route, id)) = Route::of(&request.method, &request.path) else {
             return Some(refusal(&Failure::route(&request.method, &request.path)));

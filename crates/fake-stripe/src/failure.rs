@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::cards::Decline;
 
-/// A refusal.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) status: u16,
@@ -160,7 +159,6 @@ impl Failure {
         Self::new(500, "api_error", "", message).remembered()
     }
 
-    /// Its body.
     pub(super) fn json(&self) -> Value {
         let mut error = serde_json::Map::new();
         error.insert("type".to_owned(), self.kind.into());

@@ -21,7 +21,6 @@ impl Form {
         Some(value)
     }
 
-    /// The name of each field.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }

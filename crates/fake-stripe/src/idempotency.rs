@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::failure::Failure;
 use super::limits::{KEY_MS, KEYS_MAX};
 
-/// An answer of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -22,7 +21,6 @@ pub(super) struct Answer {
     pub(super) retry_after_s: Option<u64>,
 }
 
-/// The keys of an account.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     kept: BTreeMap<String, Kept>,
@@ -92,7 +90,6 @@ impl Keys {
         answered.iter().filter_map(kept).collect()
     }
 
-    /// Every key that was answered.
     pub(super) fn all_answered(&self) -> Vec<Kept> {
         let kept = |(since_ms, key): &(i64, String)| {
             let kept = self.kept.get(key)?;

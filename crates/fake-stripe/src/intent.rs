@@ -67,7 +67,6 @@ pub(super) struct Charge {
     pub(super) created_ms: i64,
 }
 
-/// An intent to pay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Intent {
     pub(super) id: String,
@@ -192,7 +191,6 @@ impl Intent {
 /// How a thing inside another is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// By its name.
     Named,
     /// With all it has.
     InFull,

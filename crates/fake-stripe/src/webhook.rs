@@ -16,7 +16,6 @@ pub(super) struct SigningSecrets {
 /// Another account's.
 const FOREIGN_SECRET: &str = "whsec_of_another";
 
-/// Who signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signer {
     First,
@@ -29,7 +28,6 @@ enum Signer {
 pub(super) struct Webhook {
     /// The name of the notice it carries.
     pub(super) id: String,
-    /// The kind of the notice.
     pub(super) kind: String,
     pub(super) body: String,
     signer: Signer,

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The work is done.
     Done,
     /// A check failed, or a goal was missed.
     Refused,
@@ -31,7 +30,6 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
 }
 
-/// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<Usage>() { 2 } else { 3 })
 }

@@ -124,7 +124,6 @@ pub(crate) struct Terms {
     pub(crate) floor: Option<FencingToken>,
 }
 
-/// A lease that was granted.
 #[derive(Debug)]
 pub(crate) struct GrantedLease {
     pub(crate) token: FencingToken,
@@ -277,7 +276,6 @@ fn failed(error: &BackendError) -> LeaseError {
     LeaseError::Unavailable(error.to_string())
 }
 
-/// The words of `reason`.
 fn word(reason: LostReason) -> &'static str {
     match reason {
         LostReason::Taken { .. } | LostReason::Overtaken { .. } => "taken",

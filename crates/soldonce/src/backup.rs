@@ -60,7 +60,6 @@ const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, 
                              `soldonce reconcile` if a provider takes money: it settles payments that the copy knows. Look at the \
                              provider for payments that are later.\n";
 
-/// Runs `soldonce backup`.
 pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
     let LedgerPlace::Folder(options) = args.ledger.place()? else {
         return Err(usage(anyhow!(
@@ -75,7 +74,6 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(report.is_clean()))
 }
 
-/// Runs `soldonce restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
     let (copied, report) = copy(&args.from, &data, no_copy)?;

@@ -41,7 +41,6 @@ enum PlanFormat {
     Pretix,
 }
 
-/// Runs `soldonce chart`.
 pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
     let ChartCommand::Check { file, format, json } = &args.command;
     let text = std::fs::read(file)

@@ -5,9 +5,7 @@ use soldonce_engine::ledger::postgres::{is_remote, unverified_host};
 /// A setting that leads to another machine without verified encryption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClearLink {
-    /// The setting.
     pub(crate) setting: &'static str,
-    /// The host that it names.
     pub(crate) host: String,
 }
 

@@ -42,7 +42,6 @@ struct CorrectArgs {
     ledger: LedgerArgs,
 }
 
-/// Runs `soldonce clock`.
 pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
     let Command::Correct(args) = &args.command;
     let place = args.ledger.place()?;

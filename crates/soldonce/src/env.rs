@@ -80,7 +80,6 @@ pub(crate) fn warn_of_unknown() {
     }
 }
 
-/// Returns the variables of every command.
 fn known_variables() -> BTreeSet<String> {
     let mut known = OTHERS.map(str::to_owned).into_iter().collect();
     add_variables(&crate::Cli::command(), &mut known);

@@ -40,7 +40,6 @@ enum EventsCommand {
     },
 }
 
-/// Runs `soldonce events`.
 pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
     let EventsCommand::Drop { event } = &args.command;
     let event = EventId::parse(event).map_err(|wrong| usage(anyhow::anyhow!("EVENT: {wrong}")))?;

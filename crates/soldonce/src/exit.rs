@@ -10,7 +10,6 @@ const RESTART: u8 = 4;
 /// What a subcommand answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The work is done.
     Done,
     /// A check failed, or what was asked for was refused.
     Refused,
@@ -62,7 +61,6 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
 }
 
-/// The exit code of an error.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
         USAGE

@@ -12,7 +12,6 @@ use clap_complete::Shell;
 use crate::exit::Exit;
 use crate::output::print;
 
-/// What `init` writes.
 const FILES: [(&str, &str); 3] = [
     (
         "soldonce.toml",
@@ -57,7 +56,6 @@ pub(crate) struct ManArgs {
     folder: PathBuf,
 }
 
-/// Runs `soldonce init`.
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.display();
     let made = std::fs::create_dir_all(&args.folder);
@@ -80,7 +78,6 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Runs `soldonce completions`.
 pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(
@@ -93,7 +90,6 @@ pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Runs `soldonce man`.
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     let written = |folder: &Path| {
         std::fs::create_dir_all(folder)?;

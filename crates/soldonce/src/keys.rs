@@ -58,7 +58,6 @@ fn parse_scope(word: &str) -> Result<Scope, String> {
     Scope::parse(word).ok_or_else(|| "one of admin, sell, read, lease".to_owned())
 }
 
-/// Runs `soldonce keys`.
 pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
     let answer = match args.target.client()? {
         Some(client) => block_on(through_server(&client, &args.command))?,

@@ -28,7 +28,6 @@ pub(crate) struct MigrateArgs {
     dry_run: bool,
 }
 
-/// Runs `soldonce migrate`.
 pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
     let place = args.ledger.place()?;
     let migrated = if args.dry_run {

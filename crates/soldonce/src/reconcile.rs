@@ -65,7 +65,6 @@ pub(crate) struct ReconcileArgs {
     dry_run: bool,
 }
 
-/// One line of the report.
 #[derive(Serialize)]
 struct Line {
     #[serde(skip)]
@@ -97,7 +96,6 @@ impl Line {
     }
 }
 
-/// Runs `soldonce reconcile`.
 pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
     let (compared, lines) = block_on(reconcile(args))??;
     report(args.ledger.json, &lines, || describe(compared, &lines))?;

@@ -71,7 +71,6 @@ impl TargetArgs {
     }
 }
 
-/// Returns the body of a success.
 pub(crate) fn success(response: Response) -> anyhow::Result<Value> {
     anyhow::ensure!(
         response.status != StatusCode::UNAUTHORIZED,

@@ -31,7 +31,6 @@ pub(crate) struct VerifyArgs {
     ledger: LedgerArgs,
 }
 
-/// Runs `soldonce verify`.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let place = args.ledger.place()?;
     let report = watched(|show| match &place {

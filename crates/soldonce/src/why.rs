@@ -30,7 +30,6 @@ pub(crate) struct WhyArgs {
     ledger: LedgerArgs,
 }
 
-/// Runs `soldonce why`.
 pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     let (event, unit) = (args.event.as_str(), args.unit.as_str());
     let place = args.ledger.place()?;

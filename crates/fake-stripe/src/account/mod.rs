@@ -22,7 +22,6 @@ use super::route::Route;
 
 pub(super) use kept::Changes;
 
-/// What a call answers.
 pub(super) type Answered = Result<Value, Failure>;
 
 /// One call, its caller known.
@@ -45,7 +44,6 @@ pub(super) enum RefundFails {
     Yes,
 }
 
-/// Everything an account has.
 #[derive(Debug)]
 pub(super) struct Account {
     /// Where the bank's page is.

@@ -36,7 +36,6 @@ struct Comeback {
     violations: usize,
 }
 
-/// One run.
 #[derive(Debug, Serialize)]
 struct Run {
     /// From the start of the new process until it serves, milliseconds.

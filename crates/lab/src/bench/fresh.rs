@@ -30,7 +30,6 @@ pub(super) async fn holds_spread(setting: &Setting) -> anyhow::Result<Makers> {
     ))
 }
 
-/// Makers that hold these seats.
 pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {
     let holds = Holds::new(setting.transport, setting.address, &setting.key);
     let seats = Arc::new(seats);
@@ -60,7 +59,6 @@ pub(super) async fn pairs(setting: &Setting) -> anyhow::Result<Makers> {
     }))
 }
 
-/// Writes the confirm of a hold.
 pub(super) fn confirm(requests: &Requests, buffer: &mut Vec<u8>, hold: &str) {
     requests.post_once(
         buffer,
@@ -97,7 +95,6 @@ enum Filling {
     Spread,
 }
 
-/// A fresh seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FreshSeat {
     /// Which of the events `<prefix>-<event>`.

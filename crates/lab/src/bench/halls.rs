@@ -29,7 +29,6 @@ const LARGE: (u64, u64) = (1_000, 1_000);
 /// And of the large one of a quick run.
 const LARGE_QUICK: (u64, u64) = (100, 100);
 
-/// The figures.
 #[derive(Debug, Default, Serialize)]
 struct Halls {
     seats: u64,
@@ -43,7 +42,6 @@ struct Halls {
     hall_bytes: u64,
     /// In RAM after the restart on a full hall.
     full_bytes: u64,
-    /// Of the files.
     file_bytes: u64,
     /// To hold or sell every seat.
     fill_ms: u64,

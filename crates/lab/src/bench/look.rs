@@ -8,7 +8,6 @@ const EVENT: &str = "hall";
 const ROWS: u64 = 25;
 const SEATS_PER_ROW: u64 = 40;
 
-/// Reads only.
 pub(super) async fn still(setting: &Setting) -> anyhow::Result<Makers> {
     let requests = requests(setting).await?;
     Ok(Box::new(move |_connection| look(&requests)))

@@ -20,7 +20,6 @@ pub(super) struct Setting {
     /// What the load is sent as.
     pub(super) transport: Transport,
     pub(super) admin: Client,
-    /// A key that sells.
     pub(super) key: String,
     /// The most requests that may come, warm-up included.
     pub(super) requests_max: u64,
@@ -33,7 +32,6 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Starts it on this ledger.
     pub(super) async fn start(ledger: &Ledger) -> anyhow::Result<Self> {
         let key = admin_key();
         Self::start_as(product(&key)?.args(ledger.arguments()), &key).await

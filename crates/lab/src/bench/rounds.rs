@@ -38,7 +38,6 @@ pub(super) fn measure_all(
     Ok(report)
 }
 
-/// One run of one scenario.
 async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
     match scenario.target {
         Target::Sqlite => on_sqlite(args).await,

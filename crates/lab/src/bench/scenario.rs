@@ -20,7 +20,6 @@ pub(super) struct Scenario {
     pub(super) goal: Option<Goal>,
 }
 
-/// What takes the load.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     /// The bare echo on the accept loop of the server.
@@ -46,7 +45,6 @@ pub(super) struct Goal {
 
 /// Prepares a scenario's data through HTTP and returns what each connection sends.
 pub(super) type SetUp = for<'a> fn(&'a Setting) -> Prepared<'a>;
-/// What a [`SetUp`] returns.
 pub(super) type Prepared<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Makers>> + Send + 'a>>;
 
 /// The two whose rates are compared (P15).
@@ -162,7 +160,6 @@ impl Scenario {
         }
     }
 
-    /// Its goal over this transport.
     pub(super) fn goal(&self, transport: Transport) -> Option<Goal> {
         let mut over_grpc = OVER_GRPC.iter();
         match transport {

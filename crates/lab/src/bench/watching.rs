@@ -179,7 +179,6 @@ pub(super) async fn read_messages(
     Ok(())
 }
 
-/// Finds the number after this text in a message.
 pub(super) fn number_after(message: &str, text: &str) -> Option<u64> {
     let (_, rest) = message.split_once(text)?;
     rest.split([',', '}', '\n']).next()?.parse().ok()

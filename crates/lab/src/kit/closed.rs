@@ -25,7 +25,6 @@ pub(crate) struct Load {
 /// A finished loop.
 #[derive(Debug)]
 pub(crate) struct Closed<T> {
-    /// Every good answer.
     pub(crate) answers: Vec<T>,
     pub(crate) latencies: Latencies,
     /// The other requests, by kind.

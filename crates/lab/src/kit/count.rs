@@ -15,7 +15,6 @@ pub(crate) enum LoadError {
     Connect,
     /// The connection ended before the whole answer.
     Closed,
-    /// The answer is not HTTP/1.1.
     NotHttp,
     /// The answer gives no length beforehand.
     Chunked,
@@ -25,7 +24,6 @@ pub(crate) enum LoadError {
     Unanswered,
 }
 
-/// A finished load.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LoadReport {
     /// Answers per second.
@@ -45,7 +43,6 @@ pub(crate) struct LoadReport {
 }
 
 impl LoadReport {
-    /// Answers of this status.
     pub(crate) fn count(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or_default()
     }

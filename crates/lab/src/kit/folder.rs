@@ -26,7 +26,6 @@ impl RunFolder {
         &self.0
     }
 
-    /// Bytes of all files in it.
     pub(crate) fn bytes(&self) -> u64 {
         let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
         files

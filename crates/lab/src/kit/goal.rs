@@ -12,7 +12,6 @@ pub(crate) struct Verdict {
     measured_permille: u64,
     /// At least, or at most, as `bound` says: the first step.
     first_permille: u64,
-    /// The goal.
     full_permille: u64,
     bound: Bound,
     met: Met,

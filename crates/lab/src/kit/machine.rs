@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// A machine.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,

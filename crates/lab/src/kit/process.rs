@@ -14,12 +14,10 @@ impl CpuTime {
         Self::read(&id.to_string())
     }
 
-    /// Of this process.
     pub(crate) fn own() -> anyhow::Result<Self> {
         Self::read("self")
     }
 
-    /// What was used since `earlier`.
     pub(crate) fn since(self, earlier: CpuTime) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

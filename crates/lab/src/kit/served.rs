@@ -63,7 +63,6 @@ impl Served {
         })
     }
 
-    /// Kills it.
     pub(crate) async fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill().await.context("the server was not killed")
     }
@@ -103,7 +102,6 @@ pub(crate) fn product_at(address: SocketAddr, key: &str) -> anyhow::Result<Comma
     Ok(command)
 }
 
-/// A random admin key.
 pub(crate) fn admin_key() -> String {
     format!("bench-{}", random_name())
 }

@@ -6,7 +6,6 @@ use soldonce_clock::{Entropy, SystemEntropy};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
 
-/// A service of a load.
 pub(crate) struct Service<T> {
     pub(crate) url: String,
     /// None when it was named.
@@ -35,7 +34,6 @@ pub(crate) fn private_postgres(settings: &[String]) -> anyhow::Result<Service<Po
     })
 }
 
-/// Starts a Redis.
 pub(crate) fn private_redis() -> anyhow::Result<Service<Redis>> {
     let redis = Redis::start().context("no private Redis")?;
     Ok(Service {

@@ -5,7 +5,6 @@ use httparse::{EMPTY_HEADER, Response, Status};
 use crate::kit::LoadError;
 use crate::limits::{ANSWER_BYTES_MAX, ANSWER_FIELDS_MAX, ANSWER_HEAD_BYTES_MAX};
 
-/// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The status code, 200..=999: informational answers are not expected.

@@ -61,7 +61,6 @@ impl Calls {
         Self { headers }
     }
 
-    /// Writes the call for a hold.
     pub(super) fn hold(&self, buffer: &mut Vec<u8>, wish: Wish<'_>) {
         let request = HoldRequest {
             event: wish.event.to_string(),

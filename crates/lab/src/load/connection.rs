@@ -48,7 +48,6 @@ impl Connection {
     }
 }
 
-/// HTTP/1.1.
 #[derive(Debug)]
 pub(crate) struct Plain {
     address: SocketAddr,

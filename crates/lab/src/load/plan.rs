@@ -10,10 +10,8 @@ use soldonce_clock::BootTime;
 use super::transport::Transport;
 use crate::limits::LOAD_SECONDS_MAX;
 
-/// One load run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadPlan {
-    /// The server.
     pub(crate) address: SocketAddr,
     pub(crate) transport: Transport,
     /// Connections, each with at most one request in flight.

@@ -23,9 +23,7 @@ pub(crate) struct Turn<'a> {
 /// An answer as a maker sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer<'a> {
-    /// The status code.
     pub(crate) status: u16,
-    /// The whole body.
     pub(crate) body: &'a [u8],
 }
 

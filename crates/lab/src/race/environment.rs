@@ -119,7 +119,6 @@ impl Environment {
         Pool::new(url, self.connections)
     }
 
-    /// The address of the one Redis.
     pub(super) fn redis_url(&self) -> anyhow::Result<&str> {
         let redis = self.servers.redis.as_ref();
         Ok(&redis.context("no Redis was started")?.url)

@@ -149,7 +149,6 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
     )
 }
 
-/// The whole race.
 async fn race(
     args: &RaceArgs,
     strategies: &[&'static Strategy],

@@ -13,12 +13,10 @@ pub(super) enum Shape {
     Crossed,
 }
 
-/// One cell of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Cell {
     /// Buyers at the barrier of each round.
     pub(super) buyers: u32,
-    /// Seats that each of them wants.
     pub(super) seats: u32,
     pub(super) shape: Shape,
 }
@@ -96,7 +94,6 @@ impl Cell {
         }
     }
 
-    /// The requests of a round.
     pub(super) fn wants(self, round: u32) -> Vec<Want> {
         self.wants_as(round, self.shape)
     }

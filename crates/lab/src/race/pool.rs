@@ -37,7 +37,6 @@ impl Pool {
         Ok(Self(pool))
     }
 
-    /// A connection.
     pub(super) async fn get(&self) -> anyhow::Result<Object> {
         let object = self.0.get().await;
         object.context("the database cannot be reached; see --database-url")

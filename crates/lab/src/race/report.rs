@@ -12,10 +12,8 @@ use super::tally::Figures;
 use super::textbook::{Guards, Scene};
 use crate::kit::{Machine, kinds, millis, number, table};
 
-/// A finished race.
 #[derive(Serialize)]
 pub(super) struct RaceReport {
-    /// The command that repeats it.
     pub(super) command: String,
     pub(super) version: &'static str,
     pub(super) machine: Machine,
@@ -42,7 +40,6 @@ pub(super) struct StrategyReport {
     pub(super) cells: Vec<CellReport>,
 }
 
-/// One cell.
 #[derive(Clone, Serialize)]
 pub(super) struct CellReport {
     pub(super) seats: u32,
@@ -132,7 +129,6 @@ impl RaceReport {
         shapes
     }
 
-    /// Every cell with its strategy.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&StrategyReport, &CellReport)> {
         let of = |strategy| move |cell| (strategy, cell);
         self.strategies

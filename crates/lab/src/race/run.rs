@@ -109,7 +109,6 @@ async fn race(
     Ok(CellReport::new(cell, raced, tally.figures(), judged))
 }
 
-/// The answers of one round.
 struct Round {
     answers: Vec<(Want, Outcome, Duration)>,
     took: Duration,

@@ -61,7 +61,6 @@ impl Schema {
         Ok(row.try_get(0)?)
     }
 
-    /// Drops them.
     pub(super) async fn drop(self) -> anyhow::Result<()> {
         let Self { name, pool, .. } = self;
         let drop = format!("-- lab_drop_schema\nDROP SCHEMA {name}, {name}{GUARDED} CASCADE");

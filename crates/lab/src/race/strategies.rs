@@ -6,7 +6,6 @@ use anyhow::bail;
 use super::judge::Promise;
 use super::textbook::{Guards, Method};
 
-/// One strategy.
 pub(super) struct Strategy {
     /// As on the command line.
     pub(super) name: &'static str,
@@ -37,7 +36,6 @@ impl Strategy {
     }
 }
 
-/// All of them.
 pub(super) static STRATEGIES: [Strategy; 12] = [
     Strategy {
         name: "naive",

@@ -19,7 +19,6 @@ pub(super) struct Tally {
     raced: Duration,
 }
 
-/// The figures of one cell.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Figures {
     /// Requests: buyers x rounds.
@@ -27,7 +26,6 @@ pub(super) struct Figures {
     pub(super) winners: u64,
     /// By the code of the refusal.
     pub(super) refused: BTreeMap<String, u64>,
-    /// By kind.
     pub(super) errors: BTreeMap<String, u64>,
     /// Microseconds from a buyer's request to any answer.
     pub(super) p50_us: u64,
@@ -48,7 +46,6 @@ impl Tally {
         }
     }
 
-    /// Counts one answer.
     pub(super) fn count(&mut self, outcome: &Outcome, took: Duration) {
         self.latencies.record(took);
         match outcome {

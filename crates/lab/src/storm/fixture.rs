@@ -31,7 +31,6 @@ pub(super) struct Fixture {
 pub(super) enum Users {
     /// Holders that a key names, another with each request.
     Holders(String),
-    /// Sessions, one for each connection.
     Sessions(Vec<String>),
 }
 

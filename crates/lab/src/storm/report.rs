@@ -10,7 +10,6 @@ use crate::load::Transport;
 /// The status of a new hold.
 pub(super) const CREATED: u16 = 201;
 
-/// A finished storm.
 #[derive(Debug, Serialize)]
 pub(super) struct StormReport {
     transport: Transport,
@@ -106,7 +105,6 @@ impl StormReport {
         }
     }
 
-    /// For people.
     pub(super) fn text(&self) -> String {
         let statuses = self.load.statuses.iter();
         let statuses = statuses
@@ -192,7 +190,6 @@ impl StormReports {
         self.all().iter().map(|storm| storm.violations.len()).sum()
     }
 
-    /// For people.
     pub(super) fn text(&self) -> String {
         let storms = self.all().iter().map(StormReport::text);
         let goals = match self {

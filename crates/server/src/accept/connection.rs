@@ -34,7 +34,6 @@ use crate::limits::{
     HTTP2_STREAMS_MAX,
 };
 
-/// One connection and what it is served with.
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
     pub(crate) router: Router,

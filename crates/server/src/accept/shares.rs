@@ -20,12 +20,10 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Of one address.
     pub(crate) const fn of_address() -> Self {
         Self::new(HTTP2_REQUESTS_PER_ADDRESS_MAX, ANSWER_BYTES_PER_ADDRESS_MAX)
     }
 
-    /// Of all addresses.
     pub(crate) const fn of_all() -> Self {
         Self::new(HTTP2_REQUESTS_MAX, ANSWER_BYTES_MAX)
     }

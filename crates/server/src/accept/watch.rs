@@ -41,7 +41,6 @@ impl Default for Address {
     }
 }
 
-/// One connection.
 #[derive(Debug)]
 pub(crate) struct Watched {
     activity: Arc<Activity>,

@@ -33,7 +33,6 @@ pub(super) struct Admitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Units(u32),
-    /// A payment.
     Checkout,
 }
 

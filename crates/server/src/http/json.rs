@@ -12,7 +12,6 @@ use soldonce_engine::chart::{Object, explain};
 
 use super::problem::Problem;
 
-/// Reads a body.
 pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
     match serde_json::from_slice::<Object<T>>(body) {
         Ok(read) => Ok(read.0),
@@ -126,7 +125,6 @@ pub(super) fn time_of(text: &str) -> Option<Timestamp> {
     Some(Timestamp::from_ms(time.as_millisecond()))
 }
 
-/// `holder` of a body.
 pub(super) fn holder(named: Option<&Str<'_>>) -> Result<Option<HolderName>, Problem> {
     let parsed = named.map(|name| HolderName::parse(&name.0)).transpose();
     parsed.map_err(|error| Problem::invalid("holder", error))

@@ -4,7 +4,6 @@
 use axum::http::StatusCode;
 use soldonce_core::Rejection;
 
-/// A kind of problem.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     /// The code of api.md 2.
@@ -14,7 +13,6 @@ pub(super) struct Kind {
     pub(super) status: StatusCode,
     /// A short name for people.
     pub(super) title: &'static str,
-    /// What happened.
     pub(super) happened: &'static str,
     /// What to do about it.
     pub(super) mend: &'static str,

@@ -43,7 +43,6 @@ pub(super) struct HttpMetrics {
     routes: Vec<RouteMetrics>,
 }
 
-/// The counters of one route.
 #[derive(Debug)]
 pub(super) struct RouteMetrics {
     label: String,
@@ -64,7 +63,6 @@ impl RouteMetrics {
         }
     }
 
-    /// Counts one answer.
     pub(super) fn answered(&self, status: StatusCode, took: Duration) {
         let status = status.as_u16();
         let at = STATUSES.iter().position(|known| *known == status);

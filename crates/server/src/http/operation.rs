@@ -25,7 +25,6 @@ pub(super) struct Operation {
     pub(super) route: Route,
     /// Set by the table.
     pub(super) tag: Tag,
-    /// Its `operationId`.
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
     pub(super) body: Option<Body>,
@@ -37,7 +36,6 @@ pub(super) struct Operation {
     pub(super) headers: &'static [(&'static str, &'static str)],
 }
 
-/// A JSON body.
 pub(super) struct Body {
     pub(super) schema: SchemaOf,
     /// JSON.
@@ -61,7 +59,6 @@ pub(super) enum Content {
     Nothing,
 }
 
-/// The schema of a type.
 #[derive(Clone, Copy)]
 pub(super) struct SchemaOf {
     pub(super) name: fn() -> String,

@@ -11,14 +11,12 @@ use crate::limits::PAGE_MAX;
 /// Most characters of an unknown name that a refusal quotes.
 const NAME_CHARS_MAX: usize = 64;
 
-/// A parsed query.
 #[derive(Debug, Default)]
 pub(super) struct Query<'a> {
     values: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 impl<'a> Query<'a> {
-    /// Reads a query string.
     pub(super) fn parse(text: &'a str, known: &[Parameter]) -> Result<Self, Problem> {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -43,7 +41,6 @@ impl<'a> Query<'a> {
         Ok(query)
     }
 
-    /// The value of a name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.values.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| &**value)
@@ -73,12 +70,10 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// `fence`, if it is given.
     pub(super) fn fence(&self) -> Result<Option<Fence>, Problem> {
         Ok(self.number("fence")?.map(Fence))
     }
 
-    /// `holder`, if it is given.
     pub(super) fn holder(&self) -> Result<Option<HolderName>, Problem> {
         let named = self.get("holder").map(HolderName::parse).transpose();
         named.map_err(|error| Problem::invalid("holder", error))

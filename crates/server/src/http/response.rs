@@ -25,7 +25,6 @@ pub(super) fn bare(status: StatusCode, body: Body) -> Response {
     response
 }
 
-/// A JSON answer.
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = bare(status, body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);

@@ -102,7 +102,6 @@ impl BodySize {
 const LARGE: [&str; 4] = [METRICS, "/openapi.json", "/docs", FOR_ALL];
 /// Where the services of gRPC are that need no key: health and reflection.
 pub(super) const FOR_ALL: &str = "/grpc.";
-/// Where metrics are.
 pub(super) const METRICS: &str = "/metrics";
 
 impl Route {

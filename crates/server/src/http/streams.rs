@@ -9,7 +9,6 @@ use super::problem::Problem;
 use crate::rate::network;
 use crate::settings::StreamLimits;
 
-/// The open streams.
 #[derive(Debug)]
 pub(super) struct Streams {
     limits: StreamLimits,

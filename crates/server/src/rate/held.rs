@@ -93,7 +93,6 @@ struct Entry {
     look_at: Timestamp,
 }
 
-/// What an address has.
 #[derive(Debug, Default)]
 struct Account {
     entries: Vec<Entry>,
@@ -109,7 +108,6 @@ struct State {
     pending: u64,
 }
 
-/// What is held, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     state: Mutex<State>,

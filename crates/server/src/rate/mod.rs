@@ -88,7 +88,6 @@ pub(crate) struct Counting {
     pub(crate) id: u128,
 }
 
-/// A request that was counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted<'a> {
     pub(crate) limit: &'a Limit,
@@ -100,7 +99,6 @@ pub(crate) struct Counted<'a> {
 pub(crate) struct Limit {
     pub(crate) kind: RateKind,
     quota: Quota,
-    /// The `RateLimit-Policy` header.
     pub(crate) policy: HeaderValue,
 }
 

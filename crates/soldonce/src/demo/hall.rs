@@ -14,7 +14,6 @@ use soldonce_engine::{Call, Caller, Engine, chart};
 struct Show {
     id: &'static str,
     name: &'static str,
-    /// Days from now.
     in_days: i64,
     prices: &'static [(&'static str, i64)],
     adjacency: Adjacency,

@@ -69,7 +69,6 @@ pub(crate) struct DemoArgs {
     bots: u32,
 }
 
-/// Runs `soldonce demo`.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let folder = args.data.display();
     let has = |name: &str| args.data.join(name).exists();

@@ -107,7 +107,6 @@ impl Finding {
     }
 }
 
-/// Runs `soldonce doctor`.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = machine::look();
     // With a database a server may have no folder.

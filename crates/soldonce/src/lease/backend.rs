@@ -95,7 +95,6 @@ impl BackendArgs {
         is_postgres && is_settings && error.to_string().contains("not installed")
     }
 
-    /// The database, if they name one.
     pub(crate) fn database_url(&self) -> Option<&str> {
         self.database_url.as_deref()
     }

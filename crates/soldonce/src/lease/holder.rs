@@ -111,7 +111,6 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(info.is_some()))
 }
 
-/// Runs `soldonce lease break`.
 pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
     let BreakArgs { lease, token, .. } = args;
     if let Some(wrong) = args.backend.usage_error() {

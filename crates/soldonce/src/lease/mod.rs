@@ -90,7 +90,6 @@ Example:
     Guard,
 }
 
-/// Runs `soldonce lease`.
 pub(crate) fn run(args: &LeaseArgs) -> anyhow::Result<Exit> {
     match &args.command {
         LeaseCommand::Run(args) => run::run(args),

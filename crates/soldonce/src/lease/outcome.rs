@@ -35,7 +35,6 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Done(code) => *code,
@@ -48,7 +47,6 @@ impl Outcome {
         }
     }
 
-    /// One word for reports.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::outcome::Outcome;
 
-/// What `--report` writes.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     name: &'a str,
@@ -28,7 +27,6 @@ pub(crate) struct HoldTime {
     pub(crate) held: Duration,
 }
 
-/// Writes the report.
 pub(crate) fn write(
     file: &Path,
     name: &str,

@@ -25,7 +25,6 @@ const ENDING: [Signal; 11] = [
 /// Signals that are for CMD alone, and mean nothing to a runner without one.
 const WHILE_RUNNING: [Signal; 3] = [Signal::TSTP, Signal::CONT, Signal::WINCH];
 
-/// Signals as they come.
 #[derive(Debug)]
 pub(crate) struct Signals {
     streams: Vec<(Signal, Stream)>,

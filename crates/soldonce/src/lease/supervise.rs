@@ -14,7 +14,6 @@ use super::status::{Status, after_ms};
 /// Time for CMD after SIGTERM when the backend says that the lease has ended.
 const GRACE_AFTER_LOSS: Duration = Duration::from_secs(1);
 
-/// The times of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// From SIGTERM to SIGKILL.

@@ -91,7 +91,6 @@ impl LeaseChoice {
         Ok(Self::Backend(args))
     }
 
-    /// As the server takes it.
     pub(crate) fn settings(&self, live_max: Option<u32>) -> LeaseSettings {
         let is_redlock = matches!(self, Self::Backend(args) if args.is_redlock());
         LeaseSettings {

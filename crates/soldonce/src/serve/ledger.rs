@@ -89,12 +89,10 @@ impl DatabaseArgs {
     }
 }
 
-/// Where a ledger is.
 #[derive(Clone, Debug)]
 pub(crate) enum LedgerPlace {
     /// In a folder of this machine, for one server.
     Folder(SqliteOptions),
-    /// In a database, for many.
     Database(PostgresOptions),
 }
 
@@ -180,7 +178,6 @@ impl LedgerPlace {
         }
     }
 
-    /// The folder, if it is in one.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         match self {
             Self::Folder(options) => Some(options.folder.clone()),

@@ -172,7 +172,6 @@ fn words<T: Copy + Send + Sync + 'static>(
     PossibleValuesParser::new(shown).map(move |word| if word == first { meaning } else { other })
 }
 
-/// Runs `soldonce serve`.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     let given = Sources::read(args.config.as_deref()).map_err(usage)?;
     let settings = Settings::gather(&given.args).map_err(usage)?;

@@ -26,7 +26,6 @@ const DESCRIPTORS_BESIDE: u64 = 256;
 /// A running server.
 pub(crate) struct Started {
     pub(crate) engine: Engine,
-    /// The folder of its ledger, if it has one.
     pub(super) folder: Option<PathBuf>,
     /// Where it listens.
     pub(crate) address: SocketAddr,

@@ -82,7 +82,6 @@ struct Report {
     figures: Option<Figures>,
 }
 
-/// Runs `soldonce status`.
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
     let clients = args.servers.clients()?;
     let looks = block_on(look(&clients))?;

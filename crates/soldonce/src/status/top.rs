@@ -42,7 +42,6 @@ pub(crate) struct TopArgs {
     count: Option<u64>,
 }
 
-/// Runs `soldonce top`.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Exit> {
     let screen = std::io::stdout().is_terminal();
     if screen {

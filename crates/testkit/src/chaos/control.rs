@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::Fault;
 
-/// The switches.
 #[derive(Debug, Default)]
 pub(super) struct Control {
     state: Mutex<State>,

@@ -14,7 +14,6 @@ use super::control::Control;
 
 const CHUNK: usize = 16 * 1024;
 
-/// A connection.
 pub(super) struct Link {
     control: Arc<Control>,
     number: usize,

@@ -20,9 +20,7 @@ pub(crate) enum Account {
     Nested,
     /// Another one, because the test runs as root.
     Other {
-        /// User id.
         user: u32,
-        /// Group id.
         group: u32,
     },
 }

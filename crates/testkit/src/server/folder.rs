@@ -14,7 +14,6 @@ use anyhow::{Context, Result};
 const PREFIX: &str = "soldonce-test-";
 const LOCK: &str = "test.lock";
 
-/// The folder of one server.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,

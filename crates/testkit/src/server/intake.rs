@@ -15,7 +15,6 @@ use super::PATIENCE;
 /// Longest body that is taken, bytes.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// A request as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -35,7 +34,6 @@ impl Request {
 /// What answers: it writes to the connection, which is closed after it.
 type Answerer = Box<dyn Fn(Request, &mut dyn Write) -> Result<()> + Send>;
 
-/// The server.
 #[derive(Debug)]
 pub(crate) struct Intake {
     address: SocketAddr,

@@ -61,7 +61,6 @@ impl Process {
         Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
 
-    /// How it ended, if it has.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
@@ -106,7 +105,6 @@ impl Process {
         signal_each(&family(self.id())?, signal)
     }
 
-    /// Waits for the end.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         Ok(self.child.wait()?)
     }

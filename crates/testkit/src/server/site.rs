@@ -140,7 +140,6 @@ pub(crate) fn close_bridge_port(port: &str) -> Result<()> {
     set_bridge_port(port, "0")
 }
 
-/// Opens a port of the bridge again.
 pub(crate) fn open_bridge_port(port: &str) -> Result<()> {
     set_bridge_port(port, "3")
 }

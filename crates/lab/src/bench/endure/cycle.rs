@@ -37,7 +37,6 @@ pub(super) fn makers(requests: &Requests, event: &'static str, odd: &Odd) -> Mak
     })
 }
 
-/// A step of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     Hold,

@@ -36,7 +36,6 @@ pub(super) struct EnduranceReport {
     is_flat: bool,
     #[serde(flatten)]
     load: LoadReport,
-    /// What must not be.
     pub(super) violations: Vec<String>,
 }
 
@@ -66,7 +65,6 @@ impl EnduranceReport {
         }
     }
 
-    /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = String::from("    second  resident KiB  of a core\n");
         for sample in &self.samples {

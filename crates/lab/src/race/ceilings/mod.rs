@@ -44,7 +44,6 @@ impl Rate {
     }
 }
 
-/// One run of everything.
 struct Run {
     inserts: Rate,
     batches: Rate,

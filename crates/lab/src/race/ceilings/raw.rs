@@ -45,13 +45,11 @@ fn id() -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// Makes the tables.
 pub(super) async fn make(pool: &Pool) -> anyhow::Result<()> {
     pool.get().await?.batch_execute(MAKE).await?;
     pool.warm().await
 }
 
-/// One insert, one commit.
 pub(super) async fn inserts(pool: &Pool, load: Load, run: u32) -> anyhow::Result<Rate> {
     let pool = pool.clone();
     let request = move |n: u64| {

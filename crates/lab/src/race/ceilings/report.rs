@@ -28,7 +28,6 @@ pub(in super::super) struct CeilingsReport {
     pub(in super::super) faults: Vec<String>,
 }
 
-/// What a ceiling counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Stored,
@@ -289,7 +288,6 @@ fn second_sales<'a>(refusals: impl Iterator<Item = &'a Rate>) -> u64 {
     twice.sum()
 }
 
-/// The runs of one strategy.
 fn of<'a>(runs: &'a [Run], name: &'a str) -> impl Iterator<Item = &'a Reached> {
     let all = runs.iter().flat_map(|run| &run.strategies);
     all.filter(move |(found, _)| *found == name)

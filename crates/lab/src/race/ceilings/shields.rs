@@ -33,14 +33,12 @@ use crate::limits::{CEILING_HEARD_EVERY, CEILING_HEARD_TRIES};
 /// Separates the keys of this shield from others on the same Redis.
 const NAMESPACE: &str = "soldonce-lab";
 
-/// Refusals of one run.
 pub(super) struct Refusals {
     pub(super) embedded: Rate,
     pub(super) shared: Rate,
     pub(super) script: Rate,
 }
 
-/// Measures all three.
 pub(super) async fn measure(
     environment: &Environment,
     load: Load,

@@ -23,7 +23,6 @@ pub(super) enum Contender {
     Product(Product),
 }
 
-/// One hall on sale.
 #[derive(Clone)]
 pub(super) enum Sale {
     Textbook(Arc<Textbook>, Arc<Hall>),
@@ -31,7 +30,6 @@ pub(super) enum Sale {
 }
 
 impl Contender {
-    /// Opens the connections of a strategy.
     pub(super) async fn open(
         strategy: &Strategy,
         environment: &Environment,
@@ -103,7 +101,6 @@ impl Sale {
     }
 }
 
-/// Opens the connections of a textbook strategy.
 pub(super) async fn textbook(
     strategy: &Strategy,
     environment: &Environment,

@@ -82,7 +82,6 @@ impl Product {
     }
 }
 
-/// One event of the product.
 pub(in super::super) struct ProductSale {
     product: Product,
     event: Arc<Event>,

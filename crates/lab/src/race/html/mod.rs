@@ -13,7 +13,6 @@ use self::plot::{Plot, bars};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the page.
 pub(super) fn page(report: &RaceReport) -> String {
     let buyers = report.cells().map(|(_, cell)| cell.buyers).max();
     let buyers = number(buyers.unwrap_or_default());
@@ -321,7 +320,6 @@ fn class(name: &str) -> String {
     }
 }
 
-/// Text as HTML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

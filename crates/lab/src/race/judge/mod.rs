@@ -85,7 +85,6 @@ fn count<T>(things: impl Iterator<Item = T>) -> u64 {
     u64::try_from(things.count()).unwrap_or(u64::MAX)
 }
 
-/// What a strategy promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Promise {

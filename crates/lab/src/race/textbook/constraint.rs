@@ -5,7 +5,6 @@ use super::super::outcome::Outcome;
 use super::super::pool::Pool;
 use super::Purchase;
 
-/// Records a sale.
 pub(super) const RECORD: &str = "-- lab_record
 INSERT INTO lab_sales (hall, seat, buyer) SELECT $1, seat, $3 FROM unnest($2::integer[]) AS seat";
 

@@ -76,7 +76,6 @@ impl Purchase {
 }
 
 impl Textbook {
-    /// Opens every connection.
     pub(super) async fn open(method: Method, pool: Pool, redis: &[String]) -> anyhow::Result<Self> {
         pool.warm().await?;
         let mut connections = Vec::new();

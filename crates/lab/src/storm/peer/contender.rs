@@ -8,7 +8,6 @@ pub(super) enum Contender {
     Embedded,
     /// The product on PostgreSQL and Redis.
     Shared,
-    /// The peer on the same.
     Peer(Flow),
 }
 

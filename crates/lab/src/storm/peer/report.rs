@@ -41,7 +41,6 @@ pub(super) struct PeerReport {
     runs: u32,
     version: &'static str,
     machine: Machine,
-    /// The services under all of them.
     services: Vec<String>,
     article: Article,
     contenders: Vec<Figures>,
@@ -72,7 +71,6 @@ struct Figures {
     rate_times_permille: u64,
     /// The average latency of that peer / its own, likewise.
     latency_times_permille: u64,
-    /// Of each run.
     winners: Vec<u64>,
     /// Sums over all runs.
     sent: u64,

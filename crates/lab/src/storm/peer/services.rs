@@ -15,7 +15,6 @@ use super::contender::{Contender, Flow};
 use crate::exit::usage;
 use crate::kit::{Service, private_postgres, private_redis, product, redis_version};
 
-/// The services and the programs.
 pub(super) struct Services {
     database: Service<Postgres>,
     redis: Servers,
@@ -74,7 +73,6 @@ fn addresses(nodes: &[Redis]) -> String {
 }
 
 impl Services {
-    /// Starts them.
     pub(super) fn start(args: &StormArgs, peer: &Path) -> anyhow::Result<Self> {
         check_peer(peer).map_err(usage)?;
         Ok(Self {
@@ -130,7 +128,6 @@ impl Services {
         command
     }
 
-    /// Their versions.
     pub(super) fn describe(&self) -> anyhow::Result<Vec<String>> {
         let database = self.database.private.as_ref();
         let version = database.map(|one| one.query("-- lab_version\nSHOW server_version"));

@@ -25,9 +25,7 @@ use crate::limits::{
 pub(super) enum Coding {
     /// As they are.
     Identity,
-    /// `gzip`
     Gzip,
-    /// `br`
     Brotli,
 }
 
@@ -160,7 +158,6 @@ impl Coded {
         }
     }
 
-    /// The bytes in this coding.
     pub(super) fn bytes(&self, coding: Coding) -> Bytes {
         let known = match coding {
             Coding::Identity => return self.plain.clone(),

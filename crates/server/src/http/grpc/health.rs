@@ -23,7 +23,6 @@ pub(super) struct Readiness {
     ready: Endpoint,
 }
 
-/// Returns the service.
 pub(super) fn service(readiness: Readiness) -> HealthServer<Readiness> {
     HealthServer::new(readiness)
 }

@@ -34,7 +34,6 @@ pub(super) fn request(method: &Method, sent: &[u8]) -> Result<(Uri, Bytes), Prob
     Ok((address, body(shape, fields)?))
 }
 
-/// Takes a field out.
 fn take(shape: &Shape, fields: &mut Fields, name: &str) -> Option<Value> {
     let json = fields.get_mut(shape.place_of(name)?)?.take()?;
     serde_json::from_str(&json).ok()
@@ -138,7 +137,6 @@ pub(super) fn written(shape: &Shape, json: &[u8]) -> Result<Bytes, Status> {
     read_json(shape, &mut serde_json::Deserializer::from_slice(json))
 }
 
-/// Returns JSON as a message.
 pub(super) fn read_json<'de, D>(shape: &Shape, from: D) -> Result<Bytes, Status>
 where
     D: Deserializer<'de>,

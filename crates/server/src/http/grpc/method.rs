@@ -28,7 +28,6 @@ use crate::limits::CODED_BYTES_MIN;
 
 const PACKAGE: &str = "soldonce.v1";
 
-/// A method.
 pub(in crate::http) struct Method {
     pub(super) route: Route,
     /// Whether the operation takes a body.
@@ -65,7 +64,6 @@ impl Method {
         format!("/{}/{}", service.full_name(), self.descriptor.name())
     }
 
-    /// Answers a call.
     pub(super) async fn answer(self: Arc<Self>, app: Arc<App>, request: Request) -> Response {
         let (parts, mut body) = request.into_parts();
         let mut size = self.route.body;

@@ -47,7 +47,6 @@ fn pool() -> &'static DescriptorPool {
     POOL.get_or_init(|| DescriptorPool::decode(SERVICES).unwrap_or_default())
 }
 
-/// Adds a method to a router.
 pub(super) fn add(router: Router<Arc<App>>, method: &Arc<Method>) -> Router<Arc<App>> {
     let path = method.path();
     let method = Arc::clone(method);

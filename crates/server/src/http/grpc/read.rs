@@ -12,7 +12,6 @@ use super::shape::{Field, Kind, Shape};
 /// The JSON of each field that a message has, at its place in the table.
 pub(super) type Fields = Vec<Option<String>>;
 
-/// Returns the fields that a message has.
 pub(super) fn fields(shape: &Shape, mut sent: &[u8]) -> Result<Fields, DecodeError> {
     let mut found = Vec::new();
     found.resize_with(shape.fields.len(), Found::default);

@@ -11,7 +11,6 @@ pub(super) struct Shape {
     by_name: HashMap<String, usize>,
 }
 
-/// A field of a message.
 pub(super) struct Field {
     /// As in `proto/`.
     pub(super) name: String,
@@ -57,7 +56,6 @@ impl Shape {
         })
     }
 
-    /// Returns the place of the field of a number.
     pub(super) fn place(&self, number: u32) -> Option<usize> {
         self.by_number.get(&number).copied()
     }
@@ -67,7 +65,6 @@ impl Shape {
         self.by_name.get(member).copied()
     }
 
-    /// Returns the field that is this member of JSON.
     pub(super) fn field(&self, member: &str) -> Option<&Field> {
         self.fields.get(self.place_of(member)?)
     }

@@ -27,7 +27,6 @@ type Members = Map<String, Value>;
 /// Of a problem, what the status says by itself.
 const SAID: [&str; 4] = ["code", "title", "status", "detail"];
 
-/// Returns the status of a problem.
 pub(super) async fn of(response: Response) -> Status {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();

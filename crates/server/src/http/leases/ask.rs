@@ -146,24 +146,20 @@ impl Asked {
     }
 }
 
-/// Reads a name.
 pub(super) fn name(field: &str, text: &str) -> Result<Name, Problem> {
     Name::new(text).map_err(|error| Problem::invalid(field, error))
 }
 
-/// Reads a token.
 pub(super) fn token(field: &str, text: &Str<'_>) -> Result<FencingToken, Problem> {
     let token = text.0.parse();
     token.map_err(|_| Problem::invalid(field, "16 digits, as an answer had them"))
 }
 
-/// Reads a ttl.
 pub(super) fn ttl(req: &ApiRequest, given: Whole<u64>) -> Result<Duration, Problem> {
     let most = req.app.settings.leases.ttl_ms_max;
     within("ttl_ms", given.0, LEASE_TTL_MS_MIN, most)
 }
 
-/// Reads the terms of an acquire.
 pub(super) fn terms(req: &ApiRequest, body: &AcquireRequest<'_>) -> Result<Terms, Problem> {
     let ttl = ttl(req, body.ttl_ms)?;
     let wait = body.wait_ms.map_or(0, |wait| wait.0);

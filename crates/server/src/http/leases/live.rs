@@ -15,7 +15,6 @@ use soldonce_lease::Owner;
 /// When each lease of each key ends by itself.
 type Ends = HashMap<KeyId, HashMap<Owner, BootTime>>;
 
-/// The leases that may be live.
 pub(in crate::http) struct LiveLeases {
     clock: Arc<dyn Clock>,
     most: usize,

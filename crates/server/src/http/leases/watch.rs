@@ -21,7 +21,6 @@ use crate::http::response;
 use crate::http::streams::StreamPermit;
 use crate::limits::{LEASE_LOOK_MS, STREAM_KEEP_ALIVE_MS};
 
-/// The types of events.
 pub(super) const EVENTS: [&str; 3] = ["held", "released", "lost"];
 
 const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");

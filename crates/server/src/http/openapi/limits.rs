@@ -24,7 +24,6 @@ const HEADERS: [(&str, &str, &str); 3] = [
     (RETRY_AFTER, "Seconds until the next request is let in", "1"),
 ];
 
-/// The headers by name.
 pub(super) fn headers() -> Value {
     let described = |(name, about, example): &(&str, &str, &str)| {
         let schema = json!({"type": "string"});
@@ -39,7 +38,6 @@ pub(super) fn of_answer() -> Value {
     named(&[RATE_LIMIT, RATE_LIMIT_POLICY])
 }
 
-/// The headers of a refusal.
 pub(super) fn of_refusal() -> Value {
     named(&[RATE_LIMIT, RATE_LIMIT_POLICY, RETRY_AFTER])
 }

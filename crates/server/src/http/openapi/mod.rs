@@ -135,7 +135,6 @@ fn reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 
-/// What a segment of a path names.
 fn about_segment(name: &str) -> &'static str {
     match name {
         "event" => "The event's id",

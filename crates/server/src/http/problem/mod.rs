@@ -22,7 +22,6 @@ pub(super) use self::retry::whole_seconds;
 
 use self::retry::{RetryAfter, SOON, asked_pause};
 
-/// What a handler gives.
 pub(super) type Handled = Result<Response, Problem>;
 
 /// A refusal on its way to the caller.
@@ -211,7 +210,6 @@ impl Problem {
         self
     }
 
-    /// The answer.
     pub(super) fn into_response(self) -> Response {
         let Kind {
             head,
