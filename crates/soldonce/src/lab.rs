@@ -23,9 +23,6 @@ pub(crate) struct LabArgs {
 }
 
 /// Becomes `soldonce-lab`: the one in the folder of this program, else the one on PATH.
-///
-/// # Errors
-/// When there is neither.
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<Exit> {
     let program = beside_this_one().unwrap_or_else(|| PROGRAM.into());
     let error = Command::new(&program).args(&args.args).exec();

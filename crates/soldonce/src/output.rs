@@ -3,9 +3,6 @@
 use std::io::{ErrorKind, Write};
 
 /// Writes a report. A reader that has gone away is no error.
-///
-/// # Errors
-/// When standard output cannot be written for another reason, such as a full disk.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -15,17 +12,11 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes a value as indented JSON.
-///
-/// # Errors
-/// As [`print()`].
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Writes a report: as indented JSON with `--json`, else as text.
-///
-/// # Errors
-/// As [`print()`].
 #[expect(clippy::fn_params_excessive_bools, reason = "the flag `--json`")]
 pub(crate) fn report(
     json: bool,

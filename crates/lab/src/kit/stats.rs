@@ -41,8 +41,6 @@ impl Latencies {
         self.sum_us = self.sum_us.saturating_add(micros);
     }
 
-    /// # Panics
-    /// Never: all histograms have the same bounds.
     pub(crate) fn add(&mut self, other: &Self) {
         let added = self.us.add(&other.us);
         added.expect("all histograms have the same bounds");

@@ -74,9 +74,6 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const CURTAIN_MS: i64 = (19 * 60 + 30) * 60 * 1_000;
 
 /// Makes the demo's events unless the ledger has them.
-///
-/// # Errors
-/// When the ledger cannot store them.
 pub(super) async fn prepare(engine: &Engine) -> anyhow::Result<()> {
     let theatre = include_bytes!("../../../../charts/playhouse.json");
     for (show, plan) in [

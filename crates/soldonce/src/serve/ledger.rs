@@ -129,9 +129,6 @@ pub(crate) struct LedgerArgs {
 
 impl LedgerArgs {
     /// Where it is.
-    ///
-    /// # Errors
-    /// As [`DatabaseArgs::options`].
     pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
         LedgerPlace::named(self.data.as_deref(), &self.database)
     }
@@ -139,9 +136,6 @@ impl LedgerArgs {
 
 impl LedgerPlace {
     /// The database if there is one, else the folder, `./data` unless it is given.
-    ///
-    /// # Errors
-    /// As [`DatabaseArgs::options`].
     pub(crate) fn new(data: Option<PathBuf>, database: &DatabaseArgs) -> anyhow::Result<Self> {
         let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
         let database = database.options().map_err(usage)?;
@@ -191,9 +185,6 @@ impl LedgerPlace {
     }
 
     /// Whether there is one already. A database is asked when it is opened.
-    ///
-    /// # Errors
-    /// When a folder may not be looked into.
     pub(crate) fn is_made(&self) -> anyhow::Result<bool> {
         match self {
             Self::Folder(options) => Ok(options.is_made()?),
@@ -218,9 +209,6 @@ impl LedgerPlace {
     }
 
     /// What [`LedgerPlace::migrate`] would do, without doing it.
-    ///
-    /// # Errors
-    /// As [`LedgerPlace::migrate`].
     pub(crate) async fn migration(&self) -> anyhow::Result<Migrated> {
         match self {
             Self::Folder(options) => Ok(sqlite::migration(options)?),
@@ -252,9 +240,6 @@ impl LedgerPlace {
     }
 
     /// As [`LedgerPlace::open`], behind a shield between servers.
-    ///
-    /// # Errors
-    /// As [`LedgerPlace::open`].
     pub(crate) async fn open_behind(
         &self,
         shield: Option<Arc<dyn Shield>>,

@@ -15,9 +15,6 @@ use crate::exit::usage;
 const VARIABLE: &str = "SOLDONCE_LOG";
 
 /// Starts logging at `info`, or as `SOLDONCE_LOG` says.
-///
-/// # Errors
-/// When `SOLDONCE_LOG` is no filter.
 pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy()).map_err(usage)?;

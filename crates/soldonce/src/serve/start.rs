@@ -41,9 +41,6 @@ pub(crate) struct Started {
 }
 
 /// Opens the ledger and starts serving. `payments` is for the demo alone.
-///
-/// # Errors
-/// When the address is taken, the folder belongs to another process, or the ledger is damaged.
 pub(crate) async fn start(
     settings: &Settings,
     payments: Option<Arc<dyn TestPayments>>,

@@ -45,9 +45,6 @@ impl TlsArgs {
 
 /// Reads the certificate again on SIGHUP, and every minute without it: what renews it may not know this
 /// process. Ends with `shutdown`.
-///
-/// # Errors
-/// When the signal cannot be caught.
 pub(crate) fn watch(
     listener: Listener,
     shutdown: CancellationToken,

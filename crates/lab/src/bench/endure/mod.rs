@@ -59,9 +59,6 @@ enum LedgerKind {
 }
 
 /// Puts the load on a server of its own, and prints the report.
-///
-/// # Errors
-/// What keeps the server from starting.
 pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
     let runtime = generator_runtime()?;
     let report = runtime.block_on(measure(args))?;
