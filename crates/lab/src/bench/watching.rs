@@ -48,7 +48,7 @@ pub(super) struct Seen {
 impl Seen {
     /// From the oldest commit of each frame to the last reader.
     pub(super) fn delays(&self) -> LatencyUs {
-        let mut delays = Latencies::new();
+        let mut delays = Latencies::default();
         for (from, got) in self.ends.values() {
             if let Some(made) = self.made.get(from) {
                 let millis = u64::try_from((got - made).rem_euclid(DAY_MS)).unwrap_or(0);
@@ -77,7 +77,7 @@ impl Watching {
             };
             opening.spawn_on(open(*address, (*key).to_owned(), reads), runtime);
         }
-        let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
+        let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::default());
         while let Some(opened) = opening.join_next().await {
             let (stream, took, reads) = opened?.context("a viewer got no stream")?;
             first_bytes.record(took);

@@ -89,7 +89,7 @@ where
 fn empty<T>() -> Closed<T> {
     Closed {
         answers: Vec::new(),
-        latencies: Latencies::new(),
+        latencies: Latencies::default(),
         failed: BTreeMap::new(),
         took: Duration::ZERO,
     }

@@ -49,7 +49,7 @@ impl LoadReport {
 }
 
 /// The counts of one connection, or of several added up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     latencies: Latencies,
     statuses: BTreeMap<u16, u64>,
@@ -58,15 +58,6 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new() -> Self {
-        Self {
-            latencies: Latencies::new(),
-            statuses: BTreeMap::new(),
-            errors: BTreeMap::new(),
-            sent: 0,
-        }
-    }
-
     pub(crate) fn count_sent(&mut self) {
         self.sent += 1;
     }

@@ -26,15 +26,15 @@ pub(crate) struct LatencyUs {
     pub(crate) max: u64,
 }
 
-impl Latencies {
-    /// # Panics
-    /// Never: the bounds of the histogram are constants.
-    pub(crate) fn new() -> Self {
+impl Default for Latencies {
+    fn default() -> Self {
         let us = Histogram::new_with_max(LATENCY_US_MAX, LATENCY_DIGITS)
             .expect("the bounds of the histogram are legal constants");
         Self { us, sum_us: 0 }
     }
+}
 
+impl Latencies {
     pub(crate) fn record(&mut self, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.us.saturating_record(micros);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn latencies_of_two_connections_add_up() {
-        let (mut one, mut other) = (Latencies::new(), Latencies::new());
+        let (mut one, mut other) = (Latencies::default(), Latencies::default());
         for ms in [1, 2, 3] {
             one.record(Duration::from_millis(ms));
         }

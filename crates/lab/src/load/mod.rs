@@ -70,7 +70,7 @@ async fn gather(
     cut_at: BootTime,
     overtime: &CancellationToken,
 ) -> anyhow::Result<Tally> {
-    let mut total = Tally::new();
+    let mut total = Tally::default();
     loop {
         tokio::select! {
             tally = workers.join_next() => match tally {

@@ -33,7 +33,7 @@ impl Worker {
             maker,
             arrivals,
             alarm: Alarm::new()?,
-            tally: Tally::new(),
+            tally: Tally::default(),
         })
     }
 

@@ -91,7 +91,7 @@ async fn race(
     // So that connections and statements are ready. In the row behind those that count.
     let warm_up = run_round(&sale, cell.warm_up(rounds)).await?;
     winners.warm_up = confirm(&sale, warm_up, &mut winners.unconfirmed).await;
-    let (mut tally, mut raced) = (Tally::new(), 0);
+    let (mut tally, mut raced) = (Tally::default(), 0);
     let span = Duration::from_millis(RACE_CELL_MS_MAX);
     let until = SystemClock.boot().plus(span);
     while raced < rounds && (raced == 0 || SystemClock.boot() < until) {

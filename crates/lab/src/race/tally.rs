@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use crate::kit::{Latencies, per_second};
 
 /// The counts of one cell.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tally {
     latencies: Latencies,
     winners: u64,
@@ -36,16 +36,6 @@ pub(super) struct Figures {
 }
 
 impl Tally {
-    pub(super) fn new() -> Self {
-        Self {
-            latencies: Latencies::new(),
-            winners: 0,
-            refused: BTreeMap::new(),
-            errors: BTreeMap::new(),
-            raced: Duration::ZERO,
-        }
-    }
-
     pub(super) fn count(&mut self, outcome: &Outcome, took: Duration) {
         self.latencies.record(took);
         match outcome {
@@ -82,7 +72,7 @@ mod tests {
 
     #[test]
     fn every_answer_is_in_one_count() {
-        let mut tally = Tally::new();
+        let mut tally = Tally::default();
         let ms = Duration::from_millis;
         tally.count(&Outcome::Won(None), ms(1));
         tally.count(&Outcome::Failed("overloaded".to_owned()), ms(2));
