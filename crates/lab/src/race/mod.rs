@@ -129,24 +129,16 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
         .context("cannot start the race")?;
     if args.ceilings {
         let report = runtime.block_on(measure_ceilings(args, &strategies, servers))?;
-        return print_report(
-            args.json.into(),
-            &report,
-            || report.text(),
-            report.faults.len(),
-        );
+        let faults = report.faults.len();
+        return print_report(args.json.into(), &report, || report.text(), faults);
     }
     let report = runtime.block_on(race(args, &strategies, servers))?;
     if let Some(file) = &args.report {
         let written = std::fs::write(file, html::page(&report));
         written.with_context(|| format!("--report {}", file.display()))?;
     }
-    print_report(
-        args.json.into(),
-        &report,
-        || report.text(),
-        report.faults.len(),
-    )
+    let faults = report.faults.len();
+    print_report(args.json.into(), &report, || report.text(), faults)
 }
 
 async fn race(

@@ -33,12 +33,8 @@ pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let runs = runtime.block_on(unless_stopped(measure(&services, args, &bar)));
     bar.finish_and_clear();
     let report = PeerReport::new(args, services.describe()?, &runs?);
-    print_report(
-        args.json.into(),
-        &report,
-        || report.text(),
-        report.faults.len(),
-    )
+    let faults = report.faults.len();
+    print_report(args.json.into(), &report, || report.text(), faults)
 }
 
 async fn measure(
