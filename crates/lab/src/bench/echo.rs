@@ -187,9 +187,7 @@ pub(super) fn makers(transport: Transport, address: SocketAddr) -> Makers {
 
 /// Runs the hidden command `bench-server`: serves the echo on any free port until a signal ends it.
 pub(crate) fn run_server() -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let router = Router::new()
             .route("/v1/events/{event}/holds", post(echo))

@@ -123,10 +123,7 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
         all => all,
     };
     let servers = Servers::start(args, &strategies)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the race")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the race")?;
     if args.ceilings {
         let report = runtime.block_on(measure_ceilings(args, &strategies, servers))?;
         let faults = report.faults.len();

@@ -86,9 +86,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let settings = settings.map_err(usage)?;
     start_logging(settings.log_format)?;
     env::warn_of_unknown();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let bank = Arc::new(Bank::new(stripe));
         let mut started = start(&settings, Some(bank.clone())).await?;

@@ -14,6 +14,7 @@ use super::report::{self, HoldTime};
 use super::signals::{SignalSource, Signals};
 use super::status::{Status, variables};
 use super::supervise::{Ended, Supervisor, Times};
+use crate::block_on;
 use crate::exit::Exit;
 
 /// Longest wait for releases that are under way at the end.
@@ -27,10 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         (Outcome::Usage(why), HoldTime::default())
     } else {
         // One thread: CMD dies with the thread that starts it, which must be this one.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(attempt(args, pipe))
+        block_on(attempt(args, pipe))?
     };
     if let Some(message) = outcome.message() {
         eprintln!("soldonce: {}: {message}", args.name);

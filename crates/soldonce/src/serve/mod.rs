@@ -182,9 +182,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     start_logging(settings.log_format)?;
     env::warn_of_unknown();
     raise_descriptor_limit(&settings.limits);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let started = start(&settings, None).await?;
         if let Some(key) = &started.new_admin_key {
