@@ -14,66 +14,34 @@ pub(super) struct Control {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    all: Fault,
-    single: BTreeMap<usize, Fault>,
-    to_come: Vec<(Vec<u8>, Fault)>,
-    connections: usize,
-    requests: usize,
-    closed: bool,
+pub(super) struct State {
+    pub(super) all: Fault,
+    pub(super) single: BTreeMap<usize, Fault>,
+    pub(super) to_come: Vec<(Vec<u8>, Fault)>,
+    pub(super) connections: usize,
+    pub(super) requests: usize,
+    pub(super) closed: bool,
     /// Where new connections go; `None` until it is set.
-    target: Option<SocketAddr>,
+    pub(super) target: Option<SocketAddr>,
     /// Weak, so that a stream closes when its connection is done with it.
     open: Vec<Weak<TcpStream>>,
 }
 
 impl Control {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set(&self, fault: Fault) {
-        self.state().all = fault;
+    /// Changes switches, and wakes the connections that wait for that.
+    pub(super) fn change(&self, how: impl FnOnce(&mut State)) {
+        how(&mut self.state());
         self.changed.notify_all();
     }
 
     pub(super) fn set_for(&self, connection: usize, fault: Fault) {
-        self.state().single.insert(connection, fault);
-        self.changed.notify_all();
-    }
-
-    pub(super) fn heal(&self) {
-        let mut state = self.state();
-        state.all = Fault::None;
-        state.single.clear();
-        state.to_come.clear();
-        self.changed.notify_all();
-    }
-
-    pub(super) fn expect(&self, text: &str, fault: Fault) {
-        self.state().to_come.push((text.into(), fault));
-    }
-
-    pub(super) fn to_come(&self) -> usize {
-        self.state().to_come.len()
-    }
-
-    pub(super) fn count_connection(&self) -> usize {
-        let mut state = self.state();
-        state.connections += 1;
-        state.connections
-    }
-
-    pub(super) fn connections(&self) -> usize {
-        self.state().connections
-    }
-
-    pub(super) fn count_request(&self) {
-        self.state().requests += 1;
-    }
-
-    pub(super) fn requests(&self) -> usize {
-        self.state().requests
+        self.change(|state| {
+            state.single.insert(connection, fault);
+        });
     }
 
     /// The lasting fault of a connection: its own, else that of all.
@@ -122,33 +90,10 @@ impl Control {
         state.open.push(Arc::downgrade(stream));
         !state.closed
     }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.state().closed
-    }
-
-    /// Ends the proxy: calls that wait or read return.
-    pub(super) fn close(&self) {
-        let mut state = self.state();
-        state.closed = true;
-        state.end_streams();
-        self.changed.notify_all();
-    }
-
-    /// Sends new connections there, and ends those that are open.
-    pub(super) fn retarget(&self, target: SocketAddr) {
-        let mut state = self.state();
-        state.target = Some(target);
-        state.end_streams();
-    }
-
-    pub(super) fn target(&self) -> Option<SocketAddr> {
-        self.state().target
-    }
 }
 
 impl State {
-    fn end_streams(&mut self) {
+    pub(super) fn end_streams(&mut self) {
         for stream in self.open.drain(..).filter_map(|open| open.upgrade()) {
             // Most are closed already.
             stream.shutdown(Shutdown::Both).ok();

@@ -90,7 +90,7 @@ impl Link {
     fn request(&self, bytes: &[u8]) -> Fate {
         let fate = self.fate_of_request(bytes);
         if matches!(fate, Fate::Passes) {
-            self.control.count_request();
+            self.control.state().requests += 1;
         }
         fate
     }

@@ -72,17 +72,23 @@ impl Proxy {
     /// Moves to another server, as an address does when a replica takes over: open connections end,
     /// new ones go there.
     pub fn retarget(&self, target: SocketAddr) {
-        self.control.retarget(target);
+        let mut state = self.control.state();
+        state.target = Some(target);
+        state.end_streams();
     }
 
     /// Sets the fault of all traffic from now on, also of open connections.
     pub fn set(&self, fault: Fault) {
-        self.control.set(fault);
+        self.control.change(|state| state.all = fault);
     }
 
     /// Ends the faults of all traffic and of single connections, and forgets those still to come.
     pub fn heal(&self) {
-        self.control.heal();
+        self.control.change(|state| {
+            state.all = Fault::None;
+            state.single.clear();
+            state.to_come.clear();
+        });
     }
 
     /// Sets the fault of one connection; they are counted from 1 as they come.
@@ -97,30 +103,34 @@ impl Proxy {
 
     /// Gives `fault` to the next request that holds `text`, and to its reply.
     pub fn next_with(&self, text: &str, fault: Fault) {
-        self.control.expect(text, fault);
+        let waiting = (text.into(), fault);
+        self.control.state().to_come.push(waiting);
     }
 
     /// How many of the faults asked for by [`Proxy::next`] and [`Proxy::next_with`] have not
     /// happened yet.
     pub fn to_come(&self) -> usize {
-        self.control.to_come()
+        self.control.state().to_come.len()
     }
 
     /// How many connections were taken so far.
     pub fn connections(&self) -> usize {
-        self.control.connections()
+        self.control.state().connections
     }
 
     /// How many pieces of traffic were let through to the server so far; a request that is not
     /// large is one.
     pub fn requests(&self) -> usize {
-        self.control.requests()
+        self.control.state().requests
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.control.close();
+        self.control.change(|state| {
+            state.closed = true;
+            state.end_streams();
+        });
         // Wakes the thread that accepts, which then sees that it is over.
         TcpStream::connect(self.address).ok();
         if let Some(accepting) = self.accepting.take() {
@@ -133,13 +143,16 @@ impl Drop for Proxy {
 fn accept(listener: &TcpListener, target: SocketAddr, control: &Arc<Control>) {
     let mut open: Vec<JoinHandle<()>> = Vec::new();
     for client in listener.incoming() {
-        if control.is_closed() {
+        if control.state().closed {
             break;
         }
         let Ok(client) = client else { continue };
-        let number = control.count_connection();
+        let (number, target) = {
+            let mut state = control.state();
+            state.connections += 1;
+            (state.connections, state.target.unwrap_or(target))
+        };
         let control = Arc::clone(control);
-        let target = control.target().unwrap_or(target);
         open.retain(|link| !link.is_finished());
         open.push(std::thread::spawn(move || {
             // A server that is down shows as a connection that closes at once.

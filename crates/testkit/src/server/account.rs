@@ -19,10 +19,7 @@ pub(crate) enum Account {
     /// One that looks unprivileged from inside, because the test is root in a namespace only.
     Nested,
     /// Another one, because the test runs as root.
-    Other {
-        user: u32,
-        group: u32,
-    },
+    Other { user: u32, group: u32 },
 }
 
 impl Account {
