@@ -1,21 +1,29 @@
 //! Refusals in Stripe's shape.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::cards::Decline;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Failure {
+    #[serde(skip)]
     pub(super) status: u16,
+    #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     decline_code: Option<&'static str>,
     /// The parameter it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<String>,
     message: String,
     /// The intent it is about, as Stripe puts it into the error.
+    #[serde(rename = "payment_intent", skip_serializing_if = "Option::is_none")]
     intent: Option<Box<Value>>,
     /// Whether an idempotency key remembers it: only what ran does.
+    #[serde(skip)]
     pub(super) is_remembered: bool,
 }
 
@@ -160,21 +168,6 @@ impl Failure {
     }
 
     pub(super) fn json(&self) -> Value {
-        let mut error = serde_json::Map::new();
-        error.insert("type".to_owned(), self.kind.into());
-        error.insert("message".to_owned(), self.message.clone().into());
-        if !self.code.is_empty() {
-            error.insert("code".to_owned(), self.code.into());
-        }
-        if let Some(param) = &self.param {
-            error.insert("param".to_owned(), param.clone().into());
-        }
-        if let Some(reason) = self.decline_code {
-            error.insert("decline_code".to_owned(), reason.into());
-        }
-        if let Some(intent) = &self.intent {
-            error.insert("payment_intent".to_owned(), Value::clone(intent));
-        }
-        json!({ "error": error })
+        json!({ "error": self })
     }
 }
