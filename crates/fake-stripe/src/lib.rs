@@ -404,8 +404,7 @@ impl Drop for FakeStripe {
 fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .context("a runtime for fake-stripe");
+        .build();
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else {

@@ -36,18 +36,6 @@ const CORS: [(&str, &str); 4] = [
 /// Calls at work, also those whose callers have gone.
 type Calls = Arc<Mutex<JoinSet<()>>>;
 
-/// The connection is closed without an answer.
-#[derive(Debug)]
-struct Closed;
-
-impl std::fmt::Display for Closed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("closed on purpose")
-    }
-}
-
-impl std::error::Error for Closed {}
-
 /// Takes connections until it is dropped; all that was begun ends with it.
 pub(super) async fn serve(listener: TcpListener, api: Arc<Api>) -> Infallible {
     let calls = Calls::default();
@@ -73,11 +61,12 @@ async fn connection(stream: TcpStream, api: Arc<Api>, calls: Calls) {
         .ok();
 }
 
+/// Answers a request; an error closes its connection without an answer.
 async fn respond(
     request: hyper::Request<Incoming>,
     api: Arc<Api>,
     calls: &Calls,
-) -> Result<Response<Full<Bytes>>, Closed> {
+) -> std::io::Result<Response<Full<Bytes>>> {
     if request.method() == Method::OPTIONS {
         return Ok(response(StatusCode::NO_CONTENT, String::new()));
     }
@@ -98,7 +87,7 @@ async fn respond(
     }
     match replied.await {
         Ok(Some(answer)) => Ok(answered(answer, &id)),
-        Ok(None) | Err(_) => Err(Closed),
+        Ok(None) | Err(_) => Err(std::io::Error::other("closed on purpose")),
     }
 }
 
