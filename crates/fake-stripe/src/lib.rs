@@ -62,7 +62,6 @@ pub const API_VERSION: &str = "2025-03-31.basil";
 /// A provider with one account. Ends when it is dropped, with all calls and notices under way.
 pub struct FakeStripe {
     address: SocketAddr,
-    secrets: SigningSecrets,
     api: Arc<Api>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -110,7 +109,7 @@ impl FakeStripe {
             secret: format!("sk_test_{salt:016x}"),
             publishable: format!("pk_test_{salt:016x}"),
         };
-        let post = Arc::new(Post::new(Arc::clone(&clock), secrets.clone()));
+        let post = Arc::new(Post::new(Arc::clone(&clock), secrets));
         let holdings = holdings(Account::new(format!("http://{address}"), salt), path)?;
         let own = format!("acct_{salt:016x}");
         let api = Arc::new(Api::new(own, credentials, clock, post, holdings));
@@ -121,7 +120,6 @@ impl FakeStripe {
             .spawn(move || run(listener, &own, stopped))?;
         Ok(Self {
             address,
-            secrets,
             api,
             stop: Some(stop),
             thread: Some(thread),
@@ -145,12 +143,12 @@ impl FakeStripe {
 
     /// With this its notices are signed.
     pub fn webhook_secret(&self) -> &str {
-        &self.secrets.first
+        &self.api.post.secrets.first
     }
 
     /// With this some are signed while the first one is being replaced.
     pub fn second_webhook_secret(&self) -> &str {
-        &self.secrets.second
+        &self.api.post.secrets.second
     }
 
     /// The name of the account. As at Stripe, notices of one's own account do not name it.
@@ -282,10 +280,7 @@ impl FakeStripe {
             refund_fails: RefundFails::No,
         };
         let now_ms = self.api.clock.wall_ms();
-        let run = || self.api.account().run(now_ms, &asked);
-        let answered = self.api.written(run).context(UNWRITTEN)?;
-        self.api.tell().await;
-        paid(answered)
+        self.act(|account| account.run(now_ms, &asked)).await
     }
 
     /// Whether this is the secret that a page has for an intent.
@@ -303,9 +298,8 @@ impl FakeStripe {
     /// # Errors
     /// If the bank has not asked the buyer.
     pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.with_account(|account| account.authenticate(intent, verdict))?;
-        self.api.tell().await;
-        paid(answered).map(drop)
+        let proven = self.act(|account| account.authenticate(intent, verdict));
+        proven.await.map(drop)
     }
 
     /// A card that had not decided says yes or no.
@@ -313,9 +307,8 @@ impl FakeStripe {
     /// # Errors
     /// If the intent is not processing.
     pub async fn decide(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.with_account(|account| account.decide(intent, verdict))?;
-        self.api.tell().await;
-        paid(answered).map(drop)
+        let decided = self.act(|account| account.decide(intent, verdict));
+        decided.await.map(drop)
     }
 
     /// Changes by hand what an intent costs, without a notice.
@@ -323,9 +316,7 @@ impl FakeStripe {
     /// # Errors
     /// If there is no such intent.
     pub fn reprice(&self, intent: &str, amount: i64) -> Result<()> {
-        let answered = self.with_account(|account| account.reprice(intent, amount))?;
-        let failed = answered.map_err(|failure| failure.json().to_string());
-        failed.map(drop).map_err(anyhow::Error::msg)
+        paid(self.with_account(|account| account.reprice(intent, amount))?).map(drop)
     }
 
     /// The buyer's bank sends a refund back.
@@ -333,10 +324,8 @@ impl FakeStripe {
     /// # Errors
     /// If there is no such refund.
     pub async fn fail_refund(&self, refund: &str) -> Result<()> {
-        let answered = self.with_account(|account| account.fail_refund(refund))?;
-        self.api.tell().await;
-        let failed = answered.map_err(|failure| failure.json().to_string());
-        failed.map(drop).map_err(anyhow::Error::msg)
+        let failed = self.act(|account| account.fail_refund(refund));
+        failed.await.map(drop)
     }
 
     /// The authorisation of an intent lapses now, and not after its seven days.
@@ -349,6 +338,13 @@ impl FakeStripe {
     /// The intents whose bank has not said yes or no, by their names.
     pub fn undecided(&self) -> Vec<String> {
         self.api.account().undecided()
+    }
+
+    /// Does something to the account, and sends the notices of it.
+    async fn act(&self, act: impl FnOnce(&mut Account) -> Answered) -> Result<Charged> {
+        let answered = self.with_account(act)?;
+        self.api.tell().await;
+        paid(answered)
     }
 
     fn with_account<T>(&self, act: impl FnOnce(&mut Account) -> T) -> Result<T> {

@@ -39,7 +39,7 @@ impl Sent {
 /// Where notices wait.
 pub(super) struct Post {
     clock: Arc<dyn Clock>,
-    secrets: SigningSecrets,
+    pub(super) secrets: SigningSecrets,
     state: Mutex<State>,
     changed: watch::Sender<()>,
 }

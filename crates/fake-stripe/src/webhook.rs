@@ -7,7 +7,7 @@ use super::plan::Delivery;
 use super::signature;
 
 /// The account's signing secrets, and that of another account.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct SigningSecrets {
     pub(super) first: String,
     pub(super) second: String,
