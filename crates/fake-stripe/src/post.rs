@@ -118,8 +118,7 @@ impl Post {
         };
         for webhook in webhooks(notice, Delivery::BeforeReply) {
             self.change(|state| state.flying += 1);
-            let status = self.send(&endpoint, &webhook).await;
-            self.settle(webhook, status);
+            self.send(&endpoint, webhook).await;
         }
     }
 
@@ -190,16 +189,12 @@ impl Post {
     }
 
     async fn fly(self: Arc<Self>, endpoint: Endpoint, webhook: Webhook) {
-        let status = self.send(&endpoint, &webhook).await;
-        self.settle(webhook, status);
+        self.send(&endpoint, webhook).await;
     }
 
-    async fn send(&self, endpoint: &Endpoint, webhook: &Webhook) -> Option<u16> {
+    async fn send(&self, endpoint: &Endpoint, webhook: Webhook) {
         let signature = webhook.signature(&self.secrets, self.clock.wall_ms());
-        send(endpoint, &webhook.body, &signature).await
-    }
-
-    fn settle(&self, webhook: Webhook, status: Option<u16>) {
+        let status = send(endpoint, &webhook.body, &signature).await;
         let now = self.clock.boot();
         self.change(|state| state.settle(now, webhook, status));
     }

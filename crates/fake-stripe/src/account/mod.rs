@@ -44,7 +44,7 @@ pub(super) enum RefundFails {
     Yes,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Account {
     /// Where the bank's page is.
     base_url: String,
@@ -70,16 +70,7 @@ impl Account {
         Self {
             base_url,
             salt,
-            named: 0,
-            intents: BTreeMap::new(),
-            refunds: BTreeMap::new(),
-            changed: BTreeSet::new(),
-            over: VecDeque::new(),
-            entries: Vec::new(),
-            notices: VecDeque::new(),
-            fresh: Vec::new(),
-            now_ms: 0,
-            key: None,
+            ..Self::default()
         }
     }
 
