@@ -109,19 +109,13 @@ async fn create(mut req: ApiRequest) -> Handled {
         return Err(Problem::invalid("scopes", rule));
     }
     let (made, key) = req.app.engine.create_key(name, scopes).await?;
-    let KeyRow {
-        id,
-        name,
-        scopes,
-        created_at,
-        revoked_at,
-    } = KeyRow::new(&made);
+    let row = KeyRow::new(&made);
     let answer = NewKey {
-        id,
-        name,
-        scopes,
-        created_at,
-        revoked_at,
+        id: row.id,
+        name: row.name,
+        scopes: row.scopes,
+        created_at: row.created_at,
+        revoked_at: row.revoked_at,
         key,
     };
     Ok(answer::object(&req.app, StatusCode::CREATED, &answer))
