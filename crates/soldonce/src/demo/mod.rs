@@ -81,9 +81,9 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT));
     let stripe = stripe
         .with_context(|| format!("{folder} cannot be used; choose another folder with --data"))?;
-    let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
-    let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
-    let settings = settings.map_err(usage)?;
+    let place = (args.listen.as_str(), args.data.as_path());
+    let served = ServeArgs::demo(place, paid_through(&stripe), args.admin_key.clone());
+    let settings = Settings::gather(&served).map_err(usage)?;
     start_logging(settings.log_format)?;
     env::warn_of_unknown();
     let runtime = tokio::runtime::Runtime::new()?;

@@ -70,9 +70,7 @@ impl Outcome {
             }
         }
     }
-}
 
-impl Outcome {
     /// Another held the lease, for the whole wait if there was one.
     pub(crate) fn refused(refusal: &Refusal, wait: Duration) -> Self {
         Self::Refused(if wait.is_zero() {

@@ -213,20 +213,19 @@ impl Default for ServeArgs {
 
 impl ServeArgs {
     /// The arguments of a demo: its own folder, open to shoppers, paid through its own provider.
-    pub(crate) fn demo(listen: &str, data: &Path, payments: PaymentArgs) -> Self {
+    pub(crate) fn demo(
+        (listen, data): (&str, &Path),
+        payments: PaymentArgs,
+        admin_key: Option<String>,
+    ) -> Self {
         Self {
             listen: listen.to_owned(),
             data: data.to_owned(),
             payments,
+            admin_key,
             shoppers: Access::Open,
             cookie: Some(CookieSecurity::Plain),
             ..Self::default()
         }
-    }
-
-    /// The same with the operator's admin key, if there is one.
-    #[must_use]
-    pub(crate) fn with_admin_key(self, admin_key: Option<String>) -> Self {
-        Self { admin_key, ..self }
     }
 }
