@@ -39,12 +39,8 @@ pub(crate) struct ReconcileArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
     /// The secret key of the Stripe account (`sk_..` or `rk_..`)
-    #[arg(
-        long,
-        env = "SOLDONCE_STRIPE_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SOLDONCE_STRIPE_KEY", value_name = "KEY")]
+    #[arg(hide_env_values = true)]
     stripe_key: String,
     /// The connected account whose payments are meant, if it is not the key's own
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]

@@ -26,13 +26,8 @@ pub(crate) struct TargetArgs {
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
     /// The admin key for `--url`; other users of the machine see flags, so rather as the variable
-    #[arg(
-        long,
-        global = true,
-        env = "SOLDONCE_ADMIN_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, env = "SOLDONCE_ADMIN_KEY", value_name = "KEY")]
+    #[arg(hide_env_values = true)]
     admin_key: Option<String>,
     /// Print JSON
     #[arg(long, global = true)]

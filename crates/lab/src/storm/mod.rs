@@ -58,13 +58,8 @@ pub(crate) struct StormArgs {
     admin_key: Option<String>,
     /// What the holds are sent as; of several the storms come one after the other, each at an event of its own, after
     /// a short one of each that does not count. gRPC needs an admin key
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        default_value = "http",
-        conflicts_with = "peer"
-    )]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "http")]
+    #[arg(conflicts_with = "peer")]
     transport: Vec<Transport>,
     #[command(flatten)]
     size: Size,

@@ -39,29 +39,17 @@ const LEDGER: &str = "ledger.sqlite";
   soldonce demo --listen 127.0.0.1:9000 --data /tmp/soldonce-demo")]
 pub(crate) struct DemoArgs {
     /// Where to listen
-    #[arg(
-        long,
-        env = "SOLDONCE_LISTEN",
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:8080"
-    )]
+    #[arg(long, env = "SOLDONCE_LISTEN", value_name = "ADDRESS")]
+    #[arg(default_value = "127.0.0.1:8080")]
     listen: String,
     /// The folder of the ledger; what is sold stays sold at the next start
-    #[arg(
-        long,
-        env = "SOLDONCE_DATA",
-        value_name = "FOLDER",
-        default_value = FOLDER
-    )]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    #[arg(default_value = FOLDER)]
     data: PathBuf,
     /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
     /// the file `admin-key` of the folder
-    #[arg(
-        long,
-        env = "SOLDONCE_ADMIN_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SOLDONCE_ADMIN_KEY", value_name = "KEY")]
+    #[arg(hide_env_values = true)]
     admin_key: Option<String>,
     /// How many bots buy while you do
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -31,12 +31,8 @@ A database is looked at as one of a ledger and as a lease backend; Redis as a le
 Exit code 1 when something is wrong, 0 when there are only remarks.")]
 pub(crate) struct DoctorArgs {
     /// The folder of the embedded ledger
-    #[arg(
-        long,
-        env = "SOLDONCE_DATA",
-        value_name = "FOLDER",
-        default_value = "./data"
-    )]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    #[arg(default_value = "./data")]
     data: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -44,12 +40,8 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     backend: BackendArgs,
     /// The Redis of the shield, where servers have one for it alone
-    #[arg(
-        long,
-        env = "SOLDONCE_SHIELD_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
+    #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
+    #[arg(value_name = "URL")]
     shield_url: Option<String>,
 }
 

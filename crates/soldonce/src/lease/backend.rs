@@ -29,29 +29,16 @@ const PREPARE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BackendArgs {
     /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS; given 3, 5 or 7 times, a Redlock
-    #[arg(
-        long,
-        env = "SOLDONCE_REDIS_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        value_delimiter = ' '
-    )]
+    #[arg(long, env = "SOLDONCE_REDIS_URL", hide_env_values = true)]
+    #[arg(value_name = "URL", value_delimiter = ' ')]
     redis_url: Vec<String>,
     /// PostgreSQL; with --redis-url as well, it only anchors the tokens
-    #[arg(
-        long,
-        env = "SOLDONCE_DATABASE_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
+    #[arg(long, env = "SOLDONCE_DATABASE_URL", hide_env_values = true)]
+    #[arg(value_name = "URL")]
     database_url: Option<String>,
     /// Anchors the tokens of Redis, a cluster or a Redlock for the processes of this host
-    #[arg(
-        long,
-        env = "SOLDONCE_EPOCHS",
-        hide_env_values = true,
-        value_name = "FOLDER"
-    )]
+    #[arg(long, env = "SOLDONCE_EPOCHS", hide_env_values = true)]
+    #[arg(value_name = "FOLDER")]
     epochs: Option<PathBuf>,
     /// Redlock: the longest ttl that any process asks for; younger servers do not vote
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]

@@ -22,13 +22,8 @@ pub(crate) struct LeaseUrlArgs {
     /// Where the leases of `/v1/leases` are: redis://, redis+cluster://, the same with
     /// rediss for TLS, or postgres://; given 3, 5 or 7 times, a
     /// Redlock [default: that of --database-url, else in memory]
-    #[arg(
-        long,
-        env = "SOLDONCE_LEASE_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        value_delimiter = ' '
-    )]
+    #[arg(long, env = "SOLDONCE_LEASE_URL", hide_env_values = true)]
+    #[arg(value_name = "URL", value_delimiter = ' ')]
     pub(crate) lease_url: Vec<String>,
 }
 

@@ -25,23 +25,14 @@ use crate::exit::usage;
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DatabaseArgs {
     /// PostgreSQL in place of the embedded ledger: `postgres://user:password@host:5432/database`
-    #[arg(
-        id = "database_url",
-        long = "database-url",
-        global = true,
-        env = "SOLDONCE_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true
-    )]
+    #[arg(id = "database_url", long = "database-url", global = true)]
+    #[arg(env = "SOLDONCE_DATABASE_URL", value_name = "URL")]
+    #[arg(hide_env_values = true)]
     pub(crate) url: Option<String>,
     /// Most connections to the database [default: 8]
-    #[arg(
-        id = "database_connections",
-        long = "database-connections",
-        global = true,
-        env = "SOLDONCE_DATABASE_CONNECTIONS",
-        value_name = "COUNT"
-    )]
+    #[arg(id = "database_connections", long = "database-connections")]
+    #[arg(global = true, env = "SOLDONCE_DATABASE_CONNECTIONS")]
+    #[arg(value_name = "COUNT")]
     pub(crate) connections: Option<usize>,
     /// How statements are sent; `unprepared` for a pool in transaction mode [default: prepared]
     #[arg(

@@ -93,12 +93,8 @@ pub(crate) struct ServeArgs {
     webhook_destinations: Destinations,
     /// An admin key to accept; else one is made, shown once on a terminal, or kept in the file `admin-key` of the
     /// data folder [default: made at the first start]
-    #[arg(
-        long,
-        env = "SOLDONCE_ADMIN_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SOLDONCE_ADMIN_KEY", value_name = "KEY")]
+    #[arg(hide_env_values = true)]
     admin_key: Option<String>,
     /// Whether shoppers may come without a key: they get sessions
     #[arg(long, env = "SOLDONCE_SHOPPERS", default_value = "closed")]
@@ -117,21 +113,13 @@ pub(crate) struct ServeArgs {
     cookie: Option<CookieSecurity>,
     /// Whether shoppers confirm units that cost something without a payment provider: `on`, or `off` if they
     /// confirm only what costs nothing. Must be said where shoppers are open without a provider [default: off]
-    #[arg(
-        long,
-        env = "SOLDONCE_FREE_SALES",
-        num_args = 0..=1,
-        default_missing_value = "on"
-    )]
+    #[arg(long, env = "SOLDONCE_FREE_SALES", num_args = 0..=1)]
+    #[arg(default_missing_value = "on")]
     free_sales: Option<FreeSales>,
     /// Web origins besides the server's own whose pages may do for a shopper what the server's page does; may be
     /// given several times
-    #[arg(
-        long,
-        env = "SOLDONCE_ORIGINS",
-        value_name = "ORIGIN",
-        value_delimiter = ','
-    )]
+    #[arg(long, env = "SOLDONCE_ORIGINS", value_name = "ORIGIN")]
+    #[arg(value_delimiter = ',')]
     origins: Vec<String>,
     /// How the server's own page follows an event: `stream`, or `poll` where a cache in front of the server
     /// answers a request of each page and second

@@ -20,21 +20,12 @@ use super::words;
 #[expect(clippy::struct_field_names, reason = "the names of the flags")]
 pub(crate) struct PaymentArgs {
     /// The secret key of a Stripe account (`sk_..` or `rk_..`): holds are paid by checkout
-    #[arg(
-        long,
-        env = "SOLDONCE_STRIPE_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SOLDONCE_STRIPE_KEY", value_name = "KEY")]
+    #[arg(hide_env_values = true)]
     pub(crate) stripe_key: Option<String>,
     /// The signing secret of Stripe's webhook to `/v1/webhooks/stripe`; two while one is replaced
-    #[arg(
-        long,
-        env = "SOLDONCE_STRIPE_WEBHOOK_SECRET",
-        value_name = "SECRET",
-        value_delimiter = ',',
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SOLDONCE_STRIPE_WEBHOOK_SECRET", value_name = "SECRET")]
+    #[arg(value_delimiter = ',', hide_env_values = true)]
     pub(crate) stripe_webhook_secret: Vec<String>,
     /// The connected account whose payments are meant [default: that of the key]
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]

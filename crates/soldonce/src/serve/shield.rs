@@ -22,12 +22,8 @@ pub(crate) struct ShieldArgs {
     pub(crate) shield: Option<ShieldWord>,
     /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, of the shield alone [default: that of
     /// --redis-url]
-    #[arg(
-        long,
-        env = "SOLDONCE_SHIELD_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
+    #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
+    #[arg(value_name = "URL")]
     pub(crate) shield_url: Option<String>,
 }
 

@@ -67,21 +67,13 @@ pub(crate) struct LimitArgs {
     limit_peer: Option<String>,
     /// Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, such as 10.0.0.0/8; may be given
     /// several times
-    #[arg(
-        long,
-        env = "SOLDONCE_TRUSTED_PROXIES",
-        value_name = "ADDRESS",
-        value_delimiter = ','
-    )]
+    #[arg(long, env = "SOLDONCE_TRUSTED_PROXIES", value_name = "ADDRESS")]
+    #[arg(value_delimiter = ',')]
     trusted_proxies: Vec<String>,
     /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, through which servers count together and tell
     /// each other what is taken
-    #[arg(
-        long,
-        env = "SOLDONCE_REDIS_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
+    #[arg(long, env = "SOLDONCE_REDIS_URL", hide_env_values = true)]
+    #[arg(value_name = "URL")]
     pub(super) redis_url: Option<String>,
 }
 
