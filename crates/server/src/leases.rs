@@ -165,8 +165,7 @@ impl LeaseBackend {
         owner: Owner,
         terms: Terms,
     ) -> Result<GrantedLease, LeaseError> {
-        let place = self.leases().await?;
-        let request = leased.request(place).ttl(terms.ttl);
+        let request = leased.request(self.leases().await?).ttl(terms.ttl);
         let mut request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
             request = request.floor(floor);
@@ -174,7 +173,11 @@ impl LeaseBackend {
         let granted = request.grant_to(owner, terms.wait).await;
         let granted = granted.map_err(not_granted)?.map_err(held)?;
         let cap_remaining = if granted.is_again() {
-            let holder = self.holder(leased, place).await;
+            let (name, group) = match leased.of_group.first() {
+                Some(name) => (name, Some(&leased.name)),
+                None => (&leased.name, None),
+            };
+            let holder = self.inspect(name, group).await;
             holder.ok().flatten().and_then(|holder| holder.cap)
         } else {
             Some(terms.cap)
@@ -231,17 +234,6 @@ impl LeaseBackend {
         };
         // Asking changes nothing, so nothing is in doubt.
         holder.map_err(|error| LeaseError::Unavailable(error.to_string()))
-    }
-
-    async fn holder(
-        &self,
-        leased: &Leased,
-        place: &Leases,
-    ) -> Result<Option<OwnerInfo>, BackendError> {
-        match leased.of_group.first() {
-            Some(name) => place.group(&leased.name, [name]).inspect().await,
-            None => place.lease(&leased.name).inspect().await,
-        }
     }
 }
 

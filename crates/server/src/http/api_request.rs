@@ -119,14 +119,9 @@ impl ApiRequest {
         }
     }
 
-    /// The body as it came.
-    pub(super) async fn raw(&mut self) -> Result<Bytes, Problem> {
-        self.read().await
-    }
-
     /// The body, which must be JSON. Where the route needs none, nothing is the empty object.
     pub(super) async fn json(&mut self) -> Result<Bytes, Problem> {
-        let bytes = self.read().await?;
+        let bytes = self.raw().await?;
         if bytes.is_empty() && !self.route.needs_body {
             return Ok(Bytes::from_static(b"{}"));
         }
@@ -146,7 +141,8 @@ impl ApiRequest {
         }
     }
 
-    async fn read(&mut self) -> Result<Bytes, Problem> {
+    /// The body as it came.
+    pub(super) async fn raw(&mut self) -> Result<Bytes, Problem> {
         // Nothing that is asked with a body is asked with a query too.
         self.query()?;
         let most = self.route.body.bytes_max();

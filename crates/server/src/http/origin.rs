@@ -72,10 +72,8 @@ pub(super) fn require_own(settings: &ServerSettings, parts: &Parts) -> Result<()
 }
 
 fn is_allowed(settings: &ServerSettings, origin: &HeaderValue) -> bool {
-    let allowed = settings.allowed_origins.iter();
-    allowed
-        .into_iter()
-        .any(|allowed| origin == allowed.as_str())
+    let mut allowed = settings.allowed_origins.iter();
+    allowed.any(|allowed| origin == allowed.as_str())
 }
 
 /// Whether the origin's host is the one that was asked. A proxy may have ended TLS, so the scheme
