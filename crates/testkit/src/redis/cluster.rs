@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::{ClientCertificate, Ports, Redis, RedisOptions};
 use crate::server::{PATIENCE, until};
@@ -126,8 +126,7 @@ impl RedisCluster {
     fn ask_any(&self, command: &[&str]) -> Result<String> {
         let mut answers = self.nodes.iter().map(|node| node.cli(command));
         let answer = answers.find_map(Result::ok);
-        ensure!(answer.is_some(), "no node answers {command:?}");
-        answer.context("just checked")
+        answer.with_context(|| format!("no node answers {command:?}"))
     }
 }
 

@@ -62,13 +62,10 @@ struct Ports {
 
 impl Ports {
     fn reserve() -> Result<Self> {
-        let clients = Port::reserve()?;
-        let encrypted = Port::reserve()?;
-        let nodes = Port::reserve()?;
         Ok(Self {
-            clients,
-            encrypted,
-            nodes,
+            clients: Port::reserve()?,
+            encrypted: Port::reserve()?,
+            nodes: Port::reserve()?,
         })
     }
 }
