@@ -1,7 +1,7 @@
 //! Three PostgreSQL that Patroni keeps by the settings of `deploy/patroni`, with one etcd. Each node is a network
 //! namespace and a process namespace of its own: it is cut off, stopped and killed whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -178,9 +178,7 @@ fn start_etcd(folder: &Folder) -> Result<Process> {
     command.arg(format!("--listen-peer-urls={peers}"));
     command.arg(format!("--listen-client-urls={clients}"));
     command.arg(format!("--advertise-client-urls={clients}"));
-    let log = File::create(folder.join("etcd.log"))?;
-    command.stdout(log.try_clone()?).stderr(log);
-    Process::start(command)
+    Process::start_logged(command, &folder.join("etcd.log"))
 }
 
 /// PostgreSQL refuses root, and Patroni leaves it to the process that adopts orphans: so the node is another user,
@@ -234,10 +232,5 @@ fn start_node(folder: &Path, site: &Site) -> Result<Process> {
         "Patroni needs a PostgreSQL that is installed: apt-get install -y postgresql"
     );
     command.env("PATRONI_POSTGRESQL_BIN_DIR", programs);
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(folder.join("log"))?;
-    command.stdout(log.try_clone()?).stderr(log);
-    Process::start(command)
+    Process::start_logged(command, &folder.join("log"))
 }

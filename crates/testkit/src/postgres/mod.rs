@@ -296,12 +296,7 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
     let server = program("postgres")?;
     let mut command = site.command(account, &server, "QUIT");
     command.arg("-D").arg(folder.join(DATA));
-    let log = fs::File::options()
-        .create(true)
-        .append(true)
-        .open(folder.join(LOG))?;
-    command.stdout(log.try_clone()?).stderr(log);
-    Process::start(command)
+    Process::start_logged(command, &folder.join(LOG))
 }
 
 /// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
@@ -34,15 +35,20 @@ impl Process {
         Ok(Self { child })
     }
 
-    /// As [`Process::start`]; its output goes to the file `log` of the folder. Waits until it takes connections.
+    /// As [`Process::start`]; its output goes to the end of the file `log`.
+    pub(crate) fn start_logged(mut command: Command, log: &Path) -> Result<Self> {
+        let log = File::options().create(true).append(true).open(log)?;
+        command.stdout(log.try_clone()?).stderr(log);
+        Self::start(command)
+    }
+
+    /// As [`Process::start_logged`]. Waits until it takes connections.
     pub(crate) fn start_listening(
-        mut command: Command,
+        command: Command,
         (folder, log): (&Folder, &str),
         port: &Port,
     ) -> Result<Self> {
-        let file = File::create(folder.join(log))?;
-        command.stdout(file.try_clone()?).stderr(file);
-        let mut process = Self::start(command)?;
+        let mut process = Self::start_logged(command, &folder.join(log))?;
         until_some("the server listens", PATIENCE, || {
             if let Some(status) = process.ended()? {
                 bail!("the server ended ({status}): {}", folder.tail(log));
