@@ -189,13 +189,7 @@ impl Engine {
     pub async fn booking(&self, call: &Call, id: BookingId) -> Result<Reply, EngineError> {
         let (booking, _) = self.own_booking(call, call.booking_proof(), id).await?;
         let event = self.event_of(booking.event)?;
-        let stored = reply::booking(&event, &booking);
-        Ok(Reply {
-            secret: self.secret_of(&stored),
-            stored,
-            replayed: false,
-            intent: None,
-        })
+        Ok(self.answered(reply::booking(&event, &booking)))
     }
 
     /// The caller's bookings of one holder, newest first, a page at a time.

@@ -257,15 +257,10 @@ impl Engine {
     /// The reply to what the ledger did, secret included where there is one.
     fn reply(&self, done: Done) -> Result<Reply, EngineError> {
         match done {
-            Done::Replayed(stored) => {
-                let secret = self.secret_of(&stored);
-                Ok(Reply {
-                    stored,
-                    secret,
-                    replayed: true,
-                    intent: None,
-                })
-            }
+            Done::Replayed(stored) => Ok(Reply {
+                replayed: true,
+                ..self.answered(stored)
+            }),
             Done::Fresh { answer, seq } => {
                 let event = match reply::event_of(&answer) {
                     Some(no) => Some(self.event_of(no)?),
@@ -273,14 +268,18 @@ impl Engine {
                 };
                 let stored = reply::render(event.as_deref(), &answer, seq)
                     .ok_or_else(|| ReadError::Failed("the answer has no body".to_owned()))?;
-                let secret = self.secret_of(&stored);
-                Ok(Reply {
-                    stored,
-                    secret,
-                    replayed: false,
-                    intent: None,
-                })
+                Ok(self.answered(stored))
             }
+        }
+    }
+
+    /// Returns a reply that was not given before, secret included where there is one.
+    fn answered(&self, stored: StoredReply) -> Reply {
+        Reply {
+            secret: self.secret_of(&stored),
+            stored,
+            replayed: false,
+            intent: None,
         }
     }
 

@@ -73,12 +73,9 @@ impl Engine {
             Added::Stored => (stored, false),
             Added::Replayed(first) => (first, true),
         };
-        let secret = self.secret_of(&stored);
         Ok(Reply {
-            stored,
-            secret,
             replayed,
-            intent: None,
+            ..self.answered(stored)
         })
     }
 
