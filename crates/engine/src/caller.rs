@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Authority, CallerId, HolderName, Rejection, Span};
+use soldonce_core::{Authority, CallerId, Holder, HolderName, Invalid, Rejection, Span};
 
 use crate::idempotency::CallKey;
 use crate::keys::{KeyId, Scope};
@@ -46,17 +46,20 @@ impl Caller {
     ///
     /// # Errors
     /// `Invalid` when a shopper names one or a key does not.
-    pub fn holder(&self, named: Option<HolderName>) -> Result<HolderName, Rejection> {
-        match (self, named) {
-            (Self::Shopper(session), None) => Ok(session.holder.clone()),
-            (Self::Key { .. }, Some(named)) => Ok(named),
-            (Self::Shopper(_), Some(_)) => Err(invalid_holder(
-                "a session holds for itself; leave `holder` out",
-            )),
-            (Self::Key { .. }, None) => Err(invalid_holder(
-                "name the holder: your own id for the shopper",
-            )),
-        }
+    pub fn holder(&self, named: Option<HolderName>) -> Result<Holder, Rejection> {
+        let invalid = |reason: &str| Err(Invalid::new("holder", reason.to_owned()).into());
+        let name = match (self, named) {
+            (Self::Shopper(session), None) => session.holder.clone(),
+            (Self::Key { .. }, Some(named)) => named,
+            (Self::Shopper(_), Some(_)) => {
+                return invalid("a session holds for itself; leave `holder` out");
+            }
+            (Self::Key { .. }, None) => {
+                return invalid("name the holder: your own id for the shopper");
+            }
+        };
+        let caller = self.id();
+        Ok(Holder { caller, name })
     }
 
     /// The longest time to live it may ask for; nothing is the policy's cap.
@@ -84,10 +87,6 @@ impl Caller {
             Authority::Secret
         }
     }
-}
-
-fn invalid_holder(reason: &str) -> Rejection {
-    soldonce_core::Invalid::new("holder", reason.to_owned()).into()
 }
 
 /// A request on its way through the engine.

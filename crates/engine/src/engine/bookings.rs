@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Authority, Booking, BookingId, Chart, Command, Difference, EventId, Fence, GivenLines, HoldId,
-    Holder, HolderName, Invalid, LineChoice, Rejection, Text,
+    HolderName, Invalid, LineChoice, Rejection, Text,
 };
 
 use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
@@ -92,10 +92,7 @@ impl Engine {
         require_key(call)?;
         let event = self.live(event).await?.event();
         let selection = ask.units.wanted(&event.chart)?;
-        let holder = Holder {
-            caller: call.caller.id(),
-            name: call.caller.holder(ask.holder)?,
-        };
+        let holder = call.caller.holder(ask.holder)?;
         let (event, booking, reference) = (event.no, self.parts.ids.booking(), ask.reference);
         let command = Command::Sell {
             event,
@@ -202,10 +199,7 @@ impl Engine {
         holder: Option<HolderName>,
         after: Option<BookingId>,
     ) -> Result<ListPage<BookingId>, EngineError> {
-        let holder = Holder {
-            caller: call.caller.id(),
-            name: call.caller.holder(holder)?,
-        };
+        let holder = call.caller.holder(holder)?;
         let bookings = self.parts.ledger.bookings_of(holder, after, LIST_MAX);
         let bookings = bookings.await?;
         let mut found = Vec::with_capacity(bookings.len());

@@ -1,7 +1,7 @@
 //! Holds: make, change, extend, release, revoke, and read them. A new one passes the shields first.
 
 use soldonce_core::{
-    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, Holder, HolderName, Invalid,
+    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, HolderName, Invalid,
     NewHold, OnHold, Rejection, RequestedTerms, Span, Text, Timestamp, Together, Wish,
 };
 
@@ -95,10 +95,7 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         let live = self.live(event).await?;
         let event = live.event();
-        let holder = Holder {
-            caller: call.caller.id(),
-            name: call.caller.holder(ask.holder)?,
-        };
+        let holder = call.caller.holder(ask.holder)?;
         let wish = resolve_wish(&event, &ask.wish)?;
         let ttl_max = call.caller.ttl_max(event.policy.hold_ttl);
         let terms = RequestedTerms {
@@ -277,10 +274,7 @@ impl Engine {
         holder: Option<HolderName>,
         after: Option<HoldId>,
     ) -> Result<ListPage<HoldId>, EngineError> {
-        let holder = Holder {
-            caller: call.caller.id(),
-            name: call.caller.holder(holder)?,
-        };
+        let holder = call.caller.holder(holder)?;
         let holds = self.parts.ledger.holds_of(holder, after, LIST_MAX).await?;
         let now = self.now();
         let mut found = Vec::with_capacity(holds.len());
