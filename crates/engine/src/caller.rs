@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Authority, CallerId, Holder, HolderName, Invalid, Rejection, Span};
+use soldonce_core::{
+    Actor, Authority, CallerId, Holder, HolderName, Invalid, Origin, Rejection, Span,
+};
 
 use crate::idempotency::CallKey;
 use crate::keys::{KeyId, Scope};
@@ -113,6 +115,14 @@ impl Call {
             key: None,
             secret: None,
             booking_secret: None,
+        }
+    }
+
+    /// Returns who asked and in which request, for the audit.
+    pub fn origin(&self) -> Origin {
+        Origin {
+            actor: Actor::Caller(self.caller.id()),
+            request: Arc::clone(&self.request),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soldonce_core::{
     Amount, Answer, BookingId, Command, Commit, Event, EventId, EventNo, HoldId, Invalid, NewEvent,
-    Origin, PolicyChange, Rejection, Selection, Text,
+    PolicyChange, Rejection, Selection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
@@ -62,15 +62,9 @@ impl Engine {
         chart: Arc<[u8]>,
     ) -> Result<(EventSummary, bool), EngineError> {
         self.require_chargeable(&new)?;
-        let actor = soldonce_core::Actor::Caller(call.caller.id());
-        let origin = Origin {
-            actor,
-            request: Arc::clone(&call.request),
-        };
-        let command = Command::CreateEvent(Box::new(new));
         let transaction = Transaction {
-            origin,
-            command,
+            origin: call.origin(),
+            command: Command::CreateEvent(Box::new(new)),
             key: None,
             chart: Some(chart),
         };

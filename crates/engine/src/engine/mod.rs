@@ -33,7 +33,7 @@ pub use sweep::run_sweeper;
 pub use webhooks::run_webhooks;
 
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
-use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
+use soldonce_core::{Command, Event, Rejection, Timestamp};
 
 use crate::caller::Call;
 use crate::ids::Ids;
@@ -236,13 +236,8 @@ impl Engine {
 
     /// Carries one command to the ledger.
     async fn submit(&self, call: &Call, command: Command) -> Result<Done, Rejection> {
-        let actor = soldonce_core::Actor::Caller(call.caller.id());
-        let origin = Origin {
-            actor,
-            request: Arc::clone(&call.request),
-        };
         let transaction = Transaction {
-            origin,
+            origin: call.origin(),
             command,
             key: call.record(),
             chart: None,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use soldonce_core::{
-    Actor, Amount, Currency, EventId, NewEvent, Origin, Policy, Rejection, Span, Text,
+    Amount, Currency, EventId, NewEvent, Policy, Rejection, Span, Text,
 };
 use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::reply::Rfc3339;
@@ -299,11 +299,7 @@ struct DroppedEvent<'a> {
 async fn drop_one(req: ApiRequest) -> Handled {
     req.query()?;
     let event = req.event_id()?;
-    let call = req.call()?;
-    let origin = Origin {
-        actor: Actor::Caller(call.caller.id()),
-        request: call.request,
-    };
+    let origin = req.call()?.origin();
     let app = &req.app;
     let at = app.engine.drop_event(&event, Span::default(), origin);
     let body = DroppedEvent {
