@@ -1,10 +1,12 @@
 //! Mints ids: 48 bits of time, then 80 random bits. The layout is that of ULID; a version 7 UUID has
 //! six random bits less than the 80 that cannot be guessed (assurance.md S3).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{BookingId, CallerId, HoldId};
+
+use crate::locks::lock;
 
 /// Random bytes of one id.
 const RANDOM_BYTES: usize = 10;
@@ -72,9 +74,7 @@ impl Ids {
 
     /// A fresh id of no kind, for requests and unnamed events.
     pub fn bits(&self) -> u128 {
-        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        let random = drawn.take(&*self.entropy);
-        drop(drawn);
+        let random = lock(&self.drawn).take(&*self.entropy);
         let time = u128::try_from(self.clock.wall_ms()).unwrap_or(0) & ((1 << 48) - 1);
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().skip(6).zip(random) {

@@ -20,6 +20,7 @@ mod engine;
 mod idempotency;
 mod ids;
 pub mod keys;
+mod locks;
 pub mod metrics;
 mod pause;
 pub mod payment;

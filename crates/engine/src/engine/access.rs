@@ -1,6 +1,6 @@
 //! Who may come in: API keys and shoppers' sessions.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use soldonce_core::{Invalid, Rejection, Span, Text};
 use tokio_util::sync::CancellationToken;
@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::keys::{ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint_key_text};
 use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
+use crate::locks::{read, write};
 use crate::pause::pause;
 use crate::secret::Session;
 
@@ -31,11 +32,7 @@ impl Engine {
                 .open_session(token, self.now())
                 .map(Caller::Shopper);
         }
-        let keys = self
-            .parts
-            .keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let keys = read(&self.parts.keys);
         // Looked up by its hash: timing tells nothing about the key's text.
         let key = keys
             .get(&hash_key(token))
@@ -64,9 +61,7 @@ impl Engine {
     }
 
     fn knows_key(&self, token: &str) -> bool {
-        let keys = self.parts.keys.read();
-        let keys = keys.unwrap_or_else(PoisonError::into_inner);
-        keys.contains_key(&hash_key(token))
+        read(&self.parts.keys).contains_key(&hash_key(token))
     }
 
     /// A new session for a shopper, and its token.
@@ -164,7 +159,7 @@ impl Engine {
     /// Dropped, those known before stay.
     pub async fn refresh_keys(&self) -> Result<(), ReadError> {
         let read = self.parts.ledger.keys().await?;
-        let mut keys = self.keys_mut();
+        let mut keys = write(&self.parts.keys);
         for key in read {
             let known = keys.get(&key.hash).and_then(|known| known.revoked_at);
             let revoked_at = key.revoked_at.or(known);
@@ -175,11 +170,7 @@ impl Engine {
 
     /// Every API key, oldest first, revoked ones too.
     pub fn keys(&self) -> Vec<ApiKey> {
-        let keys = self
-            .parts
-            .keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let keys = read(&self.parts.keys);
         let mut keys: Vec<ApiKey> = keys.values().cloned().collect();
         keys.sort_by_key(|key| key.id);
         keys
@@ -195,7 +186,8 @@ impl Engine {
     pub async fn revoke_key(&self, id: KeyId) -> Result<Revocation, EngineError> {
         let at = self.now();
         if self.parts.ledger.revoke_key(id, at).await? {
-            for key in self.keys_mut().values_mut().filter(|key| key.id == id) {
+            let mut keys = write(&self.parts.keys);
+            for key in keys.values_mut().filter(|key| key.id == id) {
                 key.revoked_at.get_or_insert(at);
             }
         }

@@ -1,8 +1,8 @@
 //! Holds: make, change, extend, release, revoke, and read them. A new one passes the shields first.
 
 use soldonce_core::{
-    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, HolderName, Invalid,
-    NewHold, OnHold, Rejection, RequestedTerms, Span, Text, Timestamp, Together, Wish,
+    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, HolderName, Invalid, NewHold,
+    OnHold, Rejection, RequestedTerms, Span, Text, Timestamp, Together, Wish,
 };
 
 use super::shields::ShieldQuery;

@@ -17,7 +17,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
@@ -294,12 +294,5 @@ impl Engine {
             }
             ReplyKind::Hold | ReplyKind::Units => None,
         }
-    }
-
-    fn keys_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<KeyHash, ApiKey>> {
-        self.parts
-            .keys
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,13 +3,14 @@
 //! cost does not depend on the number of readers.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_core::{AreaNo, Seq, StateKind, Tally, Timestamp, UnitNo};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::FEED_COMMITS_MAX;
+use crate::locks::lock;
 
 /// What changed for the public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl FeedSource {
     /// Adds the frame of one commit.
     pub(super) fn publish(&self, frame: Frame) {
         let seq = frame.seq;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if kept.frames.len() == FEED_COMMITS_MAX
             && let Some(oldest) = kept.frames.pop_front()
         {
@@ -110,7 +111,7 @@ impl FeedSource {
     /// Returns the frames of the commits after `after` up to `until`; nothing if one of them is no
     /// longer kept.
     pub fn between(&self, after: Seq, until: Seq) -> Option<Vec<Arc<Frame>>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.kept);
         let first = kept.frames.partition_point(|frame| frame.seq <= after);
         let end = kept.frames.partition_point(|frame| frame.seq <= until);
         let wanted = kept.frames.range(first..end.max(first));

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 pub use feed::{FeedChange, FeedSource, Frame};
@@ -26,6 +26,7 @@ use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Rejecti
 use tokio::sync::watch;
 
 use crate::ledger::Observer;
+use crate::locks::{read, write};
 use crate::metrics::Metrics;
 use crate::shield::{SharedShield, Shield};
 
@@ -73,7 +74,7 @@ impl LiveEvent {
 
     /// The seats at one commit number.
     pub fn snapshot(&self) -> Arc<SeatSnapshot> {
-        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&read(&self.snapshot))
     }
 
     /// The commit number of the snapshot.
@@ -100,10 +101,7 @@ impl LiveEvent {
     /// Publishes one commit: the frame under the snapshot's lock, since a reader of the snapshot goes on
     /// with the next frame.
     fn show(&self, commit: &Commit) {
-        let mut snapshot = self
-            .snapshot
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = write(&self.snapshot);
         let frame = Arc::make_mut(&mut snapshot).advance(commit);
         self.feed.publish(frame);
     }
@@ -171,28 +169,26 @@ impl Live {
 
     /// The event of this id.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
-        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
-        registry.by_id.get(id).cloned().flatten()
+        read(&self.registry).by_id.get(id).cloned().flatten()
     }
 
     /// Why an event that is not found is not there.
     pub(crate) fn missing(&self, id: &EventId) -> Rejection {
-        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let registry = read(&self.registry);
         let dropped = registry.by_id.get(id).map(|_| Rejection::EventDropped);
         dropped.unwrap_or(Rejection::EventNotFound)
     }
 
     /// As [`Live::missing`], by number.
     pub(crate) fn missing_no(&self, no: EventNo) -> Rejection {
-        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let registry = read(&self.registry);
         let dropped = registry.by_no.get(&no).map(|_| Rejection::EventDropped);
         dropped.unwrap_or(Rejection::EventNotFound)
     }
 
     /// The event of this number.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
-        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
-        registry.by_no.get(&no).cloned().flatten()
+        read(&self.registry).by_no.get(&no).cloned().flatten()
     }
 
     /// Events by id, those after `after`, at most `limit`.
@@ -202,7 +198,7 @@ impl Live {
         after: Option<&EventId>,
         limit: usize,
     ) -> Vec<Arc<LiveEvent>> {
-        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let registry = read(&self.registry);
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let page = registry.by_id.range::<EventId, _>((from, Bound::Unbounded));
         let is_meant = |live: &&Arc<LiveEvent>| match which {
@@ -231,10 +227,7 @@ impl Live {
         if let Some(live) = self.event(event.no) {
             return live.replace_event(event);
         }
-        let mut registry = self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut registry = write(&self.registry);
         // Another task may have been here meanwhile.
         if !registry.by_no.contains_key(&event.no) {
             registry.add(inventory, event, self.company());
@@ -274,10 +267,7 @@ impl Live {
 
 impl Observer for Live {
     fn opened(&self, inventory: &Inventory) {
-        let mut registry = self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut registry = write(&self.registry);
         *registry = Registry::default();
         for event in inventory.events() {
             registry.add(inventory, event, self.company());
@@ -313,10 +303,7 @@ impl Observer for Live {
     }
 
     fn event_dropped(&self, event: EventNo, id: &EventId) {
-        let mut registry = self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut registry = write(&self.registry);
         if let Some(live) = registry.drop_event(event, id) {
             live.feed.end();
         }

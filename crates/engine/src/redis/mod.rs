@@ -3,7 +3,7 @@
 
 mod pause;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_clock::Clock;
@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use self::pause::{Change, Pause};
 use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
+use crate::locks::lock;
 
 /// One Redis, or one Redis Cluster, that may be away.
 pub(crate) struct OptionalRedis {
@@ -139,10 +140,7 @@ impl OptionalRedis {
 
     /// Connects in the background, unless that is under way.
     fn connect(&self) {
-        let mut connecting = self
-            .connecting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connecting = lock(&self.connecting);
         while connecting.try_join_next().is_some() {}
         if connecting.is_empty() {
             connecting.spawn(reach(Arc::clone(&self.scripts)));

@@ -2,12 +2,12 @@
 //! one does, and the others follow when it got its answer.
 
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use soldonce_clock::BootTime;
 
 use crate::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
+use crate::locks::lock;
 
 #[derive(Debug, Default)]
 pub(super) struct Pause {
@@ -33,7 +33,7 @@ pub(super) enum Change {
 impl Pause {
     /// Whether the server may be asked now. During a pause that is over, one caller may.
     pub(super) fn may_ask(&self, now: BootTime) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.failures < REDIS_FAILURES_MAX {
             return true;
         }
@@ -46,7 +46,7 @@ impl Pause {
 
     /// It answered.
     pub(super) fn answered(&self) -> Option<Change> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let was_away = state.failures >= REDIS_FAILURES_MAX;
         state.failures = 0;
         was_away.then_some(Change::Back)
@@ -54,24 +54,20 @@ impl Pause {
 
     /// It is not asked for a while.
     pub(super) fn rests(&self, now: BootTime) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.failures = REDIS_FAILURES_MAX;
         state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
     }
 
     /// It did not.
     pub(super) fn failed(&self, now: BootTime) -> Option<Change> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.failures = state.failures.saturating_add(1);
         if state.failures < REDIS_FAILURES_MAX {
             return None;
         }
         state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
         (state.failures == REDIS_FAILURES_MAX).then_some(Change::Away)
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 //! dropped and counted, and costs some requests a way to the ledger.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_core::{AreaNo, Chart, Commit, EventNo, Inventory, Span, Timestamp, UnitState};
 use tokio::sync::mpsc;
@@ -15,6 +15,7 @@ use crate::limits::{
     SHIELD_UNITS_MAX,
 };
 use crate::live::who_has;
+use crate::locks::lock;
 use crate::metrics::Metrics;
 
 /// What a server knows of a seat or an area.
@@ -68,7 +69,7 @@ impl SharedShield {
 
     /// The messages that wait and those to come: for one task.
     pub(crate) fn queue(&self) -> Option<mpsc::Receiver<Message>> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         queue.take()
     }
 }

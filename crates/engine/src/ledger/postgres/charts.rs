@@ -1,7 +1,7 @@
 //! Charts that were read, shared by the events that use them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_core::Chart;
 use tokio_postgres::Row;
@@ -11,6 +11,7 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::tables::events::{self, EventRow};
 use crate::ledger::rows::Damaged;
+use crate::locks::lock;
 
 /// Charts by their numbers.
 #[derive(Default)]
@@ -24,7 +25,7 @@ impl Charts {
         row: &Row,
     ) -> Result<EventRow, Failure> {
         let number = events::chart_no(row)?;
-        let known = self.map().get(&number).map(Arc::clone);
+        let known = lock(&self.0).get(&number).map(Arc::clone);
         let chart = match known {
             Some(chart) => chart,
             None => self.fetch(connection, number).await?,
@@ -34,7 +35,7 @@ impl Charts {
 
     /// Evicts those that no event in memory has.
     pub(super) fn evict(&self) {
-        self.map().retain(|_, chart| Arc::strong_count(chart) > 1);
+        lock(&self.0).retain(|_, chart| Arc::strong_count(chart) > 1);
     }
 
     async fn fetch(&self, connection: &mut Connection, number: i64) -> Result<Arc<Chart>, Failure> {
@@ -42,11 +43,7 @@ impl Charts {
         let missing = || Damaged::new("charts", format!("there is no chart {number}"));
         let row = rows.first().ok_or_else(missing)?;
         let chart = Arc::new(events::read_chart(number, row)?);
-        let mut known = self.map();
+        let mut known = lock(&self.0);
         Ok(Arc::clone(known.entry(number).or_insert(chart)))
-    }
-
-    fn map(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, Arc<Chart>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

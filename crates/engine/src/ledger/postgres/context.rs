@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
@@ -26,6 +26,7 @@ use super::time::Time;
 use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::{Observer, RequestKey};
+use crate::locks::lock;
 use crate::pause::pause;
 use crate::trouble::Trouble;
 
@@ -87,8 +88,7 @@ impl Context {
     }
 
     pub(super) fn note_cold(&self, event: EventNo) {
-        let mut cold = self.cold.lock().unwrap_or_else(PoisonError::into_inner);
-        cold.insert(event);
+        lock(&self.cold).insert(event);
     }
 
     /// Says that commands could not be carried out; that the database is away, which ends every batch of an outage,
@@ -96,8 +96,7 @@ impl Context {
     pub(super) fn complain(&self, failure: &Failure) {
         let is_told = match failure {
             Failure::Away(_) | Failure::Standby | Failure::Full(_) => {
-                let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-                trouble.lasts(self.clock.boot())
+                lock(&self.trouble).lasts(self.clock.boot())
             }
             Failure::Refused { .. } | Failure::Unknown(_) | Failure::Damaged(_) => true,
         };
@@ -107,8 +106,7 @@ impl Context {
     }
 
     pub(super) fn take_cold(&self) -> BTreeSet<EventNo> {
-        let mut cold = self.cold.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *cold)
+        std::mem::take(&mut *lock(&self.cold))
     }
 
     /// Waits so long; whether the ledger is still open then.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use soldonce_core::{Event, EventId, EventNo, HoldId, Inventory, Rejection, Seq, Timestamp};
 use tokio::sync::{Mutex, mpsc};
@@ -12,6 +12,7 @@ use super::replica::Replica;
 use crate::ledger::batch::{Reply, answer};
 use crate::ledger::rows::chain;
 use crate::ledger::{Done, Transaction};
+use crate::locks::{lock, read, write};
 
 /// A command and who waits for its answer.
 pub(super) struct Job {
@@ -53,14 +54,12 @@ impl EventSlot {
     }
 
     pub(super) fn queue(&self) -> Option<mpsc::Sender<Job>> {
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
-        queue.clone()
+        read(&self.queue).clone()
     }
 
     /// Takes no more commands; those that wait are carried out.
     pub(super) fn close(&self) {
-        let mut queue = self.queue.write().unwrap_or_else(PoisonError::into_inner);
-        *queue = None;
+        *write(&self.queue) = None;
     }
 
     /// Whether a hold is over whose end is not stored.
@@ -96,7 +95,7 @@ struct EventSlots {
 
 impl Catalogue {
     pub(super) fn slot(&self, no: EventNo) -> Option<Arc<EventSlot>> {
-        self.read().by_no.get(no.index()).cloned().flatten()
+        read(&self.0).by_no.get(no.index()).cloned().flatten()
     }
 
     /// Passes the slot of an event.
@@ -104,7 +103,7 @@ impl Catalogue {
     /// # Errors
     /// `EventNotFound` if it is not known here, `EventDropped`.
     pub(super) fn require(&self, no: EventNo) -> Result<Arc<EventSlot>, Rejection> {
-        match self.read().by_no.get(no.index()) {
+        match read(&self.0).by_no.get(no.index()) {
             Some(Some(slot)) => Ok(Arc::clone(slot)),
             Some(None) => Err(Rejection::EventDropped),
             None => Err(Rejection::EventNotFound),
@@ -112,21 +111,22 @@ impl Catalogue {
     }
 
     pub(super) fn find(&self, id: &EventId) -> Option<EventNo> {
-        self.read().by_id.get(id).copied()
+        read(&self.0).by_id.get(id).copied()
     }
 
     /// The number of the next event.
     pub(super) fn next(&self) -> EventNo {
-        EventNo(u32::try_from(self.read().by_no.len()).unwrap_or(u32::MAX))
+        EventNo(u32::try_from(read(&self.0).by_no.len()).unwrap_or(u32::MAX))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<EventSlot>> {
-        self.read().by_no.iter().flatten().map(Arc::clone).collect()
+        let slots = read(&self.0);
+        slots.by_no.iter().flatten().map(Arc::clone).collect()
     }
 
     /// Lets go of an event that was dropped, or keeps its number if it is the next; whether it is known by now.
     pub(super) fn drop_event(&self, id: &EventId, no: EventNo) -> bool {
-        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = write(&self.0);
         if no.index() == slots.by_no.len() {
             slots.by_id.insert(id.clone(), no);
             slots.by_no.push(None);
@@ -141,17 +141,13 @@ impl Catalogue {
 
     /// Adds the next event; whether it was the next.
     pub(super) fn add(&self, id: EventId, slot: Arc<EventSlot>) -> bool {
-        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = write(&self.0);
         let is_next = slot.no.index() == slots.by_no.len();
         if is_next {
             slots.by_id.insert(id, slot.no);
             slots.by_no.push(Some(slot));
         }
         is_next
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, EventSlots> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,18 +158,14 @@ pub(super) struct HoldEvents(std::sync::Mutex<HashMap<HoldId, EventNo>>);
 
 impl HoldEvents {
     pub(super) fn find(&self, hold: HoldId) -> Option<EventNo> {
-        self.map().get(&hold).copied()
+        lock(&self.0).get(&hold).copied()
     }
 
     pub(super) fn add(&self, hold: HoldId, event: EventNo) {
-        self.map().insert(hold, event);
+        lock(&self.0).insert(hold, event);
     }
 
     pub(super) fn remove(&self, hold: HoldId) {
-        self.map().remove(&hold);
-    }
-
-    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<HoldId, EventNo>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(&hold);
     }
 }

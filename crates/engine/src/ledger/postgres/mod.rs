@@ -45,7 +45,7 @@ mod tasks;
 mod verify;
 mod webhooks;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, Entropy};
 use tokio::task::JoinSet;
@@ -56,6 +56,7 @@ use self::context::Context;
 use self::event_slot::HoldEvents;
 use self::feed::own_batches::OwnBatches;
 use super::{MasterKey, Observer};
+use crate::locks::lock;
 use crate::shared_reading::SharedReading;
 
 pub use address::{is_remote, unverified_host};
@@ -88,7 +89,7 @@ struct Parts {
 
 impl Parts {
     fn tasks(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tasks)
     }
 }
 

@@ -3,12 +3,14 @@
 //! nothing is written.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_clock::Clock;
 use soldonce_core::Timestamp;
 
 use super::TimeSource;
+
+use crate::locks::lock;
 
 /// Where a ledger's time comes from.
 pub(super) struct Time {
@@ -33,7 +35,7 @@ impl Time {
 
     /// The time to decide by.
     pub(super) fn now(&self) -> Timestamp {
-        let ahead = *self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let ahead = *lock(&self.ahead);
         let now = match ahead {
             Some(ahead) if self.source == TimeSource::Database => {
                 self.boot_ms().saturating_add(ahead)
@@ -54,7 +56,7 @@ impl Time {
     /// The clock may be stepped, and boot clocks run apart, so the newest word counts.
     pub(super) fn learn(&self, database_ms: i64) {
         let ahead = database_ms.saturating_sub(self.boot_ms());
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
+        *lock(&self.ahead) = Some(ahead);
     }
 
     /// A commit of this server was made at this time.

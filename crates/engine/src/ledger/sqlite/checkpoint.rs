@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -18,6 +18,8 @@ use rusqlite::Connection;
 use super::connection;
 use super::fault::Fault;
 use super::folder::Folder;
+
+use crate::locks::lock;
 
 /// How far a move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Shared {
     }
 
     fn fail(&self, fault: Fault) {
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+        *lock(&self.fault) = Some(fault);
         self.set(Move::Failed);
     }
 }
@@ -94,11 +96,7 @@ impl Checkpointer {
         if state != Move::Failed {
             return Ok(state);
         }
-        let mut fault = self
-            .shared
-            .fault
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut fault = lock(&self.shared.fault);
         let gone = || Fault::damaged("write-ahead log", "an earlier move of it failed");
         Err(fault.take().unwrap_or_else(gone))
     }

@@ -31,7 +31,7 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -53,6 +53,7 @@ use super::{
 };
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::batch::answer;
+use crate::locks::lock;
 
 pub use backup::{Copied, copy};
 pub use correct::correct_clock;
@@ -436,11 +437,7 @@ impl Ledger for SqliteLedger {
 impl Drop for SqliteLedger {
     fn drop(&mut self) {
         drop(self.jobs.take());
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let thread = lock(&self.thread).take();
         if let Some(thread) = thread
             && thread.join().is_err()
         {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_clock::Clock;
 use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
 
 use crate::ledger::clock::LedgerClock;
+use crate::locks::lock;
 
 /// What the writer shares with the ledger's other threads.
 pub(super) struct Shared {
@@ -56,10 +57,6 @@ impl Shared {
         self.clock.now()
     }
 
-    fn holds(&self) -> MutexGuard<'_, BTreeMap<Holder, Vec<HoldId>>> {
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The newest holds of a holder that are not over and older than `before`.
     pub(super) fn holds_of(
         &self,
@@ -67,7 +64,7 @@ impl Shared {
         before: Option<HoldId>,
         limit: usize,
     ) -> Vec<HoldId> {
-        let holds = self.holds();
+        let holds = lock(&self.holds);
         let own = holds.get(holder).into_iter().flatten().rev().copied();
         let older = own.filter(|id| before.is_none_or(|before| *id < before));
         older.take(limit).collect()
@@ -75,7 +72,7 @@ impl Shared {
 
     /// Takes notice of holds that changed.
     pub(super) fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
-        let mut holds = self.holds();
+        let mut holds = lock(&self.holds);
         for hold in changed.filter_map(|id| inventory.hold(id)) {
             if hold.state.is_terminal() {
                 forget_hold(&mut holds, hold);

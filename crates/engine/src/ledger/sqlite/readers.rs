@@ -1,7 +1,7 @@
 //! Everything that only looks: a few connections that cannot write, used off the runtime's threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use soldonce_core::{EventId, History, HoldTerms, Seq};
@@ -14,6 +14,7 @@ use super::limits::{READERS_MAX, READS_WAITING_MAX};
 use super::published::Shared;
 use super::tables::{audit, charts, events, holds};
 use crate::ledger::{Read, ReadError};
+use crate::locks::lock;
 
 /// Connections that read.
 pub(super) struct Readers {
@@ -33,10 +34,6 @@ impl Readers {
             idle: Mutex::default(),
             shared,
         }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads once. Sees everything that was answered before the call, and one state of it.
@@ -62,7 +59,7 @@ impl Readers {
     }
 
     fn look<T>(&self, look: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, ReadError> {
-        let kept = self.idle().pop();
+        let kept = lock(&self.idle).pop();
         let mut connection = match kept {
             Some(connection) => connection,
             None => connection::reader(&self.folder)
@@ -71,7 +68,7 @@ impl Readers {
         let read = in_one_state(&mut connection, look);
         // A connection that met a fault is not used again; a damaged row may be its cache's fault.
         if read.is_ok() && !self.shared.is_closed() {
-            self.idle().push(connection);
+            lock(&self.idle).push(connection);
         }
         Ok(read?)
     }

@@ -2,7 +2,7 @@
 //! their rows back.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_core::{Commit, EventNo, Timestamp};
 
@@ -11,6 +11,7 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::OWN_STEPS_MAX;
 use crate::ledger::postgres::tables::{Id, audit};
+use crate::locks::lock;
 
 /// Batches of this server, the oldest first. One that is missing is read from the database.
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl OwnBatches {
         if commits.is_empty() || !commits.iter().all(is_shown) {
             return;
         }
-        let mut batches = self.batches();
+        let mut batches = lock(&self.0);
         batches.steps += steps(&commits);
         batches.commits.insert(id, Arc::new(commits));
         // Also those that were shown before their answer came here: none of them is dropped.
@@ -52,7 +53,7 @@ impl OwnBatches {
 
     /// The commits of a batch, without their numbers.
     fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
-        let commits = Arc::clone(self.batches().commits.get(&id)?);
+        let commits = Arc::clone(lock(&self.0).commits.get(&id)?);
         if commits.iter().all(|commit| commit.event == event) {
             return Some(commits);
         }
@@ -65,16 +66,12 @@ impl OwnBatches {
 
     /// Lets go of batches that are about to be shown.
     pub(super) fn forget(&self, ids: impl IntoIterator<Item = Id>) {
-        let mut batches = self.batches();
+        let mut batches = lock(&self.0);
         for id in ids {
             if let Some(commits) = batches.commits.remove(&id) {
                 batches.steps = batches.steps.saturating_sub(steps(&commits));
             }
         }
-    }
-
-    fn batches(&self) -> MutexGuard<'_, Batches> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,7 +149,7 @@ mod tests {
         assert_eq!(recent.find(id(2), event), None);
         recent.forget([id(1)]);
         assert_eq!(recent.find(id(1), event), None);
-        let batches = recent.batches();
+        let batches = lock(&recent.0);
         assert_eq!((batches.steps, batches.commits.len()), (0, 0));
     }
 
@@ -168,7 +165,7 @@ mod tests {
         let recent = OwnBatches::default();
         let at = Timestamp::from_ms(9);
         recent.add(id(1), at, std::iter::empty());
-        assert!(recent.batches().commits.is_empty());
+        assert!(lock(&recent.0).commits.is_empty());
     }
 
     #[test]
@@ -181,6 +178,6 @@ mod tests {
         assert_eq!(recent.find(id(1), EventNo(0)), None);
         assert!(recent.find(id(2), EventNo(0)).is_some());
         assert!(recent.find(id(3), EventNo(0)).is_some());
-        assert!(recent.batches().steps <= OWN_STEPS_MAX);
+        assert!(lock(&recent.0).steps <= OWN_STEPS_MAX);
     }
 }
