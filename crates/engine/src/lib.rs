@@ -43,4 +43,5 @@ pub use idempotency::{CallKey, fingerprint};
 pub use ids::Ids;
 pub use ledger::RequestKey;
 pub use live::Listing;
+pub use redis::OptionalRedis;
 pub use secret::{Secrets, Session};

@@ -2,12 +2,10 @@
 //! answer in time is let go on.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use soldonce_clock::Clock;
 use soldonce_lease::backend::redis::RedisScript;
-use soldonce_lease::{BackendError, Namespace};
 
 use super::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use crate::redis::{OptionalRedis, Words};
@@ -16,52 +14,27 @@ static TAKE: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_s
 static HELD: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("held.lua")));
 
 /// Rates that all servers on one Redis, or one Redis Cluster, share.
+#[derive(Debug)]
 pub struct RedisRates {
     redis: OptionalRedis,
     /// Tells this server from the others.
     server: u64,
 }
 
-impl std::fmt::Debug for RedisRates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisRates").finish_non_exhaustive()
-    }
-}
-
 impl RedisRates {
-    /// Rates at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`. All
-    /// servers of a `namespace` count together. Connects when it is first asked, so a Redis that is
-    /// away keeps no server from starting.
-    ///
-    /// # Errors
-    /// `Config` when the address cannot work.
-    pub fn at(
-        url: &str,
-        namespace: &Namespace,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, BackendError> {
-        let words = Words {
+    /// Rates on this Redis. All servers of its namespace count together.
+    pub fn new(redis: OptionalRedis) -> Self {
+        let redis = redis.named(Words {
             away: "rate limits are not shared: each server counts for itself until Redis answers",
             back: "rate limits are shared again: Redis answers",
-        };
+        });
         let server = RandomState::new().hash_one("server") >> 1;
-        let redis = OptionalRedis::at(url, namespace, clock, words)?;
-        Ok(Self { redis, server })
+        Self { redis, server }
     }
 
-    /// Waits so long for an answer; default [`REDIS_WAIT_MS`](crate::limits::REDIS_WAIT_MS).
-    #[must_use]
-    pub fn wait(self, wait: Duration) -> Self {
-        let redis = self.redis.wait(wait);
-        Self { redis, ..self }
-    }
-
-    /// Connects before the first caller comes, and logs a server that does not answer.
-    ///
-    /// # Cancel safety
-    /// Dropped, the first caller connects.
-    pub async fn greet(&self) {
-        self.redis.greet().await;
+    /// Where they are counted.
+    pub fn redis(&self) -> &OptionalRedis {
+        &self.redis
     }
 }
 
@@ -128,17 +101,6 @@ mod tests {
         assert_eq!(read(&[0, 0, 7]), Some(Taken::Refused { retry_in: span }));
         for odd in [&[][..], &[1, 3], &[2, 0, 0], &[1, -1, 0], &[0, 0, -1]] {
             assert_eq!(read(odd), None, "{odd:?}");
-        }
-    }
-
-    #[test]
-    fn an_address_that_cannot_work_is_refused_without_its_password() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
-        let namespace = Namespace::new("test").unwrap();
-        for wrong in ["http://h", "redis+cluster://:hidden@h/x", "hidden"] {
-            let error = RedisRates::at(wrong, &namespace, Arc::clone(&clock)).unwrap_err();
-            assert!(matches!(error, BackendError::Config(_)), "{error}");
-            assert!(!error.to_string().contains("hidden"), "{error}");
         }
     }
 

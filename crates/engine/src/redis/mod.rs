@@ -16,7 +16,7 @@ use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
 use crate::locks::lock;
 
 /// One Redis, or one Redis Cluster, that may be away.
-pub(crate) struct OptionalRedis {
+pub struct OptionalRedis {
     scripts: Arc<RedisScripts>,
     wait: Duration,
     pause: Pause,
@@ -24,6 +24,12 @@ pub(crate) struct OptionalRedis {
     words: Words,
     /// At most one task, which connects: that may take longer than a caller waits.
     connecting: Mutex<JoinSet<()>>,
+}
+
+impl std::fmt::Debug for OptionalRedis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OptionalRedis").finish_non_exhaustive()
+    }
 }
 
 /// What the log says of it.
@@ -51,11 +57,10 @@ impl OptionalRedis {
     ///
     /// # Errors
     /// `Config` when the address cannot work.
-    pub(crate) fn at(
+    pub fn at(
         url: &str,
         namespace: &Namespace,
         clock: Arc<dyn Clock>,
-        words: Words,
     ) -> Result<Self, BackendError> {
         let scripts = match RedisConfig::seeds(url) {
             Some(seeds) => RedisScripts::cluster(&seeds, namespace, &clock)?,
@@ -66,15 +71,23 @@ impl OptionalRedis {
             wait: Duration::from_millis(REDIS_WAIT_MS),
             pause: Pause::default(),
             clock,
-            words,
+            words: Words {
+                away: "a Redis does not answer",
+                back: "a Redis answers again",
+            },
             connecting: Mutex::default(),
         })
     }
 
     /// Waits so long for an answer; default [`REDIS_WAIT_MS`].
-    pub(crate) fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
-        self
+    #[must_use]
+    pub fn wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// Has the log say what is missing while it is away.
+    pub(crate) fn named(self, words: Words) -> Self {
+        Self { words, ..self }
     }
 
     /// Where keys about this subject belong.
@@ -82,11 +95,15 @@ impl OptionalRedis {
         self.scripts.tag(subject)
     }
 
-    /// Connects, and sees that it answers, in a time that is enough for both.
+    /// Connects, and sees that it answers, in a time that is enough for both: for people who look at it. A server does
+    /// so by itself.
     ///
     /// # Errors
     /// Why it does not.
-    pub(crate) async fn reach(&self) -> Result<(), BackendError> {
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing of it stays.
+    pub async fn reach(&self) -> Result<(), BackendError> {
         let within = Duration::from_millis(REDIS_CONNECT_MS);
         self.scripts.ping(within).await
     }
@@ -131,7 +148,10 @@ impl OptionalRedis {
 
     /// Connects before the first caller comes. One that does not answer is told to the log, and left
     /// alone for a while.
-    pub(crate) async fn greet(&self) {
+    ///
+    /// # Cancel safety
+    /// Dropped, the first caller connects.
+    pub async fn greet(&self) {
         if let Err(error) = self.reach().await {
             self.pause.rests(self.clock.boot());
             tracing::warn!(%error, "{}", self.words.away);
@@ -152,5 +172,21 @@ async fn reach(scripts: Arc<RedisScripts>) {
     let within = Duration::from_millis(REDIS_CONNECT_MS);
     if let Err(error) = scripts.ping(within).await {
         tracing::debug!(%error, "no connection to Redis");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_work_is_refused_without_its_password() {
+        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
+        let namespace = Namespace::new("test").unwrap();
+        for wrong in ["http://h", "redis+cluster://:hidden@h/x", "hidden"] {
+            let error = OptionalRedis::at(wrong, &namespace, Arc::clone(&clock)).unwrap_err();
+            assert!(matches!(error, BackendError::Config(_)), "{error}");
+            assert!(!error.to_string().contains("hidden"), "{error}");
+        }
     }
 }

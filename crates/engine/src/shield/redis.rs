@@ -1,14 +1,11 @@
 //! The shield on Redis or Redis Cluster: one script for each zone of a request, by the server's clock.
 //! A request without an answer in time passes.
 
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::LazyLock;
 
-use soldonce_clock::Clock;
 use soldonce_core::Span;
 use soldonce_lease::backend::Fut;
 use soldonce_lease::backend::redis::{KeyTag, RedisScript};
-use soldonce_lease::{BackendError, Namespace};
 
 use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};
 use crate::limits::{SHIELD_BELIEF_MS, SHIELD_CLAIM_MS, SHIELD_UNITS_MAX};
@@ -25,13 +22,8 @@ script!(NOTE, "shield_note.lua");
 script!(DROP, "shield_drop.lua");
 
 /// The shield of all servers on one Redis, or one Redis Cluster.
+#[derive(Debug)]
 pub struct RedisShield(OptionalRedis);
-
-impl std::fmt::Debug for RedisShield {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisShield").finish_non_exhaustive()
-    }
-}
 
 /// What a zone is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,46 +48,17 @@ enum Said {
 }
 
 impl RedisShield {
-    /// A shield at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`.
-    /// Connects when it is first asked, so a Redis that is away keeps no server from starting.
-    ///
-    /// # Errors
-    /// `Config` when the address cannot work.
-    pub fn at(
-        url: &str,
-        namespace: &Namespace,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, BackendError> {
-        let words = Words {
+    /// The shield on this Redis.
+    pub fn new(redis: OptionalRedis) -> Self {
+        Self(redis.named(Words {
             away: "the shield is in process only: more requests reach the ledger until Redis answers",
             back: "the shield is between servers again: Redis answers",
-        };
-        Ok(Self(OptionalRedis::at(url, namespace, clock, words)?))
+        }))
     }
 
-    /// Waits so long for an answer; default [`REDIS_WAIT_MS`](crate::limits::REDIS_WAIT_MS).
-    #[must_use]
-    pub fn wait(self, wait: Duration) -> Self {
-        Self(self.0.wait(wait))
-    }
-
-    /// Connects, and sees that it answers: for people who look at it. A server does so by itself.
-    ///
-    /// # Errors
-    /// Why it does not.
-    ///
-    /// # Cancel safety
-    /// Dropped, nothing of it stays.
-    pub async fn reach(&self) -> Result<(), BackendError> {
-        self.0.reach().await
-    }
-
-    /// Connects before the first caller comes, and logs a server that does not answer.
-    ///
-    /// # Cancel safety
-    /// Dropped, the first caller connects.
-    pub async fn greet(&self) {
-        self.0.greet().await;
+    /// Where it is.
+    pub fn redis(&self) -> &OptionalRedis {
+        &self.0
     }
 
     /// The key of a zone, and its place in a cluster.
@@ -209,7 +172,10 @@ fn belief(part: &Part, [index, kind, left_ms, version]: [i64; 4]) -> Option<Beli
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use soldonce_core::{AreaNo, EventNo, UnitNo};
+    use soldonce_lease::Namespace;
 
     use super::super::{Contents, Thing};
     use super::*;
@@ -260,21 +226,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_work_is_refused_without_its_password() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
-        let namespace = Namespace::new("test").unwrap();
-        for wrong in ["http://h", "redis+cluster://:hidden@h/x", "hidden"] {
-            let error = RedisShield::at(wrong, &namespace, Arc::clone(&clock)).unwrap_err();
-            assert!(matches!(error, BackendError::Config(_)), "{error}");
-            assert!(!error.to_string().contains("hidden"), "{error}");
-        }
-    }
-
-    #[test]
     fn a_zone_has_one_key_and_other_ledgers_and_events_have_others() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
+        let clock = Arc::new(soldonce_clock::SystemClock);
         let namespace = Namespace::new("test").unwrap();
-        let shield = RedisShield::at("redis://h", &namespace, clock).unwrap();
+        let shield = RedisShield::new(OptionalRedis::at("redis://h", &namespace, clock).unwrap());
         let zone = part(Contents::Areas(Vec::new())).zone;
         let key = |zone| shield.key(zone).1[0].clone();
         let tag = shield.key(zone).0;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_core::{EventNo, Span, UnitNo};
+use soldonce_engine::OptionalRedis;
 use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
 use soldonce_engine::rate::{OwnHeld, Quota, RateKey, RedisRates, SharedRates, Taken, Unshared};
 use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, Tried, Who, Zone};
@@ -27,14 +28,14 @@ fn key(id: u128) -> RateKey {
     RateKey { kind: "test", id }
 }
 
-fn rates_by(url: &str, clock: impl Clock) -> RedisRates {
+fn redis_by(url: &str, clock: impl Clock) -> OptionalRedis {
     let namespace = Namespace::new("test").unwrap();
-    RedisRates::at(url, &namespace, Arc::new(clock)).unwrap()
+    OptionalRedis::at(url, &namespace, Arc::new(clock)).unwrap()
 }
 
 /// Rates that wait as long as a busy machine needs, so that nothing is counted without an answer.
 fn rates(url: &str) -> RedisRates {
-    rates_by(url, SystemClock).wait(PATIENCE)
+    RedisRates::new(redis_by(url, SystemClock).wait(PATIENCE))
 }
 
 async fn answered(rates: &RedisRates, key: RateKey, quota: Quota) -> Taken {
@@ -152,7 +153,7 @@ async fn a_clock_that_was_set_back_costs_a_window_at_most() {
 async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
     let mut redis = Redis::start().unwrap();
     let clock = ManualClock::at(0);
-    let rates = rates_by(&redis.url(), clock.clone()).wait(PATIENCE);
+    let rates = RedisRates::new(redis_by(&redis.url(), clock.clone()).wait(PATIENCE));
     let take = async || SharedRates::take(&rates, key(1), slow(100)).await;
     assert!(take().await.is_ok());
     redis.kill().unwrap();
@@ -174,7 +175,7 @@ async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
 async fn a_stopped_redis_is_waited_for_no_longer_than_it_says() {
     let mut redis = Redis::start().unwrap();
     let clock = ManualClock::at(0);
-    let rates = rates_by(&redis.url(), clock.clone());
+    let rates = RedisRates::new(redis_by(&redis.url(), clock.clone()));
     let take = async || SharedRates::take(&rates, key(1), slow(100)).await;
     until_back(&rates, &clock).await;
     redis.pause().unwrap();
@@ -222,8 +223,11 @@ async fn a_user_with_only_the_listed_commands_serves_all_that_a_server_asks() {
     let redis = Redis::options().acl(&users).start().unwrap();
     let url = redis.url().replace("redis://", "redis://soldonce:word@");
     let (namespace, clock) = (Namespace::new("soldonce").unwrap(), Arc::new(SystemClock));
-    let rates = RedisRates::at(&url, &namespace, clock.clone()).unwrap();
-    let rates = rates.wait(PATIENCE);
+    let at = || {
+        let redis = OptionalRedis::at(&url, &namespace, clock.clone()).unwrap();
+        redis.wait(PATIENCE)
+    };
+    let rates = RedisRates::new(at());
     assert!(has_passed(answered(&rates, key(1), slow(10)).await));
     let own = OwnHeld {
         address: 1,
@@ -234,8 +238,7 @@ async fn a_user_with_only_the_listed_commands_serves_all_that_a_server_asks() {
     };
     let told = SharedRates::tell_held(&rates, own).await;
     assert!(told.is_ok(), "{told:?}");
-    let shield = RedisShield::at(&url, &namespace, clock).unwrap();
-    let shield = shield.wait(PATIENCE);
+    let shield = RedisShield::new(at());
     let zone = Zone {
         ledger: 7,
         event: EventNo(0),

@@ -7,9 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use soldonce_core::{
-    Amount, Currency, EventId, NewEvent, Policy, Rejection, Span, Text,
-};
+use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Rejection, Span, Text};
 use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::reply::Rfc3339;
 use soldonce_engine::{Caller, EngineError, EventSummary, Listing, RequestKey, fingerprint};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use soldonce_clock::{Clock, ManualClock, SystemClock};
+use soldonce_engine::OptionalRedis;
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
@@ -24,14 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A server that shares its reads, 10 in a day, through this Redis. `clock` paces its pauses.
 async fn server(redis: &Redis, clock: &ManualClock) -> TestApp {
     let namespace = Namespace::new("test").unwrap();
-    let shared = RedisRates::at(&redis.url(), &namespace, Arc::new(clock.clone())).unwrap();
+    let shared = OptionalRedis::at(&redis.url(), &namespace, Arc::new(clock.clone())).unwrap();
     let rates = RateLimits {
         reads: Quota::new(10, 86_400).ok(),
         held: HeldLimits {
             units: Some(10),
             ..HeldLimits::default()
         },
-        shared: Some(Arc::new(shared.wait(PATIENCE))),
+        shared: Some(Arc::new(RedisRates::new(shared.wait(PATIENCE)))),
         ..RateLimits::off()
     };
     TestApp::open_with(|settings| settings.rates = rates).await

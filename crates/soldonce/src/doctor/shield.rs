@@ -14,9 +14,9 @@ pub(super) fn look(url: &str) -> anyhow::Result<Finding> {
     let shield = redis_shield("shield_url", url)?;
     let trip = block_on(async {
         // The first one connects.
-        shield.reach().await?;
+        shield.redis().reach().await?;
         let begun = SystemClock.boot();
-        shield.reach().await?;
+        shield.redis().reach().await?;
         Ok::<Duration, BackendError>(SystemClock.boot().since(begun))
     })?;
     let what = "shield";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use soldonce_clock::SystemClock;
+use soldonce_engine::OptionalRedis;
 use soldonce_engine::shield::RedisShield;
 use soldonce_lease::Namespace;
 
@@ -93,8 +94,9 @@ impl ShieldPlace {
 /// # Errors
 /// Names the setting; never shows the address.
 pub(crate) fn redis_shield(setting: &str, url: &str) -> anyhow::Result<RedisShield> {
-    let shield = RedisShield::at(url, &Namespace::new(NAMESPACE)?, Arc::new(SystemClock));
-    shield.with_context(|| {
+    let redis = OptionalRedis::at(url, &Namespace::new(NAMESPACE)?, Arc::new(SystemClock));
+    let redis = redis.with_context(|| {
         format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
-    })
+    })?;
+    Ok(RedisShield::new(redis))
 }

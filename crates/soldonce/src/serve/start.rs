@@ -85,7 +85,10 @@ pub(crate) async fn start(
         let messages = run_shield_messages(engine.clone(), shutdown.clone());
         let stop = shutdown.clone();
         tasks.spawn(async move {
-            tokio::join!(messages, Box::pin(stop.run_until_cancelled(shield.greet())));
+            tokio::join!(
+                messages,
+                Box::pin(stop.run_until_cancelled(shield.redis().greet()))
+            );
         });
     }
     if settings.ledger.is_shared() {
@@ -96,7 +99,7 @@ pub(crate) async fn start(
     tasks.spawn(async move {
         let greeted = async {
             if let Some(rates) = rates {
-                Box::pin(stop.run_until_cancelled(rates.greet())).await;
+                Box::pin(stop.run_until_cancelled(rates.redis().greet())).await;
             }
         };
         let until_drained = soldonce_server::run(listeners, shared, server, stop.clone());

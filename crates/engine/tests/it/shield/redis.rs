@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_core::{AreaNo, EventNo, Span, UnitNo};
+use soldonce_engine::OptionalRedis;
 use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS, SHIELD_CLAIM_MS};
 use soldonce_engine::shield::{
     Contents, Kind, Note, Part, RedisShield, Shield, Thing, Tried, Who, Zone,
@@ -20,14 +21,14 @@ pub(super) const BOB: Who = Who(u64::MAX);
 /// How long a test waits for what takes milliseconds on an idle machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-fn shield_by(url: &str, clock: impl Clock) -> RedisShield {
+fn redis_by(url: &str, clock: impl Clock) -> OptionalRedis {
     let namespace = Namespace::new("test").unwrap();
-    RedisShield::at(url, &namespace, Arc::new(clock)).unwrap()
+    OptionalRedis::at(url, &namespace, Arc::new(clock)).unwrap()
 }
 
 /// A shield that waits as long as a busy machine needs.
 fn shield(url: &str) -> RedisShield {
-    shield_by(url, SystemClock).wait(PATIENCE)
+    RedisShield::new(redis_by(url, SystemClock).wait(PATIENCE))
 }
 
 fn zone(no: u32) -> Zone {
@@ -165,7 +166,7 @@ async fn a_conflict_in_one_zone_gives_the_claims_in_others_up_and_all_are_named(
 async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
     let mut redis = Redis::start().unwrap();
     let clock = ManualClock::at(0);
-    let shield = shield_by(&redis.url(), clock.clone()).wait(PATIENCE);
+    let shield = RedisShield::new(redis_by(&redis.url(), clock.clone()).wait(PATIENCE));
     let wanted = [seats(0, &[1])];
     assert_eq!(shield.try_units(ANN, &wanted).await, Tried::Passed);
     redis.kill().unwrap();
@@ -202,7 +203,10 @@ async fn a_stopped_or_silent_redis_is_waited_for_no_longer_than_it_says() {
     let mut redis = Redis::start().unwrap();
     let proxy = Proxy::to(redis.address()).unwrap();
     let clock = ManualClock::at(0);
-    let shield = shield_by(&proxy.url(&redis.url(), redis.address()), clock.clone());
+    let shield = RedisShield::new(redis_by(
+        &proxy.url(&redis.url(), redis.address()),
+        clock.clone(),
+    ));
     let wanted = [seats(0, &[1])];
     let missed = async || {
         let began = SystemClock.boot();

@@ -14,7 +14,9 @@ use soldonce_engine::limits::REDIS_WAIT_MS;
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{RedisShield, Shield};
-use soldonce_engine::{Call, Engine, EngineError, Reply, World, run_shield_messages};
+use soldonce_engine::{
+    Call, Engine, EngineError, OptionalRedis, Reply, World, run_shield_messages,
+};
 use soldonce_lease::Namespace;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres::Postgres;
@@ -256,8 +258,8 @@ fn hamlet() -> EventId {
 async fn server(options: &PostgresOptions, (redis, wait): (&str, Duration), seed: u64) -> Engine {
     let metrics = Arc::new(Metrics::default());
     let namespace = Namespace::new("test").unwrap();
-    let shield = RedisShield::at(redis, &namespace, Arc::new(SystemClock)).unwrap();
-    let shield = shield.wait(wait);
+    let redis = OptionalRedis::at(redis, &namespace, Arc::new(SystemClock)).unwrap();
+    let shield = RedisShield::new(redis.wait(wait));
     let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield) as Arc<dyn Shield>);
     let live = Arc::new(live);
     let entropy = SeededEntropy::new(seed);

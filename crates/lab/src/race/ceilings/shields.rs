@@ -17,7 +17,8 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, Tried, Who, Zone};
 use soldonce_engine::{
-    Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, WishAsk, World, run_shield_messages,
+    Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, OptionalRedis, WishAsk, World,
+    run_shield_messages,
 };
 use soldonce_lease::Namespace;
 use tokio::task::JoinSet;
@@ -133,8 +134,8 @@ async fn script(environment: &Environment, load: Load) -> anyhow::Result<Rate> {
 
 fn shield(environment: &Environment) -> anyhow::Result<RedisShield> {
     let namespace = Namespace::new(NAMESPACE).context("the name of the lab is legal")?;
-    let shield = RedisShield::at(environment.redis_url()?, &namespace, Arc::new(SystemClock));
-    shield.context("--redis-url")
+    let redis = OptionalRedis::at(environment.redis_url()?, &namespace, Arc::new(SystemClock));
+    Ok(RedisShield::new(redis.context("--redis-url")?))
 }
 
 async fn engine(

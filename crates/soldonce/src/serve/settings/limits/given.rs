@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use soldonce_clock::SystemClock;
+use soldonce_engine::OptionalRedis;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
 use soldonce_server::Network;
@@ -81,11 +82,11 @@ impl Given<'_> {
 /// Where servers count together. The address may hold a password, so no error repeats it.
 pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
     let namespace = Namespace::new(NAMESPACE)?;
-    let rates = RedisRates::at(url, &namespace, Arc::new(SystemClock));
-    let rates = rates.with_context(
+    let redis = OptionalRedis::at(url, &namespace, Arc::new(SystemClock));
+    let redis = redis.with_context(
         || "redis_url: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT",
     )?;
-    Ok(Arc::new(rates))
+    Ok(Arc::new(RedisRates::new(redis)))
 }
 
 /// The proxies that are believed.
