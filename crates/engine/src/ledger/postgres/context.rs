@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
-    BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable, UnitNo,
+    BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
 };
-use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::bind::bind;
@@ -21,10 +20,11 @@ use super::read_set::ReadSet;
 use super::replica::{Account, Replica, ToLoad};
 use super::resolve;
 use super::tables::idempotency::{self, Record};
-use super::tables::{Columns, Id, bookings, int};
+use super::tables::{Id, bookings, int};
 use super::time::Time;
 use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::batch::Batch;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::{Observer, RequestKey};
 use crate::locks::lock;
 use crate::pause::pause;
@@ -297,15 +297,15 @@ impl Context {
         let units = batch.steps().map(|step| int(step.unit.0));
         let (no, units) = (int(slot.no.0)?, units.collect::<Result<Vec<_>, _>>()?);
         let values = [bind(&no), bind(&units)];
-        let rows = connection.rows(bookings::SOLD_UNITS, &values).await?;
-        let conflict = |row: &Row| -> Result<Conflict, Failure> {
+        let conflict = |row: &mut Reader<'_>| {
             Ok(Conflict::Seat {
-                unit: UnitNo(Columns::new(row, "lines").small(0)?),
+                unit: row.get()?,
                 state: ConflictState::Sold,
                 retry_after: None,
             })
         };
-        let conflicts: Vec<Conflict> = rows.iter().map(conflict).collect::<Result<_, _>>()?;
+        let conflicts = connection.read((bookings::SOLD_UNITS, "lines"), &values, conflict);
+        let conflicts = conflicts.await?;
         if conflicts.is_empty() {
             return Ok(Rejection::Overloaded);
         }
@@ -369,10 +369,9 @@ impl Context {
     }
 
     async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
-        let rows = self.database.rows(sql, &[bind(&id)]).await;
-        let rows = rows.map_err(Failure::of_read)?;
-        let no = rows.first().map(|row| Columns::new(row, "events").small(0));
-        Ok(no.transpose()?.map(EventNo))
+        let mut connection = self.database.connection().await.map_err(Failure::of_read)?;
+        let found = connection.one((sql, "events"), &[bind(&id)]).await;
+        found.map_err(Failure::of_read)
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
-use soldonce_core::Timestamp;
 
 use super::address::Serves;
 use super::bind::bind;
@@ -17,13 +16,13 @@ use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS, SESSION_END_MS};
 use super::replica::ToLoad;
-use super::tables::Columns;
 use super::write::{Dispatch, Outcome, Statement};
 use super::{OpenError, PostgresLedger, PostgresOptions};
 use crate::ledger::Observer;
 use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::reader::Reader;
 
 const OTHERS: &str = "-- others
 SELECT count(*) FROM pg_stat_activity
@@ -145,14 +144,13 @@ async fn correct_within(
 ) -> Result<Option<ClockCorrected>, OpenError> {
     connection.rows(STOP_NUMBERS, &[]).await?;
     connection.run(STOP_CLOCK).await?;
-    let rows = connection.rows(CLOCKS, &[]).await?;
-    let nothing = || Failure::from(Damaged::new("clock", "its row is missing"));
-    let columns = Columns::new(rows.first().ok_or_else(nothing)?, "clock");
-    let clocks: (i64, i64) = (columns.get(0)?, columns.get(1)?);
-    if columns.get(2)? {
+    let read = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?, row.get()?));
+    let clocks = connection.first((CLOCKS, "clock"), &[], read).await?;
+    let missing = || Failure::from(Damaged::new("clock", "its row is missing"));
+    let (ledger, now, is_unnumbered) = clocks.ok_or_else(missing)?;
+    if is_unnumbered {
         return Ok(None);
     }
-    let (ledger, now) = (Timestamp::from_ms(clocks.0), Timestamp::from_ms(clocks.1));
     let wanted = Correction::new(ledger, now).map_err(OpenError::Failed)?;
     let Some(correction) = wanted else {
         return Ok(Some(ClockCorrected::default()));

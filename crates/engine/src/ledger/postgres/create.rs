@@ -18,7 +18,7 @@ use super::queue;
 use super::replica::{Replica, SNAPSHOT, ToLoad};
 use super::resolve;
 use super::route::submit;
-use super::tables::{Columns, events, int, units};
+use super::tables::{events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
 use crate::ledger::rows::column::Column;
@@ -210,15 +210,12 @@ impl ShownUnits {
         let no = int(event.0)?;
         let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
-        let heads = connection.rows(HEAD, &of_event).await?;
+        let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
         let rows = connection.rows(UNITS_SHOWN, &of_event).await?;
         connection.commit().await?;
-        let head = heads
-            .first()
-            .map(|row| Columns::new(row, "feed_heads").unsigned(0));
         let units: Result<_, _> = rows.iter().map(units::read).collect();
         Ok(Self {
-            seq: Seq(head.transpose()?.unwrap_or(0)),
+            seq: head.unwrap_or_default(),
             units: units?,
         })
     }

@@ -8,16 +8,16 @@ use deadpool_postgres::{
 };
 use soldonce_clock::Clock;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::types::{ToSql, Type};
 
 use super::address::{self, Serves};
 use super::bind::Value;
 use super::connect::Connector;
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
-use super::tables::Columns;
 use super::{OpenError, PostgresOptions, Statements};
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::reader::{Get, Reader};
 
 /// The database of a ledger, for all of its tasks.
 #[derive(Clone)]
@@ -144,15 +144,37 @@ impl Connection {
         rows
     }
 
-    /// The first column of the first row of one statement, if there is a row.
-    pub(super) async fn one<T: for<'a> FromSql<'a>>(
+    /// The rows of one statement, each as `read` takes it.
+    pub(super) async fn read<T>(
         &mut self,
         (sql, table): (&'static str, &'static str),
         values: &[Value<'_>],
+        read: impl Fn(&mut Reader<'_>) -> Result<T, Damaged>,
+    ) -> Result<Vec<T>, Failure> {
+        let rows = self.rows(sql, values).await?;
+        let read = |row| read(&mut Reader::postgres(row, table));
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    /// The first row of one statement as `read` takes it, if there is a row.
+    pub(super) async fn first<T>(
+        &mut self,
+        (sql, table): (&'static str, &'static str),
+        values: &[Value<'_>],
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T, Damaged>,
     ) -> Result<Option<T>, Failure> {
         let rows = self.rows(sql, values).await?;
-        let one = rows.first().map(|row| Columns::new(row, table).get(0));
-        Ok(one.transpose()?)
+        let read = |row| read(&mut Reader::postgres(row, table));
+        Ok(rows.first().map(read).transpose()?)
+    }
+
+    /// The first column of the first row of one statement, if there is a row.
+    pub(super) async fn one<T: for<'a> Get<'a>>(
+        &mut self,
+        statement: (&'static str, &'static str),
+        values: &[Value<'_>],
+    ) -> Result<Option<T>, Failure> {
+        self.first(statement, values, |row| row.get()).await
     }
 
     async fn ask(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {

@@ -12,7 +12,7 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::CLEAR_ROWS_MAX;
-use super::tables::{Columns, int};
+use super::tables::int;
 use super::{OpenError, Parts, PostgresOptions, verify};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::column::Column;
@@ -124,24 +124,24 @@ impl Context {
         let known = self.known_dropped.load(Ordering::Acquire);
         let rows = self.database.rows(DROPPED_AFTER, &[bind(&known)]).await?;
         for row in &rows {
-            let columns = Columns::new(row, TABLE);
-            let id = EventId::parse(columns.get(2)?).map_err(|_| columns.illegal("id"))?;
+            let mut row = Reader::postgres(row, TABLE);
+            let (n, event) = (row.get()?, row.get()?);
+            let id = EventId::parse(row.get()?).map_err(|_| row.illegal("id"))?;
             // One that is not known yet is looked for again.
-            if !self.forget_event(EventNo(columns.small(1)?), &id) {
+            if !self.forget_event(event, &id) {
                 return Ok(());
             }
-            self.known_dropped.store(columns.get(0)?, Ordering::Release);
+            self.known_dropped.store(n, Ordering::Release);
         }
         Ok(())
     }
 
     /// Deletes some rows of dropped events; whether there may be more.
     pub(super) async fn clear_dropped(&self) -> Result<bool, Failure> {
+        let mut connection = self.database.connection().await?;
         let most = [bind(&CLEAR_ROWS_MAX)];
-        match self.database.rows(CLEAR, &most).await?.first() {
-            Some(row) => Ok(Columns::new(row, TABLE).get(0)?),
-            None => Ok(false),
-        }
+        let may_be_more = connection.one((CLEAR, TABLE), &most).await?;
+        Ok(may_be_more.unwrap_or(false))
     }
 }
 
@@ -152,18 +152,17 @@ async fn event_use(
     chain_start: [u8; 32],
 ) -> Result<(EventUse, (Seq, [u8; 32])), Failure> {
     let no = int(event.0)?;
-    let rows = connection.rows(EVENT_USE, &[bind(&no)]).await?;
-    let row = rows.first();
-    let row = row.ok_or_else(|| Damaged::new("events", "it is missing"))?;
-    let columns = Columns::new(row, "events");
-    let hash: Option<&[u8]> = columns.get(3)?;
-    let found = EventUse {
-        open: columns.unsigned(0)?,
-        last_commit: Timestamp::from_ms(columns.get(1)?),
+    let read = |row: &mut Reader<'_>| {
+        let (open, last_commit) = (row.get()?, row.get()?);
+        let (seq, hash) = (row.get()?, row.get::<Option<&[u8]>>()?);
+        let hash = hash.map_or(Ok(chain_start), <[u8; 32]>::try_from);
+        let hash = hash.map_err(|_| row.illegal("hash"))?;
+        Ok((EventUse { open, last_commit }, (seq, hash)))
     };
-    let hash = hash.map_or(Ok(chain_start), <[u8; 32]>::try_from);
-    let hash = hash.map_err(|_| columns.illegal("hash"))?;
-    Ok((found, (Seq(columns.unsigned(2)?), hash)))
+    let of_event = [bind(&no)];
+    let found = connection.first((EVENT_USE, "events"), &of_event, read);
+    let missing = || Damaged::new("events", "it is missing");
+    Ok(found.await?.ok_or_else(missing)?)
 }
 
 async fn insert(
@@ -190,14 +189,10 @@ pub async fn dropped(
     event: &str,
 ) -> Result<Option<Tombstone>, OpenError> {
     let mut connection = verify::open(options).await?;
-    let rows = connection.rows(DROPPED, &[bind(&event)]).await?;
-    let Some(row) = rows.first() else {
-        return Ok(None);
+    let read = |row: &mut Reader<'_>| {
+        let (_, written) = rows::get(row)?;
+        rows::get_counts(row, written)
     };
-    let read = || -> Result<Tombstone, Failure> {
-        let mut row = Reader::postgres(row, TABLE);
-        let (_, written) = rows::get(&mut row)?;
-        Ok(rows::get_counts(&mut row, written)?)
-    };
-    Ok(Some(read()?))
+    let by_id = [bind(&event)];
+    Ok(connection.first((DROPPED, TABLE), &by_id, read).await?)
 }

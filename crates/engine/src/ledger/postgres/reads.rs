@@ -15,9 +15,7 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
-use super::tables::{
-    Columns, Id, audit, bookings, events, holder_key, holds, int, keys, most, outbox,
-};
+use super::tables::{Id, audit, bookings, events, holder_key, holds, int, keys, most, outbox};
 use super::{PostgresLedger, feed, finish, tasks};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::column::Column;
@@ -268,9 +266,8 @@ impl PostgresLedger {
         values: &[Value<'_>],
     ) -> Result<Vec<Booking>, Failure> {
         let mut connection = self.parts.context.database.connection().await?;
-        let rows = connection.rows(sql, values).await?;
-        let ids = rows.iter().map(|row| Columns::new(row, "bookings").get(0));
-        let ids = ids.collect::<Result<Vec<Id>, _>>()?;
+        let ids = connection.read((sql, "bookings"), values, |row| row.get());
+        let ids: Vec<Id> = ids.await?;
         whole(&mut connection, &ids).await
     }
 }
@@ -324,15 +321,9 @@ async fn stored_holds_of(
     let (key, caller) = (holder_key(holder), Id(*holder.caller.bytes()));
     let name = holder.name.as_str();
     let values = [bind(&events), bind(&key), bind(&caller), bind(&name)];
-    let rows = context
-        .database
-        .rows(holds::HOLDS_OF_HOLDER, &values)
-        .await?;
-    let id = |row: &Row| -> Result<HoldId, Failure> {
-        let id: Id = Columns::new(row, "holds").get(0)?;
-        Ok(HoldId::from_bytes(id.0))
-    };
-    rows.iter().map(id).collect()
+    let mut connection = context.database.connection().await?;
+    let ids = connection.read((holds::HOLDS_OF_HOLDER, "holds"), &values, |row| row.get());
+    ids.await
 }
 
 /// All that happened in an event. Commits without numbers yet get those that follow.

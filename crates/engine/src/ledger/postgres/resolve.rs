@@ -12,7 +12,8 @@ use super::bind::bind;
 use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{RESOLVE_EVERY_MS, RESOLVE_MS, RESOLVE_TRIES};
-use super::tables::{Columns, Id};
+use super::tables::Id;
+use crate::ledger::rows::reader::Reader;
 
 /// Takes the id of a batch, unless the batch has it. It writes in either case: its own commit waits for the
 /// synchronous standbys, and so for the batch's.
@@ -72,14 +73,10 @@ pub(super) async fn resolve_once(
 ) -> Result<Option<Timestamp>, Failure> {
     let values = [bind(&batch), bind(&server)];
     connection.rows(GIVE_UP, &values).await?;
-    let rows = connection.rows(BATCH, &[bind(&batch)]).await?;
-    let Some(row) = rows.first() else {
-        return Err(Failure::Unknown(
-            "a batch that was given up is not there".to_owned(),
-        ));
-    };
-    let columns = Columns::new(row, "batches");
-    let (at, event): (i64, i32) = (columns.get(0)?, columns.get(1)?);
-    let at = Timestamp::from_ms(at);
+    let read = |row: &mut Reader<'_>| Ok((row.get()?, row.get::<i64>()?));
+    let by_id = [bind(&batch)];
+    let found = connection.first((BATCH, "batches"), &by_id, read).await?;
+    let missing = || Failure::Unknown("a batch that was given up is not there".to_owned());
+    let (at, event): (Timestamp, _) = found.ok_or_else(missing)?;
     Ok((event >= 0).then_some(at))
 }

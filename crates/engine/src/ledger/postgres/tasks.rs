@@ -12,7 +12,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::feed::{self, Known};
 use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
-use super::tables::{Columns, idempotency};
+use super::tables::idempotency;
 use super::{Parts, PostgresLedger};
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
@@ -40,9 +40,8 @@ SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
 pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
     let given = context.time.given();
     let values = [bind(&given), bind(&CLOCK_OFF_MS)];
-    let rows = context.database.rows(PUSH_CLOCK, &values).await?;
-    if let Some(row) = rows.first() {
-        let at: i64 = Columns::new(row, "clock").get(0)?;
+    let mut connection = context.database.connection().await?;
+    if let Some(at) = connection.one((PUSH_CLOCK, "clock"), &values).await? {
         context.time.learn(at);
         context.time.reached(soldonce_core::Timestamp::from_ms(at));
     }

@@ -189,6 +189,7 @@ columns! {
         Some(flag @ 0..=1) => Some(Some(flag == 1)),
         Some(_) => None,
     }, Column::OptFlag);
+    bool = |row| row.get::<Option<_>>()?.ok_or_else(|| row.illegal("flag"));
     Text = |row| Text::parse(row.get()?).map_err(|_| row.illegal("text"));
     Option<Text> = |row| {
         let text = row.get::<Option<&str>>()?.map(Text::parse).transpose();

@@ -18,7 +18,7 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_CONNECTIONS_MAX};
 use crate::ledger::postgres::replica::{Replica, ToLoad, horizon};
 use crate::ledger::postgres::tables::{Columns, Id, int};
-use crate::ledger::rows::codes::unsigned;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, to_i64};
 
 /// The last number of the feed, and where to look for changes of events from.
@@ -77,15 +77,12 @@ impl Known {
     /// # Errors
     /// [`Failure`].
     pub(in super::super) async fn end(connection: &mut Connection) -> Result<Self, Failure> {
-        let rows = connection.rows(END, &[]).await?;
-        let row = rows
-            .first()
-            .ok_or_else(|| Damaged::new("sequencer", "its row is missing"))?;
-        let columns = Columns::new(row, "sequencer");
-        Ok(Self {
-            last: columns.get(0)?,
-            renewed: columns.get(1)?,
-        })
+        let read = |row: &mut Reader<'_>| {
+            let (last, renewed) = (row.get()?, row.get()?);
+            Ok(Self { last, renewed })
+        };
+        let end = connection.first((END, "sequencer"), &[], read).await?;
+        Ok(end.ok_or_else(|| Damaged::new("sequencer", "its row is missing"))?)
     }
 }
 
@@ -184,14 +181,13 @@ impl Follower {
         let rows = context.database.rows(NUMBERED, &values).await?;
         let (mut last, mut news) = (self.known.last, BTreeMap::new());
         for row in &rows {
-            let columns = Columns::new(row, "feed");
-            last = columns.get(0)?;
-            let first = Seq(unsigned(columns.get(2)?, "feed")?);
-            let (batches, writers) = news
-                .entry(EventNo(columns.small(1)?))
-                .or_insert((Vec::new(), Writers::Own));
-            batches.push((columns.get(3)?, first));
-            if columns.get::<Id>(4)? != context.server {
+            let mut row = Reader::postgres(row, "feed");
+            last = row.get()?;
+            let of_event = news.entry(row.get()?);
+            let (batches, writers) = of_event.or_insert((Vec::new(), Writers::Own));
+            let (first, batch, server): (_, _, Id) = (row.get()?, row.get()?, row.get()?);
+            batches.push((batch, first));
+            if server != context.server {
                 *writers = Writers::Others;
             }
         }
@@ -262,12 +258,12 @@ impl Showing {
         let (no, shown) = (int(self.slot.no.0)?, to_i64(self.slot.shown().0)?);
         let values = [bind(&no), bind(&shown), bind(&FEED_BATCHES_MAX)];
         let _one = self.connections.acquire().await;
-        let rows = self.context.database.rows(NOT_SHOWN, &values).await?;
-        let read = |row| -> Result<Numbered, Failure> {
-            let columns = Columns::new(row, "feed");
-            Ok((columns.get(1)?, Seq(unsigned(columns.get(0)?, "feed")?)))
+        let mut connection = self.context.database.connection().await?;
+        let read = |row: &mut Reader<'_>| {
+            let first = row.get()?;
+            Ok((row.get()?, first))
         };
-        rows.iter().map(read).collect()
+        connection.read((NOT_SHOWN, "feed"), &values, read).await
     }
 
     async fn refresh(&self) -> Result<(), TaskError> {

@@ -11,7 +11,7 @@ use crate::ledger::postgres::catch_panic::catch_panic;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
-use crate::ledger::postgres::tables::Columns;
+use crate::ledger::rows::reader::Reader;
 use crate::trouble::Trouble;
 
 /// How old the oldest batch is that has no number, and the oldest writing transaction of this user.
@@ -26,6 +26,7 @@ SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
 );
 
 /// How far the feed is behind.
+#[derive(Default)]
 struct Lag {
     behind: Duration,
     /// The process of the database whose transaction is the oldest.
@@ -33,20 +34,17 @@ struct Lag {
 }
 
 async fn look(context: &Context) -> Result<Lag, Failure> {
-    let rows = context.database.rows(LAG, &[]).await?;
-    let nothing = Lag {
-        behind: Duration::ZERO,
-        process: None,
+    let read = |row: &mut Reader<'_>| {
+        let (behind, process): (Option<i64>, Option<i64>) = (row.get()?, row.get()?);
+        let behind = behind.and_then(|ms| ms.try_into().ok()).unwrap_or(0);
+        Ok(Lag {
+            behind: Duration::from_millis(behind),
+            process: process.and_then(|process| process.try_into().ok()),
+        })
     };
-    let Some(row) = rows.first() else {
-        return Ok(nothing);
-    };
-    let columns = Columns::new(row, "batches");
-    let behind: Option<i64> = columns.get(0)?;
-    Ok(Lag {
-        behind: Duration::from_millis(behind.and_then(|ms| ms.try_into().ok()).unwrap_or(0)),
-        process: columns.get(1)?,
-    })
+    let mut connection = context.database.connection().await?;
+    let lag = connection.first((LAG, "batches"), &[], read).await?;
+    Ok(lag.unwrap_or_default())
 }
 
 /// Looks again and again, tells the metric, and says in the log why the feed stands still.

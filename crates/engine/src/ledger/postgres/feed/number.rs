@@ -17,8 +17,9 @@ use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
-use crate::ledger::postgres::tables::{Columns, Id, int};
+use crate::ledger::postgres::tables::{Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, to_i64};
 
 /// Whether a batch is of a transaction that this cluster has not begun yet.
@@ -129,13 +130,12 @@ async fn number_oldest(
     context: &Context,
     connection: &mut Connection,
 ) -> Result<Numbering, Failure> {
-    let rows = connection.rows(TAKE_TURN, &[]).await?;
-    let Some(row) = rows.first() else {
+    let read = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?));
+    let turn = connection.first((TAKE_TURN, "sequencer"), &[], read);
+    let Some((last, has_moved)) = turn.await? else {
         return Ok(Numbering::Nothing);
     };
-    let columns = Columns::new(row, "sequencer");
-    let last: i64 = columns.get(0)?;
-    if columns.get(1)? {
+    if has_moved {
         return raise_shift(connection).await;
     }
     let batches = unnumbered(context, connection).await?;
@@ -181,11 +181,10 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
 /// 0023).
 async fn raise_shift(connection: &mut Connection) -> Result<Numbering, Failure> {
     connection.run(STOP_WRITERS).await?;
-    let raised = connection.rows(RAISE_SHIFT, &[]).await?;
-    let Some(row) = raised.first() else {
+    let raised = connection.one((RAISE_SHIFT, "sequencer"), &[]).await?;
+    let Some::<i64>(shift) = raised else {
         return Ok(Numbering::Nothing);
     };
-    let shift: i64 = Columns::new(row, "sequencer").get(0)?;
     tracing::warn!(shift, "the ledger was moved to another cluster");
     Ok(Numbering::Moved)
 }
@@ -208,16 +207,12 @@ async fn unnumbered(
         quiet.flatten().unwrap_or(i64::MIN)
     };
     let values = [bind(&until), bind(&FEED_BATCHES_MAX)];
-    let rows = connection.rows(UNNUMBERED, &values).await?;
-    let read = |row: &tokio_postgres::Row| -> Result<Unnumbered, Damaged> {
-        let columns = Columns::new(row, "batches");
-        let event = EventNo(columns.small(1)?);
-        Ok(Unnumbered {
-            id: columns.get(0)?,
-            event,
-        })
+    let read = |row: &mut Reader<'_>| {
+        let (id, event) = (row.get()?, row.get()?);
+        Ok(Unnumbered { id, event })
     };
-    Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    let found = connection.read((UNNUMBERED, "batches"), &values, read);
+    found.await
 }
 
 /// Where the audits of these batches' events end.
@@ -237,15 +232,12 @@ async fn heads(
     }
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
-    for row in connection.rows(HEADS, &[bind(&nos)]).await? {
-        let columns = Columns::new(&row, "feed_heads");
-        let hash: &[u8] = columns.get(2)?;
-        let head = Head {
-            seq: Seq(columns.unsigned(1)?),
-            hash: hash.try_into().map_err(|_| columns.illegal("hash"))?,
-        };
-        heads.insert(EventNo(columns.small(0)?), head);
-    }
+    let read = |row: &mut Reader<'_>| {
+        let (event, seq, hash) = (row.get()?, row.get()?, row.get()?);
+        Ok((event, Head { seq, hash }))
+    };
+    let nos = [bind(&nos)];
+    heads.extend(connection.read((HEADS, "feed_heads"), &nos, read).await?);
     Ok(heads)
 }
 

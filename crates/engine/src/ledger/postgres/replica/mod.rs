@@ -22,7 +22,7 @@ use super::charts::Charts;
 use super::database::Connection;
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
-use super::tables::{Columns, Id, bookings, events, holder_key, holds, int, units};
+use super::tables::{Id, bookings, events, holder_key, holds, int, units};
 
 /// One snapshot for several statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -187,14 +187,9 @@ impl Replica {
         for row in connection.rows(holds::BUYERS_OF_EVENT, &of_event).await? {
             fresh.take_holder(&row)?;
         }
-        let pending = connection
-            .rows(bookings::PENDING_BOOKINGS, &of_event)
-            .await?;
-        let pending: Result<Vec<Id>, _> = pending
-            .iter()
-            .map(|row| Columns::new(row, "holds").get(0))
-            .collect();
-        for row in bookings_by_id(connection, &pending?).await? {
+        let pending = (bookings::PENDING_BOOKINGS, "holds");
+        let pending: Vec<Id> = connection.read(pending, &of_event, |row| row.get()).await?;
+        for row in bookings_by_id(connection, &pending).await? {
             fresh.take_booking(row);
         }
         for row in connection.rows(holds::LIVE_HOLDS, &of_event).await? {
@@ -204,10 +199,9 @@ impl Replica {
         fresh
             .read_holders(connection, &holding.collect::<Vec<_>>())
             .await?;
-        for row in connection.rows(LATEST, &of_event).await? {
-            let latest: Option<i64> = Columns::new(&row, "batches").get(0)?;
-            fresh.latest = latest.map_or(Timestamp::MIN, Timestamp::from_ms);
-        }
+        let latest: Option<Option<Timestamp>> =
+            connection.one((LATEST, "batches"), &of_event).await?;
+        fresh.latest = latest.flatten().unwrap_or(Timestamp::MIN);
         fresh.inventory.restore_clock(self.inventory.clock());
         fresh.cold = false;
         fresh.loads = self.loads.saturating_add(1);

@@ -11,6 +11,7 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
+use crate::ledger::rows::reader::Reader;
 
 /// Every batch below it that was or will ever be stored is in this snapshot. What runs may still be
 /// stored; and a database that crashed gives a transaction's number once more when nothing of it was on
@@ -51,12 +52,11 @@ impl Replica {
     ) -> Result<bool, Failure> {
         let no = int(self.no.0)?;
         let since = [bind(&no), bind(&self.horizon), bind(&server)];
-        let rows = connection.rows(BEHIND, &since).await?;
-        let Some(row) = rows.first() else {
+        let read = |row: &mut Reader<'_>| Ok((row.get::<bool>()?, row.get::<i64>()?));
+        let found = connection.first((BEHIND, "batches"), &since, read).await?;
+        let Some((is_behind, horizon)) = found else {
             return Ok(true);
         };
-        let columns = Columns::new(row, "batches");
-        let (is_behind, horizon): (bool, i64) = (columns.get(0)?, columns.get(1)?);
         if !is_behind {
             self.horizon = horizon;
         }

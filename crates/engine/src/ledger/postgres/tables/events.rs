@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 
 use super::Columns;
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::charts::read_again;
 use crate::ledger::rows::events::{CHART_NO, get};
 use crate::ledger::rows::policy::policy_from_json;
 use crate::ledger::rows::reader::Reader;
@@ -74,14 +75,13 @@ impl EventRow {
 
 /// The number and the id of a row of [`EVENTS_FROM`], if the event was dropped.
 pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>, Damaged> {
-    let columns = Columns::new(row, TABLE);
-    let is_dropped: bool = columns.get(12)?;
-    let id = || EventId::parse(columns.get(1)?).map_err(|_| columns.illegal("id"));
-    Ok(if is_dropped {
-        Some((EventNo(columns.small(0)?), id()?))
-    } else {
-        None
-    })
+    let is_dropped: bool = Columns::new(row, TABLE).get(12)?;
+    if !is_dropped {
+        return Ok(None);
+    }
+    let mut row = Reader::postgres(row, TABLE);
+    let (no, id) = (row.get()?, EventId::parse(row.get()?));
+    Ok(Some((no, id.map_err(|_| row.illegal("id"))?)))
 }
 
 /// The number of the row's chart.
@@ -112,8 +112,6 @@ fn known_fields(event: &EventId, json: &str) -> Result<Policy, Damaged> {
 
 /// Reads a chart's document again.
 pub(in super::super) fn read_chart(number: i64, row: &Row) -> Result<Chart, Damaged> {
-    let columns = Columns::new(row, CHARTS);
-    let digest: &[u8] = columns.get(2)?;
-    let digest = digest.try_into().map_err(|_| columns.illegal("digest"))?;
-    crate::ledger::rows::charts::read_again(number, columns.get(0)?, columns.small(1)?, digest)
+    let mut row = Reader::postgres(row, CHARTS);
+    read_again(number, row.get()?, row.get()?, row.get()?)
 }

@@ -20,6 +20,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 pub(super) use crate::ledger::rows::most;
 
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::reader::{Get, Reader};
 
 /// Sixteen bytes as a `bytea`: an id, or a short hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +48,12 @@ impl<'a> FromSql<'a> for Id {
     accepts!(BYTEA);
 }
 
+impl<'a> Get<'a> for Id {
+    fn get(row: &mut Reader<'a>) -> Result<Self, Damaged> {
+        row.get().map(Self)
+    }
+}
+
 /// What a holder's rows are found by.
 pub(super) fn holder_key(holder: &Holder) -> Id {
     let mut sha = Sha256::new();
@@ -58,7 +65,7 @@ pub(super) fn holder_key(holder: &Holder) -> Id {
     Id(key)
 }
 
-/// A row of one table, column by column.
+/// A row of one table, whose columns are read in any order and of any type: [`Reader`] reads most rows.
 pub(super) struct Columns<'a> {
     row: &'a Row,
     table: &'static str,
@@ -74,21 +81,6 @@ impl<'a> Columns<'a> {
         self.row
             .try_get(at)
             .map_err(|error| Damaged::new(self.table, error.to_string()))
-    }
-
-    /// A number that was stored as it is.
-    pub(super) fn unsigned(&self, at: usize) -> Result<u64, Damaged> {
-        crate::ledger::rows::codes::unsigned(self.get(at)?, self.table)
-    }
-
-    /// A unit's or an event's number.
-    pub(super) fn small(&self, at: usize) -> Result<u32, Damaged> {
-        let number: i32 = self.get(at)?;
-        crate::ledger::rows::codes::small(number.into(), self.table)
-    }
-
-    pub(super) fn illegal(&self, what: &str) -> Damaged {
-        Damaged::new(self.table, format!("a {what} is illegal"))
     }
 }
 

@@ -2,14 +2,14 @@
 //! end. Batches that wait for theirs come behind.
 
 use soldonce_core::Seq;
-use tokio_postgres::Row;
 
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_BATCHES;
-use crate::ledger::postgres::tables::{Columns, Id};
-use crate::ledger::rows::codes::unsigned;
+use crate::ledger::postgres::tables::Id;
+use crate::ledger::rows::Damaged;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::ChainEnd;
 
 const NUMBERED: &str = "-- numbered_to_verify
@@ -20,7 +20,7 @@ WHERE f.event_no = $1 AND f.first_seq > $2 ORDER BY f.first_seq LIMIT $3";
 
 /// `is_late`: below it the sequencer has passed, and will never come back.
 const UNNUMBERED: &str = "-- unnumbered_to_verify
-SELECT b.id, b.commands, cardinality(b.units),
+SELECT b.id, cardinality(b.units),
        b.xid < (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AS is_late
 FROM batches b
 WHERE b.event_no = $1 AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
@@ -48,20 +48,17 @@ pub(super) async fn numbered(
 ) -> Result<Vec<Numbered>, Failure> {
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
     let values = [bind(&no), bind(&after), bind(&VERIFY_BATCHES)];
-    let read = |row: &Row| -> Result<Numbered, Failure> {
-        let columns = Columns::new(row, "feed");
-        let hash: &[u8] = columns.get(3)?;
+    let read = |row: &mut Reader<'_>| {
         Ok(Numbered {
-            first: Seq(columns.unsigned(0)?),
-            commands: u64::from(columns.small(1)?),
-            batch: columns.get(2)?,
-            hash: hash.try_into().map_err(|_| columns.illegal("hash"))?,
-            steps: size(&columns, 4)?,
-            is_same: columns.get(5)?,
+            first: row.get()?,
+            commands: row.get()?,
+            batch: row.get()?,
+            hash: row.get()?,
+            steps: size(row)?,
+            is_same: row.get()?,
         })
     };
-    let rows = connection.rows(NUMBERED, &values).await?;
-    rows.iter().map(read).collect()
+    connection.read((NUMBERED, "feed"), &values, read).await
 }
 
 /// A batch that has no number.
@@ -77,20 +74,20 @@ pub(super) async fn unnumbered(
     connection: &mut Connection,
     no: i32,
 ) -> Result<Vec<Unnumbered>, Failure> {
-    let read = |row: &Row| -> Result<Unnumbered, Failure> {
-        let columns = Columns::new(row, "batches");
+    let read = |row: &mut Reader<'_>| {
         Ok(Unnumbered {
-            batch: columns.get(0)?,
-            steps: size(&columns, 2)?,
-            is_late: columns.get(3)?,
+            batch: row.get()?,
+            steps: size(row)?,
+            is_late: row.get()?,
         })
     };
-    let rows = connection.rows(UNNUMBERED, &[bind(&no)]).await?;
-    rows.iter().map(read).collect()
+    let of_event = [bind(&no)];
+    let found = connection.read((UNNUMBERED, "batches"), &of_event, read);
+    found.await
 }
 
-fn size(columns: &Columns<'_>, at: usize) -> Result<usize, Failure> {
-    Ok(usize::try_from(columns.small(at)?).unwrap_or(usize::MAX))
+fn size(row: &mut Reader<'_>) -> Result<usize, Damaged> {
+    Ok(usize::try_from(row.get::<u32>()?).unwrap_or(usize::MAX))
 }
 
 /// Where the numbers are recorded to end; nothing for an event without any.
@@ -98,15 +95,15 @@ pub(super) async fn head(
     connection: &mut Connection,
     no: i32,
 ) -> Result<Option<ChainEnd>, Failure> {
-    let rows = connection.rows(HEAD, &[bind(&no)]).await?;
-    let Some(row) = rows.first() else {
-        return Ok(None);
+    let read = |row: &mut Reader<'_>| {
+        Ok(ChainEnd {
+            seq: row.get()?,
+            rows: None,
+            hash: row.get()?,
+        })
     };
-    let columns = Columns::new(row, "feed_heads");
-    let hash: &[u8] = columns.get(1)?;
-    Ok(Some(ChainEnd {
-        seq: Seq(unsigned(columns.get(0)?, "feed_heads")?),
-        rows: None,
-        hash: hash.try_into().map_err(|_| columns.illegal("hash"))?,
-    }))
+    let of_event = [bind(&no)];
+    connection
+        .first((HEAD, "feed_heads"), &of_event, read)
+        .await
 }

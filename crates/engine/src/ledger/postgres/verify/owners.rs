@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{Booking, Event, LineState};
-use tokio_postgres::Row;
 
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
@@ -13,6 +12,7 @@ use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::replica::bookings_by_id;
 use crate::ledger::postgres::tables::holds::HolderRow;
 use crate::ledger::postgres::tables::{Columns, Id, holder_key, holds};
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::{Books, VerifyReport};
 
 const TOUCHED_HOLDS: &str = "-- touched_holds
@@ -42,22 +42,20 @@ pub(super) struct Touched {
 impl Touched {
     pub(super) async fn read(connection: &mut Connection, no: i32) -> Result<Self, Failure> {
         let of_event = [bind(&no)];
-        let counted = |row: &Row| -> Result<(Id, i64), Failure> {
-            let columns = Columns::new(row, "batches");
-            Ok((columns.get(0)?, columns.get(1)?))
-        };
-        let holds = connection.rows(TOUCHED_HOLDS, &of_event).await?;
-        let holds = holds
-            .iter()
-            .map(|row| Ok(Columns::new(row, "batches").get(0)?));
-        let bookings = connection.rows(TOUCHED_BOOKINGS, &of_event).await?;
-        let holders = connection.rows(TOUCHED_HOLDERS, &of_event).await?;
-        let renewals = connection.one((RENEWALS, "batches"), &of_event).await?;
+        let counted = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
+        let of = |sql| (sql, "batches");
+        let holds = connection.read(of(TOUCHED_HOLDS), &of_event, |row| row.get());
+        let holds = holds.await?;
+        let bookings = connection.read(of(TOUCHED_BOOKINGS), &of_event, counted);
+        let bookings = bookings.await?.into_iter().collect();
+        let holders = connection.read(of(TOUCHED_HOLDERS), &of_event, counted);
+        let holders = holders.await?.into_iter().collect();
+        let renewals = connection.one(of(RENEWALS), &of_event).await?;
         Ok(Self {
             no,
-            holds: holds.collect::<Result<_, Failure>>()?,
-            bookings: bookings.iter().map(counted).collect::<Result<_, _>>()?,
-            holders: holders.iter().map(counted).collect::<Result<_, _>>()?,
+            holds,
+            bookings,
+            holders,
             renewals: renewals.unwrap_or(0),
         })
     }

@@ -7,6 +7,7 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys, most};
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist or are dropped and cleared (but for records that ended before the last was dropped,
@@ -94,15 +95,15 @@ async fn check_numbers(
     connection: &mut Connection,
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
-    let rows = connection.rows(NUMBERS, &[]).await?;
-    let Some(row) = rows.first() else {
+    let read = |row: &mut Reader<'_>| {
+        let last: Option<i64> = row.get()?;
+        let numbers: [i64; 4] = [row.get()?, row.get()?, row.get()?, row.get()?];
+        Ok((last, numbers))
+    };
+    let found = connection.first((NUMBERS, "feed"), &[], read).await?;
+    let Some((last, [count, max, batches, gone])) = found else {
         return Ok(());
     };
-    let columns = Columns::new(row, "feed");
-    let last: Option<i64> = columns.get(0)?;
-    let (count, max, batches): (i64, i64, i64) =
-        (columns.get(1)?, columns.get(2)?, columns.get(3)?);
-    let gone: i64 = columns.get(4)?;
     let all = count.saturating_add(gone);
     let is_end = if gone == 0 { max == all } else { max <= all };
     if last != Some(all) || !is_end || batches != count {

@@ -17,11 +17,12 @@ use super::failure::Failure;
 use super::limits::CLOCK_OFF_MS;
 use super::read_set::ReadSet;
 use super::replica::Replica;
-use super::tables::{Columns, Id, int};
+use super::tables::{Id, int};
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::events::cancelled;
 use crate::ledger::rows::policy::policy_to_json;
+use crate::ledger::rows::reader::Reader;
 
 pub(super) use self::rows::RowTypes;
 use self::rows::{RowType, Rows};
@@ -161,14 +162,11 @@ impl Statement {
         connection: &mut Connection,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        let rows = connection.rows(self.0.call(), &self.0.of()).await?;
-        let row = rows
-            .first()
-            .ok_or_else(|| Damaged::new("batches", "no answer"))?;
-        let columns = Columns::new(row, "batches");
-        learn(columns.get(1)?);
-        let at: Option<i64> = columns.get(0)?;
-        let at = at.map(Timestamp::from_ms);
+        let (call, values) = ((self.0.call(), "batches"), self.0.of());
+        let read = |row: &mut Reader<'_>| Ok((row.get::<Option<_>>()?, row.get()?));
+        let answer = connection.first(call, &values, read).await?;
+        let (at, wall) = answer.ok_or_else(|| Damaged::new("batches", "no answer"))?;
+        learn(wall);
         Ok(at.map_or(Outcome::Stale, Outcome::Stored))
     }
 }
