@@ -94,51 +94,34 @@ impl Secrets {
 
     /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
     pub fn of_hold(&self, hold: HoldId) -> String {
-        let bits = self
-            .keys
-            .first()
-            .map_or(0, |key| derive(&key.hold, hold.bytes()));
-        format!("hs_{}", encode_128(bits))
+        let secret = self.newest(|key| &key.hold, hold.bytes());
+        format!("hs_{secret}")
     }
 
     /// Whether `text` is the secret of `hold`, under any key version; in constant time.
     pub fn opens_hold(&self, hold: HoldId, text: &str) -> bool {
-        let Some(offered) = text.strip_prefix("hs_").and_then(decode_128) else {
-            return false;
-        };
-        self.matches(|key| &key.hold, hold.bytes(), offered)
+        let offered = text.strip_prefix("hs_").and_then(decode_128);
+        offered.is_some_and(|offered| self.matches(|key| &key.hold, hold.bytes(), offered))
     }
 
     /// The secret of a booking, which opens it for as long as it is kept: a buyer's link carries it.
     pub fn of_booking(&self, booking: BookingId) -> String {
-        let bits = self
-            .keys
-            .first()
-            .map_or(0, |key| derive(&key.booking, booking.bytes()));
-        format!("bs_{}", encode_128(bits))
+        let secret = self.newest(|key| &key.booking, booking.bytes());
+        format!("bs_{secret}")
     }
 
     /// Whether `text` is the secret of `booking`, under any key version; in constant time.
     pub fn opens_booking(&self, booking: BookingId, text: &str) -> bool {
-        let Some(offered) = text.strip_prefix("bs_").and_then(decode_128) else {
-            return false;
-        };
-        self.matches(|key| &key.booking, booking.bytes(), offered)
+        let offered = text.strip_prefix("bs_").and_then(decode_128);
+        offered.is_some_and(|offered| self.matches(|key| &key.booking, booking.bytes(), offered))
     }
 
     /// The token of a session: caller, end and proof.
     pub fn session_token(&self, session: &Session) -> String {
         let message = session_message(session.caller, session.expires_at);
-        let proof = self
-            .keys
-            .first()
-            .map_or(0, |key| derive(&key.session, &message));
+        let proof = self.newest(|key| &key.session, &message);
         let caller = encode_128(u128::from_be_bytes(*session.caller.bytes()));
-        format!(
-            "ses_{caller}.{}.{}",
-            session.expires_at.ms(),
-            encode_128(proof)
-        )
+        format!("ses_{caller}.{}.{proof}", session.expires_at.ms())
     }
 
     /// The session of a token, unless it is forged or over at `now`.
@@ -165,6 +148,12 @@ impl Secrets {
             mac.finalize().into_bytes().into()
         };
         self.keys.iter().map(one).collect()
+    }
+
+    /// The code of `message` under the newest key.
+    fn newest(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8]) -> String {
+        let newest = self.keys.first();
+        encode_128(newest.map_or(0, |key| derive(kind(key), message)))
     }
 
     fn matches(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8], offered: u128) -> bool {
