@@ -85,17 +85,6 @@ impl Database {
         self.connection().await?.rows(sql, values).await
     }
 
-    /// The same, each row as `read` takes it.
-    pub(super) async fn read<T>(
-        &self,
-        sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&Row) -> Result<T, Damaged>,
-    ) -> Result<Vec<T>, Failure> {
-        let rows = self.rows(sql, values).await?;
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
-    }
-
     fn late(&self) -> Failure {
         Failure::Unknown(format!("no answer in {} ms", self.answer_ms))
     }

@@ -11,13 +11,14 @@ use tokio_postgres::Row;
 
 use super::bind::{Value, bind};
 use super::context::Context;
-use super::database::Connection;
+use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
 use super::tables::{Id, audit, bookings, events, holder_key, holds, int, keys, most, outbox};
 use super::{PostgresLedger, feed, finish, tasks};
 use crate::keys::{ApiKey, KeyId};
+use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
 use crate::ledger::rows::to_i64;
@@ -42,13 +43,13 @@ impl Ledger for PostgresLedger {
     fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
         Box::pin(async move {
             let ids = [Id(*hold.bytes())];
-            Ok(holds_by_id(&self.parts.context, &ids).await?.pop())
+            Ok(self.holds_by_id(&ids).await?.pop())
         })
     }
 
     fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
         Box::pin(async move {
-            let mut connection = self.parts.context.database.connection().await?;
+            let mut connection = self.database().connection().await?;
             let found = whole(&mut connection, &[Id(*booking.bytes())]).await?;
             Ok(found.into_iter().next())
         })
@@ -61,12 +62,11 @@ impl Ledger for PostgresLedger {
         limit: usize,
     ) -> Read<'_, Vec<Hold>> {
         Box::pin(async move {
-            let context = &self.parts.context;
-            let mut ids = ids_of_holds(context, &holder).await?;
+            let mut ids = ids_of_holds(&self.parts.context, &holder).await?;
             ids.retain(|id| before.is_none_or(|before| *id < before));
             ids.sort_unstable();
             let newest = ids.into_iter().rev().take(limit);
-            let mut found = holds_by_id(context, &holds::ids(newest)).await?;
+            let mut found = self.holds_by_id(&holds::ids(newest)).await?;
             found.sort_unstable_by_key(|hold| std::cmp::Reverse(hold.id));
             Ok(found)
         })
@@ -93,9 +93,7 @@ impl Ledger for PostgresLedger {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
             let values = [bind(&event), bind(&after), bind(&limit)];
-            let database = &self.parts.context.database;
-            let found = database.read(holds::HOLDS_AFTER, &values, holds::read);
-            Ok(found.await?)
+            Ok(self.read(holds::HOLDS_AFTER, &values, holds::read).await?)
         })
     }
 
@@ -122,9 +120,9 @@ impl Ledger for PostgresLedger {
             let (until, now, limit) = (now.plus(keep).ms(), now.ms(), most(limit));
             let server = bind(&context.server);
             let values = [server, bind(&now), bind(&until), bind(&limit)];
-            let database = &context.database;
-            let taken = database.read(outbox::TAKE_EFFECTS, &values, outbox::read);
-            Ok(taken.await?)
+            Ok(self
+                .read(outbox::TAKE_EFFECTS, &values, outbox::read)
+                .await?)
         })
     }
 
@@ -132,9 +130,9 @@ impl Ledger for PostgresLedger {
         Box::pin(async move {
             let (before, limit) = (before.ms(), most(limit));
             let values = [bind(&before), bind(&limit)];
-            let database = &self.parts.context.database;
-            let found = database.read(outbox::OVERDUE_EFFECTS, &values, outbox::read);
-            Ok(found.await?)
+            Ok(self
+                .read(outbox::OVERDUE_EFFECTS, &values, outbox::read)
+                .await?)
         })
     }
 
@@ -161,9 +159,7 @@ impl Ledger for PostgresLedger {
             let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
             let values = [bind(&no), bind(&unit), bind(&limit)];
             let read = |row: &Row| audit::read_one(event, row);
-            let database = &self.parts.context.database;
-            let found = database.read(audit::AUDIT_OF_UNIT, &values, read);
-            let mut history = found.await?;
+            let mut history = self.read(audit::AUDIT_OF_UNIT, &values, read).await?;
             history.reverse();
             Ok(history)
         })
@@ -198,10 +194,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn keys(&self) -> Read<'_, Vec<ApiKey>> {
-        Box::pin(async move {
-            let database = &self.parts.context.database;
-            Ok(database.read(keys::API_KEYS, &[], keys::read).await?)
-        })
+        Box::pin(async move { Ok(self.read(keys::API_KEYS, &[], keys::read).await?) })
     }
 
     fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
@@ -209,8 +202,7 @@ impl Ledger for PostgresLedger {
             let scopes = scopes(&key);
             let columns = put(&key, &scopes);
             let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
-            let database = &self.parts.context.database;
-            database.rows(keys::ADD_API_KEY, &values).await?;
+            self.database().rows(keys::ADD_API_KEY, &values).await?;
             Ok(())
         })
     }
@@ -219,8 +211,7 @@ impl Ledger for PostgresLedger {
         Box::pin(async move {
             let (id, at) = (Id(*key.bytes()), at.ms());
             let values = [bind(&id), bind(&at)];
-            let database = &self.parts.context.database;
-            let rows = database.rows(keys::REVOKE_API_KEY, &values).await?;
+            let rows = self.database().rows(keys::REVOKE_API_KEY, &values).await?;
             Ok(!rows.is_empty())
         })
     }
@@ -259,24 +250,36 @@ impl Ledger for PostgresLedger {
 }
 
 impl PostgresLedger {
+    pub(super) fn database(&self) -> &Database {
+        &self.parts.context.database
+    }
+
+    /// The rows of one statement, each as `read` takes it.
+    pub(super) async fn read<T>(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+        read: impl Fn(&Row) -> Result<T, Damaged>,
+    ) -> Result<Vec<T>, Failure> {
+        let rows = self.database().rows(sql, values).await?;
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    async fn holds_by_id(&self, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
+        self.read(holds::HOLDS, &[bind(&ids)], holds::read).await
+    }
+
     /// The bookings whose ids a statement gives.
     async fn named(
         &self,
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<Vec<Booking>, Failure> {
-        let mut connection = self.parts.context.database.connection().await?;
+        let mut connection = self.database().connection().await?;
         let ids = connection.read((sql, "bookings"), values, |row| row.get());
         let ids: Vec<Id> = ids.await?;
         whole(&mut connection, &ids).await
     }
-}
-
-async fn holds_by_id(context: &Context, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
-    let database = &context.database;
-    database
-        .read(holds::HOLDS, &[bind(&ids)], holds::read)
-        .await
 }
 
 /// Bookings with their lines, by id. Both are read in one state: another server may commit between two

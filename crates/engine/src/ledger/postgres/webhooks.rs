@@ -20,7 +20,11 @@ use crate::webhook::{
 
 impl Webhooks for PostgresLedger {
     fn endpoints(&self) -> Read<'_, Vec<Endpoint>> {
-        Box::pin(async move { Ok(all(&self.parts.context).await?) })
+        Box::pin(async move {
+            Ok(self
+                .read(endpoints::ENDPOINTS, &[], endpoints::read)
+                .await?)
+        })
     }
 
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
@@ -47,7 +51,6 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> Write<'_, Option<Endpoint>> {
         Box::pin(async move {
-            let context = &self.parts.context;
             let (id, at) = (Id(*endpoint.bytes()), at.ms());
             let values = [bind(&id), bind(&at)];
             let [only_id, _] = &values;
@@ -59,9 +62,8 @@ impl Webhooks for PostgresLedger {
                     (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id))
                 }
             };
-            let rows = context.database.rows(sql, values).await?;
-            let changed = rows.first().map(endpoints::read).transpose();
-            Ok(changed.map_err(Failure::from)?)
+            let changed = self.read(sql, values, endpoints::read).await?;
+            Ok(changed.into_iter().next())
         })
     }
 
@@ -70,16 +72,11 @@ impl Webhooks for PostgresLedger {
             let context = &self.parts.context;
             let now = context.time.now();
             let (until, now) = (now.plus(keep).ms(), now.ms());
-            let limit = most(limit);
-            let values = [
-                bind(&context.server),
-                bind(&now),
-                bind(&until),
-                bind(&limit),
-            ];
-            let database = &context.database;
-            let taken = database.read(rows::TAKE_DELIVERIES, &values, rows::read_due);
-            Ok(taken.await?)
+            let (limit, server) = (most(limit), bind(&context.server));
+            let values = [server, bind(&now), bind(&until), bind(&limit)];
+            Ok(self
+                .read(rows::TAKE_DELIVERIES, &values, rows::read_due)
+                .await?)
         })
     }
 
@@ -124,12 +121,11 @@ impl Webhooks for PostgresLedger {
         limit: usize,
     ) -> Read<'_, Vec<Delivery>> {
         Box::pin(async move {
-            let context = &self.parts.context;
             let (id, limit) = (Id(*endpoint.bytes()), most(limit));
             let values = [bind(&id), bind(&before), bind(&limit)];
-            let database = &context.database;
-            let found = database.read(rows::LOG_OF_ENDPOINT, &values, rows::read);
-            Ok(found.await?)
+            Ok(self
+                .read(rows::LOG_OF_ENDPOINT, &values, rows::read)
+                .await?)
         })
     }
 
@@ -140,34 +136,21 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> Write<'_, Option<Delivery>> {
         Box::pin(async move {
-            let context = &self.parts.context;
             let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
             let values = [bind(&id), bind(&message), bind(&at)];
-            let opened = context.database.rows(rows::RESEND, &values).await?;
-            let opened = opened.first().map(rows::read).transpose();
-            Ok(opened.map_err(Failure::from)?)
+            let opened = self.read(rows::RESEND, &values, rows::read);
+            Ok(opened.await?.into_iter().next())
         })
     }
 
     fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Write<'_, usize> {
         Box::pin(async move {
-            let context = &self.parts.context;
             let (before, limit) = (before.ms(), most(limit));
             let values = [bind(&before), bind(&limit)];
-            let gone = context
-                .database
-                .rows(rows::FORGET_DELIVERIES, &values)
-                .await?;
-            Ok(gone.len())
+            let gone = self.database().rows(rows::FORGET_DELIVERIES, &values);
+            Ok(gone.await?.len())
         })
     }
-}
-
-async fn all(context: &Context) -> Result<Vec<Endpoint>, Failure> {
-    let database = &context.database;
-    database
-        .read(endpoints::ENDPOINTS, &[], endpoints::read)
-        .await
 }
 
 /// What was answered before to this key.
