@@ -33,6 +33,19 @@ impl Charts {
         Ok(events::read(row, chart)?)
     }
 
+    /// The event of this number, with its chart, if there is one.
+    pub(super) async fn event_of(
+        &self,
+        connection: &mut Connection,
+        no: i32,
+    ) -> Result<Option<EventRow>, Failure> {
+        let rows = connection.rows(events::EVENT, &[bind(&no)]).await?;
+        match rows.first() {
+            Some(row) => self.event(connection, row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Evicts those that no event in memory has.
     pub(super) fn evict(&self) {
         lock(&self.0).retain(|_, chart| Arc::strong_count(chart) > 1);

@@ -15,7 +15,7 @@ use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
-use super::tables::{Id, audit, bookings, events, holder_key, holds, int, keys, most, outbox};
+use super::tables::{Id, audit, bookings, holder_key, holds, int, keys, most, outbox};
 use super::{PostgresLedger, feed, finish, tasks};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::Damaged;
@@ -363,18 +363,10 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
     let holds = holds.collect::<Result<_, Failure>>()?;
     // Read last: terms that have not changed by now did not change before.
     let mut connection = context.database.connection().await?;
-    let rows = connection.rows(events::EVENT, &of_event).await?;
-    let terms = match rows.first() {
-        Some(row) => context
-            .charts
-            .event(&mut connection, row)
-            .await?
-            .steady_terms(),
-        None => None,
-    };
+    let row = context.charts.event_of(&mut connection, no).await?;
     Ok(History {
         units,
-        terms,
+        terms: row.and_then(|row| row.steady_terms()),
         holds,
         commits,
     })

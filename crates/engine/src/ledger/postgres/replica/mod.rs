@@ -22,7 +22,7 @@ use super::charts::Charts;
 use super::database::Connection;
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
-use super::tables::{Id, bookings, events, holder_key, holds, int, units};
+use super::tables::{Id, bookings, holder_key, holds, int, units};
 
 /// One snapshot for several statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -175,9 +175,8 @@ impl Replica {
         let of_event = [bind(&no)];
         let mut fresh = Self::new(self.no);
         fresh.horizon = read_horizon(connection).await?;
-        let row = connection.rows(events::EVENT, &of_event).await?;
-        let row = row.first().ok_or_else(|| missing(self.no))?;
-        let row = charts.event(connection, row).await?;
+        let row = charts.event_of(connection, no).await?;
+        let row = row.ok_or_else(|| missing(self.no))?;
         fresh.event_version = row.version;
         fresh
             .inventory

@@ -106,15 +106,8 @@ impl Stale {
         charts: &Charts,
         no: i32,
     ) -> Result<Fetched, Failure> {
-        let of_event = bind(&no);
         let event = if self.event {
-            let rows = connection
-                .rows(events::EVENT, std::slice::from_ref(&of_event))
-                .await?;
-            match rows.first() {
-                Some(row) => Some(charts.event(connection, row).await?),
-                None => None,
-            }
+            charts.event_of(connection, no).await?
         } else {
             None
         };
@@ -122,8 +115,8 @@ impl Stale {
         let hold_ids: Vec<Id> = self.holds.into_iter().collect();
         let keys: Vec<Id> = self.holders.into_iter().collect();
         let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
-        let by_no = [of_event.clone(), bind(&unit_nos)];
-        let by_key = [of_event, bind(&keys)];
+        let by_no = [bind(&no), bind(&unit_nos)];
+        let by_key = [bind(&no), bind(&keys)];
         Ok(Fetched {
             event,
             units: connection.rows(units::UNITS, &by_no).await?,

@@ -11,7 +11,7 @@ use crate::ledger::postgres::charts::Charts;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
-use crate::ledger::postgres::tables::{Id, audit, events, units};
+use crate::ledger::postgres::tables::{Id, audit, units};
 use crate::ledger::rows::chain::AuditRow;
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
 
@@ -41,13 +41,11 @@ pub(super) async fn check(
     no: i32,
     (report, meter): (&mut VerifyReport, &mut Meter<'_>),
 ) -> Result<(), Failure> {
-    let rows = connection.rows(events::EVENT, &[bind(&no)]).await?;
-    let Some(row) = rows.first() else {
+    let Some(row) = charts.event_of(connection, no).await? else {
         // Events are never deleted.
         report.find(None, "events", format!("event {no} went away"));
         return Ok(());
     };
-    let row = charts.event(connection, row).await?;
     let event = &row.event;
     let mut books = Books::new([event]);
     let touched = Touched::read(connection, no).await?;
