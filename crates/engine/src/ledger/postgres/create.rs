@@ -20,7 +20,7 @@ use super::resolve;
 use super::route::submit;
 use super::tables::{events, int, units};
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::charts::{digest, sha256};
+use crate::ledger::rows::charts::{self, digest, sha256};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::events::put;
 use crate::ledger::rows::policy::{policy_to_json, prices_to_json};
@@ -227,15 +227,8 @@ async fn insert(
     event: &Event,
     document: Option<&[u8]>,
 ) -> Result<(), Failure> {
-    let written;
-    let document = if let Some(document) = document {
-        document
-    } else {
-        written = serde_json::to_vec(&crate::chart::write(&event.chart))
-            .map_err(|error| Damaged::new("charts", error.to_string()))?;
-        &written
-    };
-    let chart_no = chart(connection, event, document).await?;
+    let document = charts::document(document, &event.chart)?;
+    let chart_no = chart(connection, event, &document).await?;
     let (prices, policy) = (
         prices_to_json(&event.prices)?,
         policy_to_json(&event.policy)?,

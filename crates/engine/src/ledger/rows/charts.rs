@@ -1,11 +1,26 @@
 //! Charts as they are stored: the document as it came, and what proves that it is still read alike.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
 use soldonce_core::{Chart, UnitNo};
 
 use super::Damaged;
 
 const TABLE: &str = "charts";
+
+/// The document that is stored for a chart: as it was given, or written now.
+pub(crate) fn document<'a>(
+    given: Option<&'a [u8]>,
+    chart: &Chart,
+) -> Result<Cow<'a, [u8]>, Damaged> {
+    if let Some(given) = given {
+        return Ok(given.into());
+    }
+    let written = serde_json::to_vec(&crate::chart::write(chart));
+    let written = written.map_err(|error| Damaged::new(TABLE, error.to_string()))?;
+    Ok(written.into())
+}
 
 /// SHA-256 of a document.
 pub(crate) fn sha256(document: &[u8]) -> [u8; 32] {

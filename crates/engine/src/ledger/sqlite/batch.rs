@@ -10,7 +10,7 @@ use super::tables::head::Head;
 use super::tables::units::{self, ChangedUnit, IsSold};
 use super::tables::{bookings, charts, deliveries, events, holds, outbox};
 use crate::ledger::batch::{Batch, distinct};
-use crate::ledger::rows::charts::sha256;
+use crate::ledger::rows::charts::{document as document_of, sha256};
 use crate::webhook::Endpoint;
 
 /// Every unit that changed, once, in unit order, with its version before the batch.
@@ -117,37 +117,22 @@ fn write_events(
     };
     for (no, document) in &batch.charts {
         let new = event(*no)?;
-        let written;
-        let document: &[u8] = if let Some(document) = document {
-            document
+        let document = document_of(document.as_deref(), &new.chart)?;
+        let sha = sha256(&document);
+        let known = tails.charts.iter().find(|(_, known)| *known == sha);
+        let chart_no = if let Some((chart_no, _)) = known {
+            *chart_no
         } else {
-            written = serde_json::to_vec(&crate::chart::write(&new.chart))
-                .map_err(|error| Fault::damaged("charts", error.to_string()))?;
-            &written
-        };
-        let sha = sha256(document);
-        let known = tails
-            .charts
-            .iter()
-            .find(|(_, known)| *known == sha)
-            .map(|(no, _)| *no);
-        let chart_no = if let Some(chart_no) = known {
-            chart_no
-        } else {
-            let chart_no = tails
-                .charts
-                .last()
-                .map_or(1, |(last, _)| last.saturating_add(1));
-            charts::write(connection, chart_no, document, &new.chart)?;
+            let last = tails.charts.last();
+            let chart_no = last.map_or(1, |(last, _)| last.saturating_add(1));
+            charts::write(connection, chart_no, &document, &new.chart)?;
             tails.charts.push((chart_no, sha));
             chart_no
         };
         events::insert(connection, new, chart_no)?;
         if tails.chains.len() != no.index() {
-            return Err(Fault::damaged(
-                "events",
-                format!("event {} is not the next one", no.0),
-            ));
+            let what = format!("event {} is not the next one", no.0);
+            return Err(Fault::damaged("events", what));
         }
         tails.chains.push(Chain::start(new));
     }
