@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, Entropy};
-use soldonce_core::{
-    BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
-};
+use soldonce_core::{Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable};
 use tokio_util::sync::CancellationToken;
 
 use super::bind::bind;
@@ -28,6 +26,7 @@ use crate::ledger::rows::reader::Reader;
 use crate::ledger::{Observer, RequestKey};
 use crate::locks::lock;
 use crate::pause::pause;
+use crate::reply::StoredReply;
 use crate::trouble::Trouble;
 
 /// Takes the event's advisory lock exclusively, as `store_batch_12` takes it.
@@ -174,6 +173,21 @@ impl Context {
             .map_err(Failure::of_read)?;
         let records = rows.iter().map(idempotency::read);
         Ok(records.collect::<Result<_, _>>()?)
+    }
+
+    /// What was answered before to the same request.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyReused` when its key was used for another one; those of the database.
+    pub(super) async fn replay(
+        &self,
+        key: Option<RequestKey>,
+    ) -> Result<Option<StoredReply>, Rejection> {
+        let Some(key) = key else { return Ok(None) };
+        let mut connection = self.database.connection().await?;
+        let records = self.records(&mut connection, &[key]).await?;
+        let known = records.first().map(|record| record.replay(key));
+        known.transpose()
     }
 
     /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,
@@ -353,22 +367,12 @@ impl Context {
         u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
     }
 
-    /// The event of a hold.
-    pub(super) async fn event_of_hold(&self, hold: HoldId) -> Result<Option<EventNo>, Failure> {
-        self.event_of(super::tables::holds::EVENT_OF_HOLD, Id(*hold.bytes()))
-            .await
-    }
-
-    /// The event of a booking.
-    pub(super) async fn event_of_booking(
+    /// The event of the hold or the booking that a statement finds by its id.
+    pub(super) async fn event_of(
         &self,
-        booking: BookingId,
+        sql: &'static str,
+        id: Id,
     ) -> Result<Option<EventNo>, Failure> {
-        self.event_of(bookings::EVENT_OF_BOOKING, Id(*booking.bytes()))
-            .await
-    }
-
-    async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
         let mut connection = self.database.connection().await.map_err(Failure::of_read)?;
         let found = connection.one((sql, "events"), &[bind(&id)]).await;
         found.map_err(Failure::of_read)

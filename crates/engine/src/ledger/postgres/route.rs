@@ -8,6 +8,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::Parts;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
+use super::tables::Id;
+use super::tables::bookings::EVENT_OF_BOOKING;
+use super::tables::holds::EVENT_OF_HOLD;
 use crate::ledger::{Done, Transaction, named};
 
 /// What a command is about.
@@ -61,7 +64,10 @@ impl Parts {
             Subject::Named => match self.event_of(&transaction.command).await {
                 Ok(event) => event,
                 // The key comes first: the same request may have found what is asked for.
-                Err(rejection) => return Box::pin(self.replay(&transaction, rejection)).await,
+                Err(rejection) => {
+                    let known = Box::pin(self.context.replay(transaction.key)).await?;
+                    return known.map(Done::Replayed).ok_or(rejection);
+                }
             },
         };
         let slot = self.slot(event).await?;
@@ -79,36 +85,22 @@ impl Parts {
     }
 
     async fn event_of(&self, command: &Command) -> Result<EventNo, Rejection> {
-        let named = named(command);
+        let (named, context) = (named(command), &self.context);
         if let Some(hold) = named.hold {
-            if let Some(event) = self.context.hold_events.find(hold) {
+            if let Some(event) = context.hold_events.find(hold) {
                 return Ok(event);
             }
-            if let Some(event) = Box::pin(self.context.event_of_hold(hold)).await? {
+            let id = Id(*hold.bytes());
+            if let Some(event) = Box::pin(context.event_of(EVENT_OF_HOLD, id)).await? {
                 return Ok(event);
             }
         }
         if let Some(booking) = named.booking {
-            let found = Box::pin(self.context.event_of_booking(booking)).await?;
+            let id = Id(*booking.bytes());
+            let found = Box::pin(context.event_of(EVENT_OF_BOOKING, id)).await?;
             return found.ok_or(Rejection::BookingNotFound);
         }
         Err(Rejection::HoldNotFound)
-    }
-
-    /// What was answered to the same request before, or this rejection.
-    async fn replay(
-        &self,
-        transaction: &Transaction,
-        rejection: Rejection,
-    ) -> Result<Done, Rejection> {
-        let Some(key) = transaction.key else {
-            return Err(rejection);
-        };
-        let mut connection = self.context.database.connection().await?;
-        let records = self.context.records(&mut connection, &[key]).await?;
-        records.first().map_or(Err(rejection), |record| {
-            record.replay(key).map(Done::Replayed)
-        })
     }
 }
 

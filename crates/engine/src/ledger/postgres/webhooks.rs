@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::limits::ENDPOINT_LOCK_MS;
 use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
-use crate::ledger::{Added, NewEndpoint, Read, RequestKey, Webhooks, Write, require_room};
+use crate::ledger::{Added, NewEndpoint, Read, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -30,8 +30,8 @@ impl Webhooks for PostgresLedger {
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
         Box::pin(async move {
             let context = &self.parts.context;
-            if let Some(known) = known(context, new.key).await? {
-                return Ok(known);
+            if let Some(known) = context.replay(new.key).await? {
+                return Ok(Added::Replayed(known));
             }
             let refused = match add(context, &new).await {
                 Ok(Ok(())) => return Ok(Added::Stored),
@@ -40,7 +40,8 @@ impl Webhooks for PostgresLedger {
                 Err(failure) => return Err(failure.into()),
             };
             // Another server may have been asked the same meanwhile.
-            known(context, new.key).await?.ok_or(refused)
+            let known = context.replay(new.key).await?;
+            known.map(Added::Replayed).ok_or(refused)
         })
     }
 
@@ -151,16 +152,6 @@ impl Webhooks for PostgresLedger {
             Ok(gone.await?.len())
         })
     }
-}
-
-/// What was answered before to this key.
-async fn known(context: &Context, key: Option<RequestKey>) -> Result<Option<Added>, Rejection> {
-    let Some(key) = key else { return Ok(None) };
-    let mut connection = context.database.connection().await?;
-    let records = context.records(&mut connection, &[key]).await?;
-    let record = records.first();
-    let known = record.map(|record| record.replay(key));
-    Ok(known.transpose()?.map(Added::Replayed))
 }
 
 /// Stores an endpoint, if there is room for it.

@@ -7,7 +7,6 @@
 //! every transaction that could still be given an earlier time is over.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
 
@@ -144,7 +143,11 @@ async fn number_oldest(
     }
     let mut heads = heads(context, connection, &batches).await?;
     let mut feed = Numbers::default();
-    let commits = commits(context, connection, &batches).await?;
+    let events = batches.iter().map(|batch| (batch.id, batch.event));
+    let own_batches = &context.own_batches;
+    let commits = own_batches
+        .commits_of(connection, &events.collect())
+        .await?;
     for (n, batch) in (last.saturating_add(1)..).zip(&batches) {
         let head = heads
             .get_mut(&batch.event)
@@ -239,18 +242,6 @@ async fn heads(
     let nos = [bind(&nos)];
     heads.extend(connection.read((HEADS, "feed_heads"), &nos, read).await?);
     Ok(heads)
-}
-
-async fn commits(
-    context: &Context,
-    connection: &mut Connection,
-    batches: &[Unnumbered],
-) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
-    let events = batches.iter().map(|batch| (batch.id, batch.event));
-    context
-        .own_batches
-        .commits_of(connection, &events.collect())
-        .await
 }
 
 fn unknown(event: EventNo) -> Failure {
