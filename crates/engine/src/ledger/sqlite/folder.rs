@@ -43,23 +43,22 @@ impl Folder {
 
     /// Whether there is a ledger. A folder that may not be looked into is an error, not an empty one.
     pub(crate) fn has_database(&self) -> Result<bool, OpenError> {
-        let found = self.database().try_exists();
-        found.map_err(|error| self.failed(error))
+        self.database().try_exists().map_err(self.failed())
     }
 
     /// Whether there is a file of a database: SQLite would add a log that was left behind to any other.
     pub(super) fn has_any_of_database(&self) -> Result<bool, OpenError> {
         for name in [DATABASE, LOG, SHARED_MEMORY] {
-            let found = self.0.join(name).try_exists();
-            if found.map_err(|error| self.failed(error))? {
+            if self.0.join(name).try_exists().map_err(self.failed())? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn failed(&self, error: std::io::Error) -> OpenError {
-        OpenError::Folder {
+    /// What an error of the system means for the folder.
+    fn failed(&self) -> impl FnOnce(std::io::Error) -> OpenError {
+        |error| OpenError::Folder {
             folder: self.0.clone(),
             error,
         }
@@ -79,16 +78,14 @@ impl Folder {
             .recursive(true)
             .mode(0o700)
             .create(&self.0)
-            .map_err(|error| self.failed(error))?;
-        let file = self
-            .open_private(LOCK)
-            .map_err(|error| self.failed(error))?;
+            .map_err(self.failed())?;
+        let file = self.open_private(LOCK).map_err(self.failed())?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
                 folder: self.0.clone(),
             }),
-            Err(TryLockError::Error(error)) => Err(self.failed(error)),
+            Err(TryLockError::Error(error)) => Err(self.failed()(error)),
         }
     }
 
@@ -99,7 +96,7 @@ impl Folder {
         let mut options = OpenOptions::new();
         options.create(true).append(true).mode(PRIVATE);
         let made = options.open(self.database());
-        made.map_err(|error| self.failed(error))?;
+        made.map_err(self.failed())?;
         for name in FILES {
             let path = self.0.join(name);
             let is_open = |meta: Metadata| meta.permissions().mode() & OTHERS != 0;
@@ -128,7 +125,7 @@ impl Folder {
             .truncate(true)
             .write(true)
             .mode(PRIVATE);
-        options.open(&part).map_err(|error| self.failed(error))?;
+        options.open(&part).map_err(self.failed())?;
         Ok(part)
     }
 
@@ -145,14 +142,9 @@ impl Folder {
     /// Makes the names of the files in the folder durable, and the folder's own.
     pub(super) fn sync(&self) -> Result<(), OpenError> {
         let sync = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
-        sync(&self.0).map_err(|error| self.failed(error))?;
-        match self
-            .0
-            .canonicalize()
-            .map_err(|error| self.failed(error))?
-            .parent()
-        {
-            Some(parent) => sync(parent).map_err(|error| self.failed(error)),
+        sync(&self.0).map_err(self.failed())?;
+        match self.0.canonicalize().map_err(self.failed())?.parent() {
+            Some(parent) => sync(parent).map_err(self.failed()),
             None => Ok(()),
         }
     }
@@ -162,10 +154,10 @@ impl Folder {
         let mut text = String::new();
         match File::open(self.0.join(HIGH_WATER)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.fault(error)),
+            Err(error) => return Err(self.fault()(error)),
             Ok(file) => {
                 let read = file.take(MARK_BYTES_MAX).read_to_string(&mut text);
-                read.map_err(|error| self.fault(error))?;
+                read.map_err(self.fault())?;
             }
         }
         match Mark::parse(&text) {
@@ -181,8 +173,9 @@ impl Folder {
         Ok((found.dev(), found.ino()))
     }
 
-    fn fault(&self, error: std::io::Error) -> Fault {
-        Fault::File {
+    /// What an error of the system means for the high-water file.
+    fn fault(&self) -> impl FnOnce(std::io::Error) -> Fault {
+        |error| Fault::File {
             file: self.0.join(HIGH_WATER).display().to_string(),
             error,
         }
@@ -190,19 +183,14 @@ impl Folder {
 
     /// Opens the high-water file and makes it say where the ledger stands, durably.
     pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
-        let file = self
-            .open_private(HIGH_WATER)
-            .map_err(|error| self.fault(error))?;
+        let file = self.open_private(HIGH_WATER).map_err(self.fault())?;
         let high_water = HighWater {
             file,
             folder: self.clone(),
             database: self.identity().map_err(Fault::of_file(DATABASE))?,
         };
         high_water.write(head)?;
-        high_water
-            .file
-            .sync_all()
-            .map_err(|error| self.fault(error))?;
+        high_water.file.sync_all().map_err(self.fault())?;
         Ok(high_water)
     }
 }
@@ -292,7 +280,7 @@ impl HighWater {
         .line();
         self.file
             .write_all_at(line.as_bytes(), 0)
-            .map_err(|error| self.folder.fault(error))
+            .map_err(self.folder.fault())
     }
 }
 
