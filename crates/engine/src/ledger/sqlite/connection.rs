@@ -97,10 +97,7 @@ pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     let connection = reader_of_any(folder)?;
     match version(&connection)? {
         SCHEMA => Ok(connection),
-        found => Err(OpenError::Schema {
-            found,
-            known: SCHEMA,
-        }),
+        found => Err(mismatch(found)),
     }
 }
 
@@ -128,16 +125,15 @@ pub(super) fn migration(folder: &Folder) -> Result<Migrated, OpenError> {
         0
     };
     if found > SCHEMA {
-        return Err(OpenError::Schema {
-            found,
-            known: SCHEMA,
-        });
+        return Err(mismatch(found));
     }
-    Ok(Migrated::to_come(
-        found,
-        SCHEMA,
-        &migrations::migrations::runner(),
-    ))
+    let runner = migrations::migrations::runner();
+    Ok(Migrated::to_come(found, SCHEMA, &runner))
+}
+
+const fn mismatch(found: i64) -> OpenError {
+    let known = SCHEMA;
+    OpenError::Schema { found, known }
 }
 
 fn version(connection: &Connection) -> Result<i64, Fault> {
@@ -150,10 +146,7 @@ fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
         return Ok(Migrated::already(SCHEMA));
     }
     if found > SCHEMA {
-        return Err(OpenError::Schema {
-            found,
-            known: SCHEMA,
-        });
+        return Err(mismatch(found));
     }
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name("migrations");
