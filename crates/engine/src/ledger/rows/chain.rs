@@ -8,7 +8,7 @@ use soldonce_core::{
 use super::Damaged;
 use super::codes::number;
 use super::column::Column;
-use super::reader::Reader;
+use super::reader::{Get, Reader};
 use super::units::put_state;
 
 /// The hash of an event without commits: it begins with what the event is, so that no chain can
@@ -66,6 +66,7 @@ impl<'a> AuditRow<'a> {
         let step = self.step;
         let [from, from_owner, from_until] = put_state(step.from);
         let [to, to_owner, to_until] = put_state(step.to);
+        let [actor, request] = put_origin(self.origin);
         [
             Column::Small(self.event.0),
             Column::Count(self.seq.0),
@@ -82,11 +83,8 @@ impl<'a> AuditRow<'a> {
             Column::Count(step.version.0),
             Column::Code(number(&Cause::ALL, &step.cause)),
             Column::OptId(step.hold.map(|hold| *hold.bytes())),
-            Column::OptId(match self.origin.actor {
-                Actor::Caller(caller) => Some(*caller.bytes()),
-                Actor::System => None,
-            }),
-            Column::Text(&self.origin.request),
+            actor,
+            request,
             Column::OptText(self.reason.map(Text::as_str)),
         ]
     }
@@ -105,12 +103,21 @@ pub(crate) fn get_step(row: &mut Reader<'_>) -> Result<Transition, Damaged> {
     })
 }
 
-/// Who asked for it, and staff's reason: the columns behind those of [`get_step`].
-pub(crate) fn get_origin(row: &mut Reader<'_>) -> Result<(Origin, Option<Text>), Damaged> {
-    let caller: Option<CallerId> = row.get()?;
-    let origin = Origin {
-        actor: caller.map_or(Actor::System, Actor::Caller),
-        request: row.get::<&str>()?.into(),
+impl<'a> Get<'a> for Origin {
+    fn get(row: &mut Reader<'a>) -> Result<Self, Damaged> {
+        let caller: Option<CallerId> = row.get()?;
+        Ok(Self {
+            actor: caller.map_or(Actor::System, Actor::Caller),
+            request: row.get::<&str>()?.into(),
+        })
+    }
+}
+
+/// The columns of who asked for it.
+pub(crate) fn put_origin(origin: &Origin) -> [Column<'_>; 2] {
+    let caller = match origin.actor {
+        Actor::Caller(caller) => Some(*caller.bytes()),
+        Actor::System => None,
     };
-    Ok((origin, row.get()?))
+    [Column::OptId(caller), Column::Text(&origin.request)]
 }

@@ -1,8 +1,9 @@
 //! What is left of events that were dropped.
 
-use soldonce_core::{Actor, CallerId, EventNo, Origin};
+use soldonce_core::EventNo;
 
 use super::Damaged;
+use super::chain::put_origin;
 use super::column::Column;
 use super::reader::Reader;
 use crate::ledger::Tombstone;
@@ -22,15 +23,12 @@ macro_rules! dropped_counts {
 }
 
 pub(crate) fn put(event: EventNo, tombstone: &Tombstone) -> [Column<'_>; 6] {
-    let actor = match tombstone.origin.actor {
-        Actor::Caller(id) => Some(*id.bytes()),
-        Actor::System => None,
-    };
+    let [actor, request] = put_origin(&tombstone.origin);
     [
         Column::Small(event.0),
         Column::Long(tombstone.at.ms()),
-        Column::OptId(actor),
-        Column::Text(&tombstone.origin.request),
+        actor,
+        request,
         Column::Count(tombstone.seq.0),
         Column::Bytes(&tombstone.hash),
     ]
@@ -38,13 +36,8 @@ pub(crate) fn put(event: EventNo, tombstone: &Tombstone) -> [Column<'_>; 6] {
 
 /// A row as it was written, and the number of its event.
 pub(crate) fn get(row: &mut Reader<'_>) -> Result<(EventNo, Tombstone), Damaged> {
-    let (event, at) = (row.get()?, row.get()?);
-    let caller: Option<CallerId> = row.get()?;
-    let origin = Origin {
-        actor: caller.map_or(Actor::System, Actor::Caller),
-        request: row.get::<&str>()?.into(),
-    };
-    let end = (row.get()?, row.get()?);
+    let event = row.get()?;
+    let (at, origin, end) = (row.get()?, row.get()?, (row.get()?, row.get()?));
     Ok((event, Tombstone::new(at, origin, end)))
 }
 

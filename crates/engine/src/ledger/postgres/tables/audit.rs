@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::{Columns, Id};
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::chain::{get_origin, get_step};
+use crate::ledger::rows::chain::get_step;
 use crate::ledger::rows::reader::Reader;
 
 const TABLE: &str = "audit";
@@ -87,7 +87,7 @@ pub(in super::super) const AUDIT_OF_UNIT: &str = select_audit!(
 pub(in super::super) fn read_one(event: EventNo, row: &Row) -> Result<Commit, Damaged> {
     let mut row = Reader::postgres(row, TABLE);
     let step = get_step(&mut row)?;
-    let (origin, reason) = get_origin(&mut row)?;
+    let (origin, reason) = (row.get()?, row.get()?);
     let (at, command) = (row.get()?, u64::from(row.get::<u32>()?));
     let first: Option<i64> = row.get()?;
     let first = first.map(|first| crate::ledger::rows::codes::unsigned(first, TABLE));

@@ -5,7 +5,7 @@ use soldonce_core::{Commit, Event, EventNo, Seq, UnitNo};
 
 use super::{all_rows, first_row, summed};
 use crate::ledger::Tombstone;
-use crate::ledger::rows::chain::{self, AuditRow, get_origin, get_step};
+use crate::ledger::rows::chain::{self, AuditRow, get_step};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{most, to_i64};
@@ -174,7 +174,7 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
     let (event, seq) = (row.get()?, row.get()?);
     let (n, at) = (row.get()?, row.get()?);
     let step = get_step(&mut row)?;
-    let (origin, reason) = get_origin(&mut row)?;
+    let (origin, reason) = (row.get()?, row.get()?);
     let commit = Commit {
         event,
         seq,
