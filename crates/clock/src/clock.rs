@@ -30,6 +30,12 @@ impl BootTime {
         Self(self.0.saturating_add(span))
     }
 
+    /// The reading so many milliseconds later, as [`BootTime::plus`].
+    #[must_use]
+    pub fn plus_ms(self, ms: u64) -> Self {
+        self.plus(Duration::from_millis(ms))
+    }
+
     /// The reading `span` earlier, at least zero.
     #[must_use]
     pub fn minus(self, span: Duration) -> Self {

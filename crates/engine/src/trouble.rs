@@ -1,7 +1,5 @@
 //! Trouble that lasts: told when it begins, now and then while it lasts, and when it is over.
 
-use std::time::Duration;
-
 use soldonce_clock::BootTime;
 
 use crate::limits::TROUBLE_EVERY_MS;
@@ -18,7 +16,7 @@ impl Trouble {
     pub(crate) fn lasts(&mut self, now: BootTime) -> bool {
         let is_due = self.next.is_none_or(|next| now >= next);
         if is_due {
-            self.next = Some(now.plus(Duration::from_millis(TROUBLE_EVERY_MS)));
+            self.next = Some(now.plus_ms(TROUBLE_EVERY_MS));
         }
         is_due
     }
@@ -35,7 +33,7 @@ mod tests {
 
     #[test]
     fn it_is_told_at_its_begin_now_and_then_and_at_its_end() {
-        let at = |ms| BootTime::default().plus(Duration::from_millis(ms));
+        let at = |ms| BootTime::default().plus_ms(ms);
         let mut trouble = Trouble::default();
         assert!(!trouble.ends(), "there was none");
         let told = (0..=TROUBLE_EVERY_MS).step_by(200);

@@ -2,7 +2,6 @@
 //! wants. Their rows are deleted in the background, a few in each transaction.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_core::{EventId, EventUse, Origin, Rejection, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +22,7 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
     let mut look_at = clock.boot();
     while pause(&*clock, &shutdown, CLEAR_EVERY_MS).await {
         if let Some(keep) = keep.filter(|_| look_at <= clock.boot()) {
-            look_at = clock.boot().plus(Duration::from_millis(DROP_EVERY_MS));
+            look_at = clock.boot().plus_ms(DROP_EVERY_MS);
             let dropping = engine.drop_ended(keep);
             if shutdown.run_until_cancelled(dropping).await.is_none() {
                 return;

@@ -2,7 +2,6 @@
 //! one does, and the others follow when it got its answer.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use soldonce_clock::BootTime;
 
@@ -40,7 +39,7 @@ impl Pause {
         if now < state.until {
             return false;
         }
-        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+        state.until = now.plus_ms(REDIS_PAUSE_MS);
         true
     }
 
@@ -56,7 +55,7 @@ impl Pause {
     pub(super) fn rests(&self, now: BootTime) {
         let mut state = lock(&self.state);
         state.failures = REDIS_FAILURES_MAX;
-        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+        state.until = now.plus_ms(REDIS_PAUSE_MS);
     }
 
     /// It did not.
@@ -66,7 +65,7 @@ impl Pause {
         if state.failures < REDIS_FAILURES_MAX {
             return None;
         }
-        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+        state.until = now.plus_ms(REDIS_PAUSE_MS);
         (state.failures == REDIS_FAILURES_MAX).then_some(Change::Away)
     }
 }
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     fn at(ms: u64) -> BootTime {
-        BootTime::from_duration(Duration::from_millis(ms))
+        BootTime::default().plus_ms(ms)
     }
 
     #[test]

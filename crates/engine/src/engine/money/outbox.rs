@@ -52,7 +52,7 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
                 if shutdown.run_until_cancelled(outbox.begin_due()).await.is_none() {
                     return;
                 }
-                next = clock.boot().plus(Duration::from_millis(OUTBOX_EVERY_MS));
+                next = clock.boot().plus_ms(OUTBOX_EVERY_MS);
             }
         }
     }

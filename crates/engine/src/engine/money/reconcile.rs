@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
@@ -65,7 +64,7 @@ pub async fn run_reconciler(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     let mut pass = Pass::default();
     loop {
-        let next = clock.boot().plus(Duration::from_millis(RECONCILE_EVERY_MS));
+        let next = clock.boot().plus_ms(RECONCILE_EVERY_MS);
         let round = async {
             clock.sleep_until(next).await;
             engine.reconcile_unsettled(&mut pass).await

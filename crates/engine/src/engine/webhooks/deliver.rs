@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_clock::BootTime;
 use soldonce_core::Span;
@@ -42,7 +41,7 @@ pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
         trouble: Trouble::default(),
     };
     loop {
-        let next = clock.boot().plus(Duration::from_millis(WEBHOOK_EVERY_MS));
+        let next = clock.boot().plus_ms(WEBHOOK_EVERY_MS);
         tokio::select! {
             () = shutdown.cancelled() => return,
             () = clock.sleep_until(next) => {}
@@ -170,7 +169,7 @@ impl Work {
             .is_ok_and(|count| count < WEBHOOK_FORGET_MAX)
         {
             self.known = known;
-            self.forget_at = now.plus(Duration::from_millis(WEBHOOK_FORGET_EVERY_MS));
+            self.forget_at = now.plus_ms(WEBHOOK_FORGET_EVERY_MS);
         }
     }
 }

@@ -3,7 +3,6 @@
 //! same has another idea of the time from then on: what it sends is refused until it is started again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
 
@@ -92,7 +91,7 @@ async fn require_no_other_session(
 ) -> Result<(), OpenError> {
     let database = Database::new(options, Serves::Primary, Arc::clone(&clock))?;
     let mut connection = database.connection().await?;
-    let end = clock.boot().plus(Duration::from_millis(SESSION_END_MS));
+    let end = clock.boot().plus_ms(SESSION_END_MS);
     loop {
         let others = connection.one((OTHERS, "pg_stat_activity"), &[]).await?;
         let others: i64 = others.unwrap_or(0);
@@ -105,17 +104,13 @@ async fn require_no_other_session(
                 "stop every server and pool first: the database has {others} other connections of this user"
             )));
         }
-        let soon = Duration::from_millis(NUMBER_EVERY_MS);
-        clock.sleep_until(now.plus(soon)).await;
+        clock.sleep_until(now.plus_ms(NUMBER_EVERY_MS)).await;
     }
 }
 
 /// Waits until every commit has its number; those that come are of servers that should have been stopped.
 async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
-    let end = context
-        .clock
-        .boot()
-        .plus(Duration::from_millis(CORRECT_WAIT_MS));
+    let end = context.clock.boot().plus_ms(CORRECT_WAIT_MS);
     while context.clock.boot() < end {
         let mut connection = context.database.connection().await?;
         connection.begin_write().await?;
@@ -127,10 +122,7 @@ async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
         connection.roll_back().await;
         drop(connection);
         corrected?;
-        let soon = context
-            .clock
-            .boot()
-            .plus(Duration::from_millis(NUMBER_EVERY_MS));
+        let soon = context.clock.boot().plus_ms(NUMBER_EVERY_MS);
         context.clock.sleep_until(soon).await;
     }
     let text = "commits wait for their numbers: see `soldonce doctor`, nothing was changed";

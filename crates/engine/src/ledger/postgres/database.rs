@@ -91,10 +91,7 @@ impl Database {
 
     /// The future's outcome, if it comes in time.
     async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let until = self
-            .clock
-            .boot()
-            .plus(Duration::from_millis(self.answer_ms));
+        let until = self.clock.boot().plus_ms(self.answer_ms);
         tokio::select! {
             biased;
             done = future => Some(done),

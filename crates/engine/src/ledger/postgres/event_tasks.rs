@@ -2,7 +2,6 @@
 //! takes long keeps no other event waiting.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use soldonce_clock::BootTime;
 use soldonce_core::EventNo;
@@ -117,7 +116,7 @@ impl<T: Send + 'static> EventTasks<T> {
             }
             Err(TaskError::Failed(why)) if context.is_reachable() => {
                 let now = context.clock.boot();
-                state.again = now.plus(Duration::from_millis(AGAIN_MS));
+                state.again = now.plus_ms(AGAIN_MS);
                 if state.trouble.lasts(now) {
                     tracing::warn!(event = event.0, why, "not {}, tried again", self.what);
                 }

@@ -1,7 +1,6 @@
 //! The ledger as its callers see it: commands go to their events; reads that are no commands, and the API keys.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Origin,
@@ -294,8 +293,7 @@ async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, 
 /// Returns the holds of a holder that are not over.
 async fn ids_of_holds(context: &Context, holder: &Holder) -> Result<Vec<HoldId>, Failure> {
     let (mut ids, mut stored) = (Vec::new(), Vec::new());
-    let wait = Duration::from_millis(HOLDS_WAIT_MS);
-    let until = context.clock.boot().plus(wait);
+    let until = context.clock.boot().plus_ms(HOLDS_WAIT_MS);
     for slot in context.catalogue.all() {
         tokio::select! {
             biased;

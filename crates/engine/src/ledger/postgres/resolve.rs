@@ -3,7 +3,6 @@
 //! transaction that is still running; after that the batch can never be stored.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_clock::Clock;
 use soldonce_core::Timestamp;
@@ -35,7 +34,7 @@ pub(super) async fn resolve(
     clock: &Arc<dyn Clock>,
     batch: (Id, Id),
 ) -> Result<Option<Timestamp>, Failure> {
-    let until = clock.boot().plus(Duration::from_millis(RESOLVE_MS));
+    let until = clock.boot().plus_ms(RESOLVE_MS);
     // A caller waits for this. A query that is given up may still run: it does no harm.
     tokio::select! {
         biased;
@@ -59,7 +58,7 @@ async fn try_often(
             Ok(known) => return Ok(known),
             Err(failure) => last = failure,
         }
-        let next = clock.boot().plus(Duration::from_millis(RESOLVE_EVERY_MS));
+        let next = clock.boot().plus_ms(RESOLVE_EVERY_MS);
         clock.sleep_until(next).await;
     }
     Err(Failure::Unknown(last.to_string()))

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_core::{Answer, Command, Rejection};
 
@@ -34,9 +33,7 @@ impl Parts {
         let (now, begun) = (context.time.now(), context.clock.boot());
         let is_due = |slot: &Arc<EventSlot>| slot.is_overdue(now) && each.may_begin(slot.no, begun);
         let mut due: VecDeque<_> = context.catalogue.all().into_iter().filter(is_due).collect();
-        let mut wait = context
-            .clock
-            .sleep_until(begun.plus(Duration::from_millis(SWEEP_WAIT_MS)));
+        let mut wait = context.clock.sleep_until(begun.plus_ms(SWEEP_WAIT_MS));
         let mut awaited = BTreeSet::new();
         loop {
             while each.running() < SWEEPS_MAX

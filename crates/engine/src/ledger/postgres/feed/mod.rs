@@ -66,8 +66,7 @@ async fn show(context: Arc<Context>, shutdown: CancellationToken, known: Known) 
             if let Some(Err(failure)) = catch_panic(context.find_dropped()).await {
                 tracing::debug!(%failure, "dropped events were not looked for");
             }
-            let wait = std::time::Duration::from_millis(RENEWED_EVERY_MS);
-            next_renewed = context.clock.boot().plus(wait);
+            next_renewed = context.clock.boot().plus_ms(RENEWED_EVERY_MS);
         }
         if let Some(Err(failure)) = catch_panic(follower.step(&context)).await {
             tracing::debug!(%failure, "the feed was not known");
