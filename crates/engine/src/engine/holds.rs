@@ -9,7 +9,6 @@ use super::shields::ShieldQuery;
 use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
 use crate::caller::{Call, Caller, HoldSecret};
 use crate::limits::LIST_MAX;
-use crate::metrics::OutcomeLabel;
 use crate::reply::{self, ReplyKind, StoredReply};
 
 /// Units that are wanted.
@@ -76,14 +75,8 @@ impl Engine {
             Err(EngineError::Read(_)) => "unreadable",
             Err(EngineError::Provider(_)) => "provider",
         };
-        let label = OutcomeLabel { outcome };
-        self.parts.metrics.hold_requests.get_or_create(&label).inc();
         let took = self.parts.world.clock.boot().since(began);
-        self.parts
-            .metrics
-            .hold_seconds
-            .get_or_create(&label)
-            .observe(took.as_secs_f64());
+        self.parts.metrics.hold_asked(outcome, took);
         done
     }
 
@@ -208,16 +201,7 @@ impl Engine {
             ttl_max,
         };
         let done = self.submit(call, command).await;
-        let outcome = match &done {
-            Ok(_) => "ok",
-            Err(rejection) => rejection.code(),
-        };
-        let label = OutcomeLabel { outcome };
-        self.parts
-            .metrics
-            .holds_extended
-            .get_or_create(&label)
-            .inc();
+        self.parts.metrics.extended(done.as_ref());
         self.reply(done?)
     }
 
@@ -317,12 +301,8 @@ impl Engine {
     /// A hold that the caller may see.
     async fn own_hold(&self, call: &Call, id: HoldId) -> Result<Hold, EngineError> {
         let by = self.authority(call, id)?;
-        let hold = self
-            .parts
-            .ledger
-            .hold(id)
-            .await?
-            .ok_or(Rejection::HoldNotFound)?;
+        let hold = self.parts.ledger.hold(id).await?;
+        let hold = hold.ok_or(Rejection::HoldNotFound)?;
         match by {
             Authority::Caller(caller) if caller != hold.holder.caller => {
                 Err(Rejection::HoldNotFound.into())

@@ -114,14 +114,10 @@ impl Engine {
     }
 
     fn refused_by(&self, shield: ShieldKind, refusal: Box<Unavailable>) -> Rejection {
-        let label = ShieldLabel { shield };
-        self.parts
-            .metrics
-            .shield_refusals
-            .get_or_create(&label)
-            .inc();
+        let (metrics, label) = (&self.parts.metrics, ShieldLabel { shield });
+        metrics.shield_refusals.get_or_create(&label).inc();
         let rejection = Rejection::UnitUnavailable(refusal);
-        self.parts.metrics.refused(&rejection);
+        metrics.refused(&rejection);
         rejection
     }
 

@@ -170,6 +170,21 @@ impl Metrics {
             .inc_by(u64::try_from(ended.len()).unwrap_or_default());
     }
 
+    /// Counts a request to hold, and how long it took.
+    pub(crate) fn hold_asked(&self, outcome: &'static str, took: Duration) {
+        let label = OutcomeLabel { outcome };
+        self.hold_requests.get_or_create(&label).inc();
+        let seconds = self.hold_seconds.get_or_create(&label);
+        seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts an extension of a hold.
+    pub(crate) fn extended(&self, done: Result<&Done, &Rejection>) {
+        let outcome = done.map_or_else(Rejection::code, |_| "ok");
+        let label = OutcomeLabel { outcome };
+        self.holds_extended.get_or_create(&label).inc();
+    }
+
     /// Counts a confirm.
     pub(crate) fn confirmed(&self, done: Result<&Done, &Rejection>) {
         let outcome = match done {
