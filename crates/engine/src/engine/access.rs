@@ -26,11 +26,8 @@ impl Engine {
     /// Returns whom a bearer token authenticates: an API key or a session; none when it is wrong or over.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         if token.starts_with("ses_") {
-            return self
-                .parts
-                .secrets
-                .open_session(token, self.now())
-                .map(Caller::Shopper);
+            let session = self.parts.secrets.open_session(token, self.now());
+            return session.map(Caller::Shopper);
         }
         let keys = read(&self.parts.keys);
         // Looked up by its hash: timing tells nothing about the key's text.

@@ -129,12 +129,8 @@ impl Engine {
         else {
             return Err(ReadError::Failed("the ledger answered with no event".to_owned()).into());
         };
-        let live = self
-            .parts
-            .live
-            .event(event.no)
-            .ok_or(Rejection::EventNotFound)?;
-        Ok(EventSummary::of(&live))
+        let live = self.parts.live.event(event.no);
+        Ok(EventSummary::of(&*live.ok_or(Rejection::EventNotFound)?))
     }
 
     /// One event.
@@ -266,11 +262,8 @@ impl Engine {
         let event = self.live(event).await?.event();
         let unknown = || Rejection::UnknownUnit(vec![unit.to_owned()]);
         let no = event.chart.find_unit(unit).ok_or_else(unknown)?;
-        let history = self
-            .parts
-            .ledger
-            .unit_history(event.no, no, UNIT_HISTORY_MAX)
-            .await?;
-        Ok((event, history))
+        let ledger = &self.parts.ledger;
+        let history = ledger.unit_history(event.no, no, UNIT_HISTORY_MAX);
+        Ok((event, history.await?))
     }
 }

@@ -69,8 +69,7 @@ impl SharedShield {
 
     /// The messages that wait and those to come: for one task.
     pub(crate) fn queue(&self) -> Option<mpsc::Receiver<Message>> {
-        let mut queue = lock(&self.queue);
-        queue.take()
+        lock(&self.queue).take()
     }
 }
 

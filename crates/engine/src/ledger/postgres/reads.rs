@@ -338,11 +338,8 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
         event.map_or(0, |event| event.chart.units())
     };
     let no = int(event.0)?;
-    let of_event = [bind(&no)];
-    let rows = context
-        .database
-        .rows(audit::AUDIT_OF_EVENT, &of_event)
-        .await?;
+    let (database, of_event) = (&context.database, [bind(&no)]);
+    let rows = database.rows(audit::AUDIT_OF_EVENT, &of_event).await?;
     let mut commits = audit::read(event, &rows)?;
     let mut last = Seq::default();
     for commit in &mut commits {
@@ -351,10 +348,7 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
         }
         last = commit.seq;
     }
-    let rows = context
-        .database
-        .rows(holds::HOLDS_OF_EVENT, &of_event)
-        .await?;
+    let rows = database.rows(holds::HOLDS_OF_EVENT, &of_event).await?;
     let holds = rows
         .iter()
         .map(|row| Ok(HoldTerms::from(&holds::read(row)?)));

@@ -55,8 +55,8 @@ impl Replica {
     ) -> Result<(), Failure> {
         let mut wanted: Vec<HoldId> = named.holds.clone();
         loop {
-            let missing = self.missing(&named.bookings);
-            let bookings: Vec<Id> = holds::booking_ids(missing);
+            let missing = self.missing(&named.bookings).into_iter();
+            let bookings: Vec<Id> = missing.map(|id| Id(*id.bytes())).collect();
             if bookings.is_empty() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Holds, and the holders whose budgets they count against.
 
-use soldonce_core::{BookingId, Hold, HoldId, Holder};
+use soldonce_core::{Hold, HoldId, Holder};
 use tokio_postgres::Row;
 
 use super::Id;
@@ -82,9 +82,4 @@ pub(in super::super) fn read_holder(row: &Row) -> Result<HolderRow, Damaged> {
 /// The ids as they are asked for.
 pub(in super::super) fn ids(holds: impl IntoIterator<Item = HoldId>) -> Vec<Id> {
     holds.into_iter().map(|id| Id(*id.bytes())).collect()
-}
-
-/// The ids as they are asked for.
-pub(in super::super) fn booking_ids(bookings: impl IntoIterator<Item = BookingId>) -> Vec<Id> {
-    bookings.into_iter().map(|id| Id(*id.bytes())).collect()
 }
