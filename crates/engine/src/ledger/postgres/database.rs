@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::reader::{Get, Reader};
+use crate::ledger::rows::reader::{Get, Reader, column};
 
 /// The database of a ledger, for all of its tasks.
 #[derive(Clone)]
@@ -160,7 +160,7 @@ impl Connection {
         statement: (&'static str, &'static str),
         values: &[Value<'_>],
     ) -> Result<Option<T>, Failure> {
-        self.first(statement, values, |row| row.get()).await
+        self.first(statement, values, column).await
     }
 
     async fn ask(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {

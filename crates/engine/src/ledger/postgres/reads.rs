@@ -20,6 +20,7 @@ use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
+use crate::ledger::rows::reader::column;
 use crate::ledger::rows::to_i64;
 use crate::ledger::{
     Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, ReadError, Transaction,
@@ -275,7 +276,7 @@ impl PostgresLedger {
         values: &[Value<'_>],
     ) -> Result<Vec<Booking>, Failure> {
         let mut connection = self.database().connection().await?;
-        let ids = connection.read((sql, "bookings"), values, |row| row.get());
+        let ids = connection.read((sql, "bookings"), values, column);
         let ids: Vec<Id> = ids.await?;
         whole(&mut connection, &ids).await
     }
@@ -323,7 +324,7 @@ async fn stored_holds_of(
     let name = holder.name.as_str();
     let values = [bind(&events), bind(&key), bind(&caller), bind(&name)];
     let mut connection = context.database.connection().await?;
-    let ids = connection.read((holds::HOLDS_OF_HOLDER, "holds"), &values, |row| row.get());
+    let ids = connection.read((holds::HOLDS_OF_HOLDER, "holds"), &values, column);
     ids.await
 }
 

@@ -52,6 +52,11 @@ impl<'a> FromSql<'a> for Any<'a> {
     }
 }
 
+/// The next column of a row of which nothing else is read.
+pub(crate) fn column<T: for<'a> Get<'a>>(row: &mut Reader<'_>) -> Result<T, Damaged> {
+    row.get()
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn sqlite(row: &'a rusqlite::Row<'a>, table: &'static str) -> Self {
         Self::new(Row::Sqlite(row), table)

@@ -23,6 +23,7 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
 use super::tables::{Id, bookings, holder_key, holds, int, units};
+use crate::ledger::rows::reader::column;
 
 /// One snapshot for several statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -187,7 +188,7 @@ impl Replica {
             fresh.take_holder(&row)?;
         }
         let pending = (bookings::PENDING_BOOKINGS, "holds");
-        let pending: Vec<Id> = connection.read(pending, &of_event, |row| row.get()).await?;
+        let pending: Vec<Id> = connection.read(pending, &of_event, column).await?;
         for row in bookings_by_id(connection, &pending).await? {
             fresh.take_booking(row);
         }

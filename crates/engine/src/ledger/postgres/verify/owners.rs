@@ -12,7 +12,7 @@ use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::replica::bookings_by_id;
 use crate::ledger::postgres::tables::holds::HolderRow;
 use crate::ledger::postgres::tables::{Columns, Id, holder_key, holds};
-use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::reader::{Reader, column};
 use crate::ledger::verify::{Books, VerifyReport};
 
 const TOUCHED_HOLDS: &str = "-- touched_holds
@@ -44,7 +44,7 @@ impl Touched {
         let of_event = [bind(&no)];
         let counted = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
         let of = |sql| (sql, "batches");
-        let holds = connection.read(of(TOUCHED_HOLDS), &of_event, |row| row.get());
+        let holds = connection.read(of(TOUCHED_HOLDS), &of_event, column);
         let holds = holds.await?;
         let bookings = connection.read(of(TOUCHED_BOOKINGS), &of_event, counted);
         let bookings = bookings.await?.into_iter().collect();
