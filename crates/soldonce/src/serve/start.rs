@@ -64,7 +64,6 @@ pub(crate) async fn start(
     let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let admin_address = admin_listener.as_ref().map(TcpListener::local_addr);
-    let tls = settings.tls.clone();
     let cookie = cookie(settings, [Some(&listener), admin_listener.as_ref()]);
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
@@ -78,17 +77,15 @@ pub(crate) async fn start(
         public: listener,
         admin: admin_listener,
     };
-    if let Some(tls) = tls {
+    if let Some(tls) = settings.tls.clone() {
         tasks.spawn(tls::watch(tls, shutdown.clone())?);
     }
     if let Some(shield) = redis_shield {
         let messages = run_shield_messages(engine.clone(), shutdown.clone());
         let stop = shutdown.clone();
         tasks.spawn(async move {
-            tokio::join!(
-                messages,
-                Box::pin(stop.run_until_cancelled(shield.redis().greet()))
-            );
+            let greeted = stop.run_until_cancelled(shield.redis().greet());
+            tokio::join!(messages, Box::pin(greeted));
         });
     }
     if settings.ledger.is_shared() {
