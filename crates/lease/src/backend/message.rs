@@ -138,7 +138,7 @@ pub enum AcquireReply {
         picked: Option<Name>,
         /// The token.
         token: FencingToken,
-        /// Life left on the backend's clock; a cap may make it shorter than the ttl.
+        /// Life left on the backend's clock: the ttl, less where a cap ends it, more where the owner had more.
         granted: Duration,
         /// Whether the owner held the names before it asked.
         again: bool,
@@ -166,7 +166,7 @@ pub struct Renew {
     pub owner: Owner,
     /// Its token.
     pub token: FencingToken,
-    /// The life asked for; zero changes nothing and answers what is left.
+    /// The least life asked for. It shortens nothing, so zero changes nothing and answers what is left.
     pub ttl: Duration,
 }
 

@@ -33,8 +33,9 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// - **B1** at most one live owner per name on the backend's clock;
 /// - **B2** all names of a grant, or none;
-/// - **B3** acquire again by the live owner gives the same token and a fresh ttl;
-/// - **B4** renew never creates, never passes the cap, and needs owner and token;
+/// - **B3** acquire again by the live owner gives the same token and a fresh ttl, or
+///   the longer life that it had;
+/// - **B4** renew never shortens, never creates, never passes the cap, and needs owner and token;
 /// - **B5** release removes only the current (owner, token); repeating it is harmless;
 /// - **B6** the token of a later grant of a name is higher;
 /// - **B7** [`BackendError::Unknown`] whenever the command may have run; `NotSent` and `Rejected`

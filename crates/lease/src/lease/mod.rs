@@ -100,7 +100,8 @@ impl Lease {
     }
 
     /// Renews now, for `span`, which later renewals ask for too. It is kept between the backend's
-    /// shortest ttl and 24 hours, and a cap may shorten it. Answers the time until the new deadline.
+    /// shortest ttl and 24 hours, and a cap may shorten it. A longer life that it has already stays: only
+    /// a release ends it earlier. Answers the time until the new deadline.
     ///
     /// # Errors
     /// As [`Lease::renew`].

@@ -149,14 +149,12 @@ fn acquire_again(
     })
 }
 
-/// Gives all names a fresh ttl, or none if it is zero; answers the shortest life.
+/// Gives all names a fresh ttl; answers the shortest life.
 fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for place in places(names) {
         if let Some(held) = state.held.get_mut(&place) {
-            if !ttl.is_zero() {
-                held.live_on(now, ttl);
-            }
+            held.live_on(now, ttl);
             shortest = shortest.min(held.expires.since(now));
         }
     }

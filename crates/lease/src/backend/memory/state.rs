@@ -37,10 +37,11 @@ impl Held {
         now < self.expires
     }
 
-    /// Lets it live `ttl` from `now`, never beyond its cap.
+    /// Lets it live at least `ttl` from `now`, never beyond its cap. What it has stays if that is longer.
     pub(super) fn live_on(&mut self, now: BootTime, ttl: Duration) {
         let wished = now.plus(ttl);
-        self.expires = self.cap_end.map_or(wished, |end| wished.min(end));
+        let within = self.cap_end.map_or(wished, |end| wished.min(end));
+        self.expires = self.expires.max(within);
     }
 
     pub(super) fn holder(&self, now: BootTime) -> Holder {

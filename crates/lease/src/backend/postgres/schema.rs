@@ -7,7 +7,7 @@ use super::{Link, PgConfig};
 use crate::{BackendError, SystemClock};
 
 /// The form of the objects that this crate speaks to; `sql/version.sql` tells the same.
-pub(super) const VERSION: i32 = 2;
+pub(super) const VERSION: i32 = 3;
 
 /// Longest wait for a connection and a look at what is installed.
 const REACH: Duration = Duration::from_secs(1);

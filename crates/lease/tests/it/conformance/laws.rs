@@ -81,6 +81,27 @@ pub(crate) async fn b3_asking_again_gives_the_same_grant(bench: &dyn Bench) {
     }
 }
 
+/// A question that is late, or whose answer is lost, must not end what a later one was promised.
+pub(crate) async fn b3_asking_for_less_shortens_nothing(bench: &dyn Bench) {
+    let (names, ttl) = (group(&["a", "b"]), bench.ttl());
+    let held = granted(acquire(bench, &names, 1).await);
+    let mut less = ask(bench, &names, 1);
+    less.ttl = ttl / 4;
+    let again = granted(bench.backend().acquire(&less).await);
+    assert_eq!(again.token.number(), held.token.number());
+    let reply = renew(bench, &names, (1, held.token), ttl / 4).await;
+    let RenewReply::Renewed { granted: left } = reply else {
+        panic!("not renewed: {reply:?}");
+    };
+    for life in [again.granted, left] {
+        assert!(life <= ttl && life + bench.slack() >= ttl, "{life:?}");
+    }
+    bench.advance(ttl / 2).await;
+    refused(acquire(bench, &names, 2).await);
+    bench.advance(ttl / 2 + bench.slack()).await;
+    granted(acquire(bench, &names, 2).await);
+}
+
 pub(crate) async fn b4_renew_never_creates(bench: &dyn Bench) {
     let names = one("a");
     let token = FencingToken::from_parts(0, 1).unwrap();

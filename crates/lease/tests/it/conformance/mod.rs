@@ -70,6 +70,7 @@ macro_rules! every_law {
             b1_of_many_at_once_one_wins
             b2_all_names_or_none
             b3_asking_again_gives_the_same_grant
+            b3_asking_for_less_shortens_nothing
             b4_renew_never_creates
             b4_renew_needs_owner_and_token
             b4_renew_stops_at_the_cap

@@ -143,6 +143,19 @@ async fn renew_for_lasts_and_verify_changes_nothing() {
     );
 }
 
+/// The server renewed for a second, and its answer was lost: the holder goes by what it knew before.
+#[tokio::test]
+async fn a_lost_answer_for_less_ends_no_lease_early() {
+    let world = World::start().await;
+    let manual = world.locks.lease("a").ttl(secs(60)).manual_renewal();
+    let lease = manual.try_acquire().await.unwrap().unwrap();
+    world.faulty.next(Op::Renew, Fault::LoseReply);
+    assert_eq!(lease.renew_for(secs(1)).await, Err(RenewError::Unknown));
+    world.jump(secs(30));
+    assert!(lease.state().is_live());
+    assert!(world.holds("a").await, "it is believed and has ended");
+}
+
 #[tokio::test]
 async fn renewal_survives_reconnect_and_ends_with_release() {
     let world = World::start().await;

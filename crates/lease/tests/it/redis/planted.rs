@@ -145,8 +145,11 @@ catches! {
         "if cap_at > 0 then" => "if cap_at >= 0 then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     asking_again_gives_no_life: "acquire.lua",
-        "call('PEXPIRE', ours[i], granted)" => "",
+        "call('PEXPIRE', ours[i], granted, 'GT')" => "",
         server::b3_asking_again_gives_the_same_grant;
+    asking_again_for_less: "acquire.lua",
+        "call('PEXPIRE', ours[i], granted, 'GT')" => "call('PEXPIRE', ours[i], granted)",
+        server::b3_asking_for_less_shortens_nothing;
     a_renewal_beyond_the_cap: "renew.lua",
         "answer = math.min(ttl, cap_at - now)" => "",
         grants::nothing_lives_longer_than_its_cap;
@@ -154,10 +157,13 @@ catches! {
         "broken[owner .. token] = true" => "",
         server::b4_renew_lengthens_all_names_or_none;
     a_renewal_that_gives_no_life: "renew.lua",
-        "redis.call('PEXPIRE', KEYS[i], grants[i])" => "",
+        "redis.call('PEXPIRE', KEYS[i], grants[i], 'GT')" => "",
         grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_renewal_for_less: "renew.lua",
+        "redis.call('PEXPIRE', KEYS[i], grants[i], 'GT')" => "redis.call('PEXPIRE', KEYS[i], grants[i])",
+        server::b3_asking_for_less_shortens_nothing;
     a_look_that_ends_the_lease: "renew.lua",
-        "elseif ttl == 0 then" => "elseif false then",
+        "redis.call('PEXPIRE', KEYS[i], grants[i], 'GT')" => "redis.call('PEXPIRE', KEYS[i], grants[i])",
         grants::renew_needs_owner_and_token_and_creates_nothing;
 }
 
@@ -300,6 +306,9 @@ catches! {
     an_age_of_whole_seconds: "rl_acquire.lua",
         "age = math.max(age - 1, 0)" => "",
         faults::a_restarted_node_sits_out_its_whole_time;
+    a_vote_again_for_less: "rl_acquire.lua",
+        "redis.call('PEXPIRE', ours[i], granted, 'GT')" => "redis.call('PEXPIRE', ours[i], granted)",
+        redlock::b3_asking_for_less_shortens_nothing;
     a_vote_without_a_cap: "rl_acquire.lua",
         "granted, cap_at = math.min(ttl, cap), now + cap" => "granted, cap_at = ttl, 0",
         redlock::b4_renew_stops_at_the_cap;

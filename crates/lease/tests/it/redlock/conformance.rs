@@ -10,7 +10,7 @@ use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_testkit::redis::Redis;
 use soldonce_testkit::until_some;
 
-use super::{Slow, ask, connect_with, granted, nodes};
+use super::{Slow, connect_with, nodes};
 use crate::conformance::{Bench, conforms, pass_on_redis};
 
 /// Every lease of a server: key, value and whole seconds left, in one text.
@@ -107,17 +107,3 @@ impl Bench for Three {
 }
 
 conforms!(Three::start());
-
-/// Found by random commands: the owner asks again for a shorter life, and once more after its end.
-/// It was offered the token of the grant that had ended, because the longer life was remembered. A
-/// later grant of a name has a higher token (B6).
-#[tokio::test]
-async fn a_life_that_was_shortened_takes_its_token_along() {
-    let three = Three::start().await;
-    let mut mine = ask("a");
-    let first = granted(&three.backend, &mine).await;
-    mine.ttl = Duration::from_secs(5);
-    assert_eq!(granted(&three.backend, &mine).await, first);
-    three.advance(mine.ttl).await;
-    assert!(granted(&three.backend, &mine).await > first);
-}

@@ -1,4 +1,4 @@
--- Gives more life to grants, to each whole or not at all. One row is asked about per element of the
+-- Gives at least so much life from now on to grants, to each whole or not at all, and shortens none. One row is asked about per element of the
 -- arrays: number of the grant in the batch, name, owner, token, and the life in microseconds; 0
 -- changes nothing. Never creates, never passes the cap, never revives. Answers per element, in order:
 --   out_life_us > 0   the owner's, for so long
@@ -30,7 +30,7 @@ BEGIN
             LEFT JOIN soldonce_lease l ON l.ns = p_ns AND l.name = a.name
         ), renewed AS (
             UPDATE soldonce_lease l
-            SET expires_at = least(v_now + a.ttl_us * interval '1 microsecond', l.cap_at)
+            SET expires_at = greatest(l.expires_at, least(v_now + a.ttl_us * interval '1 microsecond', l.cap_at))
             FROM asked a
             WHERE l.ns = p_ns AND l.name = a.name AND a.mine AND a.ttl_us > 0
                 AND NOT EXISTS (SELECT FROM asked o WHERE o.number = a.number AND o.mine IS NOT TRUE)

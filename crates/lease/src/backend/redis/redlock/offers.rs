@@ -108,7 +108,6 @@ impl TokenOffers {
             && offer.token == token
         {
             offer.held = true;
-            // The last answer counts: asking again for a shorter life gives a shorter one.
             offer.until = until;
         }
     }

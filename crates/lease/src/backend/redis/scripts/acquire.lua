@@ -7,7 +7,7 @@
 --       '': no tokens), waiter ('': none), fair ('1': keep a place in the queue), meta, any ('1': one is enough)
 -- Answers:
 --   token                            every name is the owner's now, for the ttl or the cap
---   1, token, granted ms             every name was the owner's before, and is for so long
+--   1, token, granted ms             every name was the owner's before, and is for so long: the ttl, or what it had
 --                                    after both, the index of the name that was picked, if any was asked for
 --   0, n, (index, pttl, token)* n    held by others
 --   2, ep, ask                       EPOCH: install an epoch above ep, and show this ask
@@ -54,7 +54,7 @@ for i = 3, final do
   end
 end
 
--- Asked again: the same token and a fresh ttl, within the cap.
+-- Asked again: the same token and a fresh ttl, within the cap. What it has stays if that is longer.
 if #ours == final - 2 or any and #ours == 1 then
   local granted = ttl
   if cap_at > 0 then
@@ -63,9 +63,12 @@ if #ours == final - 2 or any and #ours == 1 then
   if granted <= 0 then
     return {3}
   end
+  local lives = {}
   for i = 1, #ours do
-    call('PEXPIRE', ours[i], granted)
+    call('PEXPIRE', ours[i], granted, 'GT')
+    lives[i] = call('PTTL', ours[i])
   end
+  granted = math.max(granted, math.min(unpack(lives)))
   if queue and waiter ~= '' then
     pcall('HDEL', queue, waiter)
   end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Gives each lease more life, never beyond its cap, to all of its keys or to none; ttl 0 changes nothing. Never
--- creates.
+-- Gives each lease at least so much life from now on, never beyond its cap, to all of its keys or to none: it shortens
+-- nothing, so ttl 0 changes nothing. Never creates.
 -- Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be kept.
 --
 -- KEYS: lease keys (1 to 100)
@@ -23,14 +23,14 @@ for i = 1, #KEYS do
       local cap_at = tonumber(string.sub(held, 51, 66))
       if cap_at > 0 and cap_at <= now then
         answer = -2
-      elseif ttl == 0 then
-        answer = redis.call('PTTL', KEYS[i])
       else
         answer = ttl
         if cap_at > 0 then
           answer = math.min(ttl, cap_at - now)
         end
         grants[i] = answer
+        -- What it has stays if that is longer: this may be the older of two questions.
+        answer = math.max(answer, redis.call('PTTL', KEYS[i]))
       end
     end
   end
@@ -41,7 +41,7 @@ for i = 1, #KEYS do
 end
 for i = 1, #KEYS do
   if grants[i] and not broken[ARGV[3 * i - 2] .. ARGV[3 * i - 1]] then
-    redis.call('PEXPIRE', KEYS[i], grants[i])
+    redis.call('PEXPIRE', KEYS[i], grants[i], 'GT')
   end
 end
 return answers

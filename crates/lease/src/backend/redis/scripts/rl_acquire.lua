@@ -43,7 +43,7 @@ for i = 1, #KEYS, 2 do
   end
 end
 
--- Asked again: the same token and a fresh ttl, within the cap.
+-- Asked again: the same token and a fresh ttl, within the cap. What it has stays if that is longer.
 if one and #ours == #KEYS / 2 then
   local granted = ttl
   if cap_at > 0 then
@@ -52,9 +52,12 @@ if one and #ours == #KEYS / 2 then
   if granted <= 0 then
     return {3}
   end
-  for i = 1, #KEYS, 2 do
-    redis.call('PEXPIRE', KEYS[i], granted)
+  local lives = {}
+  for i = 1, #ours do
+    redis.call('PEXPIRE', ours[i], granted, 'GT')
+    lives[i] = redis.call('PTTL', ours[i])
   end
+  granted = math.max(granted, math.min(unpack(lives)))
   return {1, token, granted, 1}
 end
 
