@@ -133,7 +133,7 @@ pub enum InvalidRequest {
         ttl: Duration,
         /// Least.
         least: Duration,
-        /// Most.
+        /// Most: 24 hours, or the `ttl_longest` of a Redlock.
         most: Duration,
     },
     /// The longest life is shorter than the ttl, or longer than 30 days.

@@ -84,6 +84,8 @@ pub struct Facts {
     pub kind: Kind,
     /// Shortest ttl it can keep honestly.
     pub ttl_min: Duration,
+    /// Longest ttl.
+    pub ttl_max: Duration,
     /// Most names in one grant.
     pub names_max: usize,
     /// Whether it can queue waiters in order.
@@ -94,11 +96,12 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of a backend of `kind` with the bounds all networked ones share: ttl of a second
-    /// or more, 64 names, a poll each second, no queue, no wake-ups.
+    /// to a day, 64 names, a poll each second, no queue, no wake-ups.
     pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
             ttl_min: Duration::from_secs(1),
+            ttl_max: crate::limits::TTL_MAX,
             names_max: crate::limits::NAMES_MAX,
             fair: false,
             poll: Duration::from_secs(1),

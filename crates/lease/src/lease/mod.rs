@@ -100,7 +100,7 @@ impl Lease {
     }
 
     /// Renews now, for `span`, which later renewals ask for too. It is kept between the backend's
-    /// shortest ttl and 24 hours, and a cap may shorten it. A longer life that it has already stays: only
+    /// shortest and longest ttl, and a cap may shorten it. A longer life that it has already stays: only
     /// a release ends it earlier. Answers the time until the new deadline.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ impl Lease {
     /// # Cancel safety
     /// As [`Lease::renew`].
     pub async fn renew_for(&self, span: Duration) -> Result<Duration, RenewError> {
-        let (least, most) = (self.client.ttl_min(), crate::limits::TTL_MAX);
-        self.ask(span.clamp(least, most)).await
+        let (least, most) = (self.client.ttl_min(), self.client.ctx.facts.ttl_max);
+        self.ask(span.max(least).min(most)).await
     }
 
     /// Asks the backend whether it still holds the grant, and changes nothing. Answers the time

@@ -96,7 +96,7 @@ impl Request {
         let ttl_min = self.client.ttl_min();
         let names = self.names?;
         validate::names(&names, &facts)?;
-        validate::ttl(self.ttl, ttl_min)?;
+        validate::ttl(self.ttl, (ttl_min, facts.ttl_max))?;
         validate::max_lifetime(self.max_lifetime, self.ttl)?;
         validate::safety(self.safety, self.ttl)?;
         if self.fair && (!facts.fair || names.group().is_some()) {

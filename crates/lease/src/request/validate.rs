@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::InvalidRequest;
 use crate::backend::{Facts, Names};
-use crate::limits::{CAP_MAX, TTL_MAX};
+use crate::limits::CAP_MAX;
 
 pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> {
     let (got, most) = (names.as_slice().len(), facts.names_max);
@@ -14,8 +14,10 @@ pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> 
     Ok(())
 }
 
-pub(super) fn ttl(ttl: Duration, least: Duration) -> Result<(), InvalidRequest> {
-    let most = TTL_MAX;
+pub(super) fn ttl(
+    ttl: Duration,
+    (least, most): (Duration, Duration),
+) -> Result<(), InvalidRequest> {
     if ttl < least || ttl > most {
         return Err(InvalidRequest::Ttl { ttl, least, most });
     }

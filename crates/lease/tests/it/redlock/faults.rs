@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
-use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
+use soldonce_lease::backend::{
+    AcquireReply, Backend, Fut, ReleaseReply, Renew, RenewReply, Verdict,
+};
 use soldonce_lease::{
-    BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource, Leases, ManualClock,
-    Namespace, SystemClock,
+    AcquireError, BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource,
+    InvalidRequest, Leases, ManualClock, Namespace, SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, Redis};
@@ -366,4 +368,30 @@ async fn a_ttl_that_restarted_nodes_would_not_sit_out_is_refused() {
     let reply = backend.acquire(&long).await;
     let config = matches!(reply, AcquireReply::Failed(BackendError::Config(_)));
     assert!(config, "{reply:?}");
+    // A renewal would keep it as long, and the other one of its batch is no worse for it.
+    let held = ask("held");
+    let token = granted(&backend, &held).await;
+    let renew = |ttl| Renew {
+        names: held.names.clone(),
+        owner: held.owner,
+        token,
+        ttl,
+    };
+    let replies = backend.renew(&[renew(long.ttl), renew(held.ttl)]).await;
+    let config = matches!(replies[0], RenewReply::Failed(BackendError::Config(_)));
+    assert!(config, "{replies:?}");
+    let renewed = matches!(replies[1], RenewReply::Renewed { .. });
+    assert!(renewed, "{replies:?}");
+    // A lease asks for no more than that, in its request and later.
+    let leases = Leases::backend(Arc::new(backend)).connect().await.unwrap();
+    let refused = leases.lease("a").ttl(long.ttl).try_acquire().await;
+    let invalid = matches!(
+        refused,
+        Err(AcquireError::Invalid(InvalidRequest::Ttl { .. }))
+    );
+    assert!(invalid, "{refused:?}");
+    let lease = leases.lease("a").acquire().await.unwrap();
+    let left = lease.renew_for(long.ttl).await.unwrap();
+    let (least, most) = (Duration::from_secs(50), Duration::from_mins(1));
+    assert!((least..most).contains(&left), "{left:?}");
 }

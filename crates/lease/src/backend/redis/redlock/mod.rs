@@ -222,6 +222,7 @@ impl Backend for Redlock {
     fn facts(&self) -> Facts {
         let mut facts = Facts::of(Kind::Redlock);
         facts.ttl_min = TTL_MIN;
+        facts.ttl_max = facts.ttl_max.min(self.config.ttl_longest);
         facts.poll = POLL;
         facts
     }

@@ -8,7 +8,19 @@ use crate::BackendError;
 use crate::backend::{Release, ReleaseReply, Renew, RenewReply};
 
 impl Redlock {
+    /// A life that restarted nodes would not sit out is refused, as in an acquire.
     pub(super) async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
+        let fits = |renew: &Renew| renew.ttl <= self.config.ttl_longest;
+        let fitting: Vec<Renew> = batch.iter().filter(|one| fits(one)).cloned().collect();
+        let mut replies = self.renew_fitting(&fitting).await.into_iter();
+        let mut reply = |renew: &Renew| {
+            let replied = fits(renew).then(|| replies.next()).flatten();
+            replied.unwrap_or_else(|| RenewReply::Failed(self.too_long(renew.ttl)))
+        };
+        batch.iter().map(|renew| reply(renew)).collect()
+    }
+
+    async fn renew_fitting(&self, batch: &[Renew]) -> Vec<RenewReply> {
         if batch.is_empty() {
             return Vec::new();
         }
