@@ -38,14 +38,14 @@ pub(crate) struct AcquireParams {
 }
 
 impl AcquireParams {
-    /// What is asked of the backend, for `owner` and above `floor`.
-    pub(crate) fn command(&self, owner: Owner, floor: Option<FencingToken>) -> Acquire {
+    /// What is asked of the backend, for `owner`.
+    pub(crate) fn command(&self, owner: Owner) -> Acquire {
         Acquire {
             names: self.names.clone(),
             owner,
             ttl: self.ttl,
             cap: self.cap,
-            floor,
+            floor: self.floor,
             waiter: self.waiter,
             fair: self.fair,
             meta: self.meta.clone(),

@@ -159,9 +159,8 @@ impl Ctx {
         let here = self.here().ok_or(AcquireError::Closed)?;
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
-        let floor = self.floors().above(&params.names, params.floor);
         let owner = params.owner.unwrap_or_else(|| Owner::draw(&SystemEntropy));
-        let command = params.command(owner, floor);
+        let command = params.command(owner);
         let mut attempt = Attempt::new(self.clone(), backend, command, &params);
         let span = attempt.span();
         let flow = async {

@@ -124,6 +124,9 @@ impl Attempt {
         self.attempts = self.attempts.saturating_add(1);
         self.unanswered = self.unanswered.saturating_add(1);
         let ctx = &*self.ctx;
+        let command = &mut self.command;
+        // A target may have reported a higher one since the last try.
+        command.floor = ctx.floors().above(&command.names, command.floor);
         let limit = match self.command.durability {
             Durability::Primary => ctx.call_timeout,
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),

@@ -27,9 +27,8 @@ impl Worker {
             return;
         }
         let ctx = self.ctx.clone();
-        let min_token = ctx.floors().above(&params.names, params.floor);
         let owner = params.owner.unwrap_or_else(|| self.owners.draw());
-        let command = params.command(owner, min_token);
+        let command = params.command(owner);
         let backend = ctx.backend.clone();
         self.starting.push(PendingAcquire {
             attempt: Attempt::new(ctx, backend, command, params),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soldonce_lease::backend::{Acquire, Backend, Durability, Names, Waiter};
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{AcquireError, Clock, Lease, Name};
+use soldonce_lease::{AcquireError, Clock, FencingToken, Lease, Name};
 use tokio::task::JoinSet;
 
 use super::{World, is_pending, ms, secs, soon};
@@ -51,6 +51,20 @@ async fn wait_and_ttl_are_separate() {
     held.release().await.unwrap();
     let lease = soon(long).await.unwrap().unwrap();
     assert!(lease.remaining() >= ms(250));
+}
+
+/// The target told the holder of a higher token while another task waited for the name.
+#[tokio::test]
+async fn a_waiter_is_granted_above_a_floor_that_came_later() {
+    let world = World::start().await;
+    let held = world.locks.lease("a").acquire().await.unwrap();
+    let mut waiter = Box::pin(world.locks.lease("a").acquire());
+    assert!(is_pending(&mut waiter).await);
+    world.pass(secs(1)).await;
+    let seen = FencingToken::from_parts(0, 1_000).unwrap();
+    held.overtaken(seen);
+    let next = soon(waiter).await.unwrap();
+    assert!(next.token().unwrap() > seen);
 }
 
 #[tokio::test]
