@@ -142,6 +142,12 @@ pub enum InvalidRequest {
     /// The safety leaves less than half of the ttl, with which no grant begins.
     #[error("safety {} ms must be less than half of the ttl", .0.as_millis())]
     Safety(Duration),
+    /// The floor is above all tokens that can have been given by now, so that it is a mistake.
+    #[error(
+        "floor {0} is above all tokens that can have been given by now: give the highest that the target has stored, \
+         correct that one if it is what is stored, and see that the clock here is right"
+    )]
+    Floor(FencingToken),
     /// No name, or more than the backend takes in one grant.
     #[error("{got} names in one grant; 1 to {most} are possible")]
     Names {

@@ -65,6 +65,14 @@ pub(crate) fn of_clock(wall_ms: i64) -> u64 {
     wall.saturating_mul(GRANTS_PER_MS).min(NUMBER_MAX - 1)
 }
 
+/// The highest number that can have been given by now. One that is higher is a mistake, and a source that was told to
+/// go above it would use up the epochs of its namespace for good.
+pub(crate) fn most_by(wall_ms: i64) -> u64 {
+    /// Epochs of losses of data, on top of those of the clock that came before a source.
+    const LOSSES: u64 = 1 << 16;
+    of_clock(wall_ms).saturating_add(LOSSES << 32)
+}
+
 impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016}", self.0)

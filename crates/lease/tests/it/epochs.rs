@@ -5,7 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use soldonce_lease::{FenceError, FenceKind, FenceSource, FileFence, Namespace};
+use soldonce_lease::{
+    AcquireError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, FileFence,
+    InvalidRequest, Leases, Namespace,
+};
 use tokio::task::JoinSet;
 
 use crate::folder::TempFolder;
@@ -45,6 +48,26 @@ async fn numbers_begin_above_what_is_in_use_and_rise() {
             .await
             .is_err()
     );
+}
+
+/// A slip of a target or of a caller must not end the tokens of a namespace.
+#[tokio::test]
+async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
+    let folder = TempFolder::new();
+    let leases = Leases::memory().fence(FileFence::new(folder.path()));
+    let leases = leases.connect().await.unwrap();
+    let absurd = FencingToken::from_parts(EPOCH_MAX - 1, 0).unwrap();
+    let invalid = Err(AcquireError::Invalid(InvalidRequest::Floor(absurd)));
+    let asked = leases.lease("a").floor(absurd).try_acquire().await;
+    assert_eq!(asked.map(drop), invalid);
+    let lease = leases.lease("b").acquire().await.unwrap();
+    lease.overtaken(absurd);
+    assert_eq!(leases.lease("b").acquire().await.map(drop), invalid);
+    let token = leases.lease("c").acquire().await.unwrap().token().unwrap();
+    assert_eq!(token.epoch(), 1);
+    let floor = FencingToken::from_parts(7, 5).unwrap();
+    let healed = leases.lease("d").floor(floor).acquire().await.unwrap();
+    assert_eq!(healed.token().unwrap().epoch(), 8);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

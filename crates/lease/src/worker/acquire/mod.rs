@@ -16,7 +16,8 @@ use crate::inbox::AcquireParams;
 use crate::notice::NoticeKind;
 use crate::wait::Wait;
 use crate::{
-    AcquireError, BackendError, BootTime, FencingToken, Name, Owner, Refusal, SystemEntropy, timing,
+    AcquireError, BackendError, BootTime, FencingToken, InvalidRequest, Name, Owner, Refusal,
+    SystemEntropy, timing, token,
 };
 
 pub(super) use pending::PendingAcquire;
@@ -120,13 +121,16 @@ impl Attempt {
     }
 
     async fn try_once(&mut self) -> Tried {
+        let (ctx, command) = (&*self.ctx, &mut self.command);
+        // A target may have reported a higher one since the last try.
+        command.floor = ctx.floors().above(&command.names, command.floor);
+        let most = token::most_by(ctx.clock.wall_ms());
+        if let Some(floor) = command.floor.filter(|floor| floor.number() > most) {
+            return Tried::Hopeless(InvalidRequest::Floor(floor).into());
+        }
         // From now on this owner may leave something at the backend.
         self.attempts = self.attempts.saturating_add(1);
         self.unanswered = self.unanswered.saturating_add(1);
-        let ctx = &*self.ctx;
-        let command = &mut self.command;
-        // A target may have reported a higher one since the last try.
-        command.floor = ctx.floors().above(&command.names, command.floor);
         let limit = match self.command.durability {
             Durability::Primary => ctx.call_timeout,
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
