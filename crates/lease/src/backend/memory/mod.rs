@@ -16,7 +16,7 @@ use super::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, WakeSender, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource, Name};
+use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceKind, FenceSource, Name};
 
 /// Listeners are told of releases by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -155,9 +155,11 @@ impl Memory {
             };
             let epoch = match &self.inner.source {
                 Some(source) => source.epoch(above).await,
-                None => Err(FenceError::Unavailable(format!(
-                    "the floor asks for an epoch above {above}, and there is no fence source"
-                ))),
+                // Tokens of a clock go on above the floor.
+                None if above < EPOCH_MAX => Ok(above + 1),
+                None => Err(FenceError::Exhausted {
+                    above: above.into(),
+                }),
             };
             match epoch {
                 Ok(epoch) => self.with(|state, _| state.install(epoch)),

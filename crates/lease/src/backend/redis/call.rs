@@ -159,9 +159,12 @@ impl Calls {
         call
     }
 
-    pub(super) fn install(&self, shard: Shard, epoch: u32, ask: &str) -> Call {
+    /// Begins `epoch` for `command`, which had the answer `ask`.
+    pub(super) fn install(&self, command: &Acquire, epoch: u32, ask: &str) -> Call {
+        let shard = self.keys.shard_of_names(&command.names);
+        let floor = command.floor.map_or(0, FencingToken::number);
         let mut call = Call::new(shard, &self.scripts.install, &[self.keys.fence(shard)]);
-        call.command.arg(epoch).arg(ask);
+        call.command.arg(epoch).arg(ask).arg(floor);
         call
     }
 

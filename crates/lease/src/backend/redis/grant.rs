@@ -38,8 +38,7 @@ impl RedisBackend {
                     }
                 },
                 Ok(Answer::Epoch { above, ask }) => {
-                    let shard = self.keys.shard_of_names(&command.names);
-                    Box::pin(self.install(shard, above, &ask)).await
+                    Box::pin(self.install(command, above, &ask)).await
                 }
                 Ok(Answer::Unusual) => Err(AcquireReply::Failed(reply::odd())),
                 Err(error) => Err(AcquireReply::Failed(error)),
@@ -80,13 +79,13 @@ impl RedisBackend {
     }
 
     /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
-    async fn install(&self, shard: Shard, above: u32, ask: &str) -> Result<(), AcquireReply> {
+    async fn install(&self, command: &Acquire, above: u32, ask: &str) -> Result<(), AcquireReply> {
         let epoch = self
             .epochs
             .above(above)
             .await
             .map_err(AcquireReply::Epoch)?;
-        let call = self.calls.install(shard, epoch, ask);
+        let call = self.calls.install(command, epoch, ask);
         let answer = self
             .link
             .run(&call, ConnectionRole::Main, self.call_timeout)
@@ -95,7 +94,7 @@ impl RedisBackend {
             Ok(installed) => {
                 let current = installed.unwrap_or(epoch);
                 if installed.is_none() {
-                    self.tell_installed(shard, epoch);
+                    self.tell_installed(self.keys.shard_of_names(&command.names), epoch);
                 }
                 self.epochs.accepts(current).map_err(AcquireReply::Epoch)
             }

@@ -81,6 +81,7 @@ macro_rules! every_law {
             b6_tokens_rise
             b6_a_refusal_draws_no_token
             b6_tokens_rise_above_the_floor
+            b6_a_floor_of_a_later_epoch_lifts_the_token
             b8_a_grant_lives_as_long_as_answered
             b9_every_conflict_is_listed
             b10_what_is_kept_ends

@@ -48,6 +48,16 @@ pub(crate) async fn b6_tokens_rise_above_the_floor(bench: &dyn Bench) {
     assert!(next.number() > first.number());
 }
 
+/// With a fence source or without one.
+pub(crate) async fn b6_a_floor_of_a_later_epoch_lifts_the_token(bench: &dyn Bench) {
+    let first = granted(acquire(bench, &one("a"), 1).await).token;
+    let floor = FencingToken::from_parts(first.epoch() + 3, 5);
+    let mut asked = ask(bench, &one("b"), 2);
+    asked.floor = floor;
+    let above = granted(bench.backend().acquire(&asked).await).token;
+    assert!(above.number() > floor.unwrap().number(), "{above}");
+}
+
 pub(crate) async fn b8_a_grant_lives_as_long_as_answered(bench: &dyn Bench) {
     let names = one("a");
     let held = granted(acquire(bench, &names, 1).await);

@@ -103,6 +103,24 @@ pub(super) async fn without_a_source_tokens_follow_the_clock_of_the_server() {
     }
 }
 
+/// The clock of the server before was ahead: its tokens are a floor for this one.
+#[tokio::test]
+pub(super) async fn without_a_source_a_floor_of_a_later_epoch_lifts_the_token() {
+    let redis = Redis::start().unwrap();
+    let backend = connect(&redis, settings()).await;
+    let first = token_of(&backend, "a").await;
+    for counter in [5, u32::MAX] {
+        let floor = FencingToken::from_parts(first.epoch() + 3, counter);
+        let lifted = Acquire {
+            floor,
+            ..ask(one("a"))
+        };
+        let token = granted(&backend, &lifted).await;
+        assert!(Some(token) > floor, "{token:?}");
+        release(&backend, &lifted, Some(token)).await;
+    }
+}
+
 #[tokio::test]
 async fn without_epochs_a_restart_that_keeps_the_data_keeps_the_count() {
     let mut redis = Redis::options().appendonly("always").start().unwrap();

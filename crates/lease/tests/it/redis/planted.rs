@@ -245,8 +245,12 @@ catches! {
         => "if not stands or (epoch > 0 and epoch <= ep) then",
         epochs::a_process_without_epochs_does_not_weaken_a_namespace_that_has_them;
     tokens_that_begin_again_with_the_data: "install.lua",
-        "token = math.max(token, (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)" => "",
+        "token = math.max(token, ARGV[3], (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)" => "",
         epochs::without_a_source_tokens_follow_the_clock_of_the_server;
+    a_floor_that_a_clock_passes_over: "install.lua",
+        "token = math.max(token, ARGV[3], (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)"
+        => "token = math.max(token, (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)",
+        epochs::without_a_source_a_floor_of_a_later_epoch_lifts_the_token;
     an_epoch_that_goes_on_counting: "install.lua",
         "token = epoch * COUNTERS" => "token = epoch * COUNTERS + token % COUNTERS",
         epochs::a_full_counter_asks_for_the_next_epoch;

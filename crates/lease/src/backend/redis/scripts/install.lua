@@ -2,11 +2,11 @@
 -- Starts an epoch in a fence record. Specification: lease.md 4.3 and 6.3, docs/decisions/0007.
 --
 -- KEYS: fence record
--- ARGV: epoch, the ask that acquire answered
+-- ARGV: epoch, the ask that acquire answered, the floor of that acquire (a token's number; 0: none)
 -- Answers:  1, epoch installed  |  0, ep refused: ask again
 -- The ask must still be current: the epoch was drawn after this record was found unfit, and
 -- nothing was flushed, restarted or installed since. Epoch 0 (no source) binds the record to this server and goes
--- on from its clock, or from the last token if that is higher; it never takes over a record that has an epoch of a
+-- on from its clock, or from the last token or the floor if that is higher; it never takes over a record that has an epoch of a
 -- source, which is below those of a clock.
 local COUNTERS, CLOCK_EPOCHS, GRANTS_PER_MS = 4294967296, 400000, 2048
 local epoch, ask = tonumber(ARGV[1]), ARGV[2]
@@ -25,7 +25,7 @@ if epoch > 0 then
   token = epoch * COUNTERS
 else
   local time = redis.call('TIME')
-  token = math.max(token, (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)
+  token = math.max(token, ARGV[3], (time[1] * 1000 + math.floor(time[2] / 1000)) * GRANTS_PER_MS)
   if token % COUNTERS == COUNTERS - 1 then
     token = token + 1 -- the counter is full: on with the next epoch
   end
