@@ -266,10 +266,13 @@ catches! {
         => "if #others > 0 or first and (not mine or first > mine) then",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
     the_dead_wait_for_ever: "acquire.lua",
-        "elseif now - beat > ALIVE_MS then" => "elseif false then",
+        "elseif math.abs(now - beat) > ALIVE_MS then" => "elseif false then",
         queue::a_waiter_that_died_is_passed_over_after_its_beat_is_old;
+    a_dead_waiter_ahead_of_the_clock: "acquire.lua",
+        "elseif math.abs(now - beat) > ALIVE_MS then" => "elseif now - beat > ALIVE_MS then",
+        queue::a_dead_waiter_of_a_clock_that_was_ahead_is_passed_over;
     the_living_count_as_dead: "acquire.lua",
-        "elseif now - beat > ALIVE_MS then" => "elseif now - beat > 0 then",
+        "elseif math.abs(now - beat) > ALIVE_MS then" => "elseif now - beat > 0 then",
         server::a_dead_waiter_costs_three_seconds;
     a_death_that_is_always_three_seconds_off: "acquire.lua",
         "first, dies = ticket, beat + ALIVE_MS + 1 - now"

@@ -36,17 +36,28 @@ pub(super) async fn waiters_are_served_in_order_and_nobody_overtakes() {
 
 #[tokio::test]
 pub(super) async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
+    passes_over_a_beat(|now| now - 4).await;
+}
+
+/// The server's clock went back an hour after its last beat.
+#[tokio::test]
+pub(super) async fn a_dead_waiter_of_a_clock_that_was_ahead_is_passed_over() {
+    passes_over_a_beat(|now| now + 3_600).await;
+}
+
+/// A waiter asked last when the clock said so, in seconds.
+async fn passes_over_a_beat(beat: impl Fn(u64) -> u64) {
     let site = Site::start().await;
     let dead = ask_fair(one("a"), 1);
     let holder = ask(one("a"));
     granted(&site.backend, &holder).await;
     refused(&site.backend, &dead).await;
     release(&site.backend, &holder, None).await;
-    // Its beat is set back by 4 s instead of waiting that long.
+    // Its beat is set instead of waiting that long.
     let queue = site.redis.cli(&["KEYS", "sl:*:q:a"]).unwrap();
     let time = site.redis.cli(&["TIME"]).unwrap();
     let now: u64 = time.lines().next().unwrap().parse().unwrap();
-    let place = format!("1:{}", (now - 4) * 1_000);
+    let place = format!("1:{}", beat(now) * 1_000);
     site.redis
         .cli(&["HSET", &queue, &format!("{:016x}", 1), &place])
         .unwrap();

@@ -81,7 +81,7 @@ if any and free then
   others, picked, first_key, final = {}, free - 3, free, free
 end
 
--- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead. A waiter with a lower
+-- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead, or ahead, as after a step of the clock. A waiter with a lower
 -- ticket than ours is before us; without a ticket, all are.
 local places, dead, last, alive = {}, {}, 0, 0
 local mine, first, dies -- our ticket, the lowest ticket of another, and when its waiter counts as dead
@@ -97,7 +97,7 @@ for i = 1, #places, 2 do
   last = math.max(last, ticket)
   if places[i] == waiter then
     mine = ticket
-  elseif now - beat > ALIVE_MS then
+  elseif math.abs(now - beat) > ALIVE_MS then
     dead[#dead + 1] = places[i]
   else
     alive = alive + 1
