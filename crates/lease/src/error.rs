@@ -139,7 +139,7 @@ pub enum InvalidRequest {
     /// The longest life is shorter than the ttl, or longer than 30 days.
     #[error("max_lifetime {} ms must be between the ttl and 30 days", .0.as_millis())]
     MaxLifetime(Duration),
-    /// The safety leaves less than half of the ttl, with which no grant begins.
+    /// The safety leaves less than half of the ttl, and no time for renewals.
     #[error("safety {} ms must be less than half of the ttl", .0.as_millis())]
     Safety(Duration),
     /// The floor is above all tokens that can have been given by now, so that it is a mistake.

@@ -60,9 +60,9 @@ pub(crate) fn renew_again(ttl: Duration, draw: u64) -> Duration {
     around(ttl / 12, 25, draw)
 }
 
-/// LT7: below so much remaining life a lease is suspect.
-pub(crate) fn suspect_below(ttl: Duration) -> Duration {
-    ttl / 2
+/// LT5 and LT7: below so much remaining life a grant is none, and a lease suspect.
+pub(crate) fn half_left(ttl: Duration, safety: Duration) -> Duration {
+    (ttl / 2).saturating_sub(safety)
 }
 
 /// LT7: by how much the wall clock may run ahead of the boot clock.

@@ -89,6 +89,11 @@ impl Grant {
         Duration::from_nanos(self.ttl_nanos.load(Ordering::Relaxed))
     }
 
+    /// LT7: with less life left a renewal is overdue.
+    pub(crate) fn suspect_below(&self) -> Duration {
+        timing::half_left(self.ttl(), self.terms.safety)
+    }
+
     pub(crate) fn now(&self) -> BootTime {
         self.clock.boot()
     }
@@ -107,7 +112,7 @@ impl Grant {
             Some(End::Released) => LeaseState::Released,
             None => {
                 let remaining = life.deadline.since(now);
-                if remaining < timing::suspect_below(self.ttl()) || self.drifted(&life, now) {
+                if remaining < self.suspect_below() || self.drifted(&life, now) {
                     LeaseState::Suspect { remaining }
                 } else {
                     LeaseState::Held { remaining }

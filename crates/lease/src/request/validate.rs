@@ -31,7 +31,7 @@ pub(super) fn max_lifetime(most: Option<Duration>, ttl: Duration) -> Result<(), 
     }
 }
 
-/// LT5: a grant with less than half its ttl left is none.
+/// Renewals need the other half.
 pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidRequest> {
     if safety >= ttl / 2 {
         return Err(InvalidRequest::Safety(safety));

@@ -33,8 +33,7 @@ impl Watched {
         let deadline = self.grant.deadline();
         let mut next = deadline;
         if !self.suspect {
-            let span = timing::suspect_below(self.grant.ttl());
-            next = next.min(deadline.minus(span));
+            next = next.min(deadline.minus(self.grant.suspect_below()));
         }
         self.renew_at.map_or(next, |at| next.min(at))
     }
@@ -169,7 +168,7 @@ impl Live {
             watched.renew_at = None;
             renew.push(watched.grant.clone());
         }
-        let overdue = watched.grant.remaining() < timing::suspect_below(watched.grant.ttl());
+        let overdue = watched.grant.remaining() < watched.grant.suspect_below();
         if at <= now && !watched.suspect && overdue {
             watched.suspect = true;
             due.suspect.push(watched.grant.clone());

@@ -179,7 +179,7 @@ impl Attempt {
         }
     }
 
-    /// LT5: a grant with less than half its ttl left is none.
+    /// LT5: a grant with less than half its ttl left, the safety included, is none.
     fn granted(
         &mut self,
         (picked, token): (Option<Name>, FencingToken),
@@ -194,7 +194,7 @@ impl Attempt {
             if remaining.is_zero() {
                 return Tried::Failed(self.unanswered());
             }
-        } else if remaining < confirmed.asked / 2 {
+        } else if remaining < timing::half_left(confirmed.asked, self.safety) {
             self.unanswered = self.unanswered.saturating_add(1);
             return self.begin_anew();
         }

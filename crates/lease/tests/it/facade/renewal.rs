@@ -89,6 +89,23 @@ async fn suspect_is_told_and_recovered_from() {
     }
 }
 
+/// It comes off the deadline alone: a lease that is renewed in time is not suspect for it.
+#[tokio::test]
+async fn a_lease_with_much_safety_is_granted_and_held() {
+    let world = World::start().await;
+    let mut notices = world.locks.notices();
+    for safety in [secs(3), ms(4_950)] {
+        let request = world.locks.lease("a").safety(safety);
+        let lease = request.try_acquire().await.unwrap().unwrap();
+        world.pass(secs(20)).await;
+        assert!(matches!(lease.state(), LeaseState::Held { .. }));
+        lease.release().await.unwrap();
+    }
+    let told = drain(&mut notices);
+    let suspect = told.iter().find(|told| told.what == NoticeKind::Suspect);
+    assert!(suspect.is_none(), "{suspect:?}");
+}
+
 #[tokio::test]
 async fn a_lost_answer_leaves_the_deadline_where_it_was() {
     let world = World::start().await;
