@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dateAndTime } from "../../web/js/format.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
+import { headline } from "../../web/js/ticket.js";
 
 test("a time is told with its zone", () => {
   assert.match(dateAndTime("2030-01-01T12:00:00Z"), /2030, .*\d:\d\d.* (GMT|[A-Z]{3,5})/);
@@ -21,4 +22,19 @@ test("Ctrl leads through the seats by arrows, Home and End; all else with it is 
   };
   const keys = ["ArrowLeft", "ArrowDown", "Home", "End", "+", "=", "-", "0", "n", "PageDown", "Enter"];
   assert.deepEqual(keys.filter(takes), ["ArrowLeft", "ArrowDown", "Home", "End"]);
+});
+
+test("a ticket of an event that was called off says so, and what becomes of the money", () => {
+  const event = /** @type {any} */ ({ state: "cancelled" });
+  const booking = (/** @type {object} */ facts) =>
+    /** @type {any} */ ({ state: "confirmed", total: 4500, lines: [{ state: "sold", price: 4500 }], ...facts });
+  const said = (/** @type {object} */ facts) => headline(booking(facts), false, event);
+  assert.equal(headline(booking({}), false, null).title, "It is yours");
+  assert.equal(said({}).title, "This event was cancelled");
+  assert.match(said({}).text, /organiser/);
+  assert.equal(said({ total: 0 }).text, "");
+  const paid = { state: "captured", amount: 4500, captured: 4500 };
+  assert.match(said({ payment: paid }).text, /goes back the way it was paid once this booking is cancelled/);
+  assert.match(said({ payment: { ...paid, refunded: 4500 } }).text, /was sent back/);
+  assert.equal(said({ state: "cancelled" }).title, "Cancelled");
 });

@@ -10,7 +10,7 @@ import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
-import { facts, grouped, headline, isOpen, late, lineElement, owns, sums } from "./ticket.js";
+import { facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./ticket.js").TicketLine} TicketLine */
@@ -18,6 +18,7 @@ import { facts, grouped, headline, isOpen, late, lineElement, owns, sums } from 
  *  What is to be cancelled (`null`: all of it), and how much goes back. */
 
 const UNSENT = "No answer yet. It is sent again by itself; keep this page open.";
+const FREED = "The place is on sale again at once, and cannot be taken back for you.";
 const LOOK_MS = [300, 700, 1000, 2000, 3000];
 
 /** @param {string} id @param {string} [linked]  The secret of its link. */
@@ -109,12 +110,13 @@ class BookingPage {
   }
 
   refresh() {
-    const { booking, question, problem, busy, wasLate } = this;
+    const { booking, event, question, problem, busy, wasLate } = this;
     const { server_time, ...facts } = booking;
-    const subject = JSON.stringify([facts, question, problem, busy, this.isUnsent, this.copied, this.mayCancel()]);
+    const shown = [facts, event?.state, question, problem, busy, this.isUnsent, this.copied, this.mayCancel()];
+    const subject = JSON.stringify(shown);
     if (subject === this.shown) return;
     this.shown = subject;
-    const { title, text } = headline(booking, wasLate);
+    const { title, text } = headline(booking, wasLate, event);
     const spoken = `${title}. ${text}`;
     this.ticket.dataset.state = booking.state;
     this.ticket.dataset.payment = booking.payment?.state ?? "";
@@ -136,7 +138,7 @@ class BookingPage {
   /** @param {string} title @param {string} text @returns {import("./dom.js").Child[]} */
   parts(title, text) {
     const { booking, event, plan } = this;
-    const good = booking.state === "confirmed";
+    const good = booking.state === "confirmed" && !isCalledOff(booking, event);
     const when = dateAndTime(event?.starts_at);
     const lines = grouped(booking, plan).map((line) =>
       lineElement(line, booking.currency, this.mayCancel() ? () => this.askLine(line) : null),
@@ -165,7 +167,7 @@ class BookingPage {
     const { booking, event, secret } = this;
     if (!secret?.startsWith("bs_")) return false;
     const link = bookingLink(booking.id, secret);
-    const isOwner = owns(booking) && booking.lines.some(({ state }) => state === "sold");
+    const hasDate = owns(booking) && !isCalledOff(booking, event) && event?.starts_at;
     return el(
       "section.keep",
       { "aria-label": "Keep this booking" },
@@ -176,7 +178,7 @@ class BookingPage {
         "div.actions",
         {},
         button("secondary", "copy-link", this.copied ? "Copied" : "Copy", () => this.copy(link)),
-        isOwner && event?.starts_at && button("secondary", "calendar", "Calendar", () => this.saveDate(link)),
+        hasDate && button("secondary", "calendar", "Calendar", () => this.saveDate(link)),
         button("secondary", "print", "Print", () => print()),
       ),
     );
@@ -236,13 +238,13 @@ class BookingPage {
 
   /** @param {Question} question */
   questionPart({ title, back }) {
-    const { booking, busy } = this;
+    const { booking, event, busy } = this;
     const goes = back > 0 ? `${money(back, booking.currency)} goes back the way it was paid. ` : "";
     return el(
       "section.cancel.question",
       { "data-testid": "cancel-question", "aria-label": title },
       el("h2", {}, title),
-      el("p", {}, goes, "The place is on sale again at once, and cannot be taken back for you."),
+      el("p", {}, goes, !isCalledOff(booking, event) && FREED),
       this.isUnsent && el("p.pay-note", { "data-testid": "cancel-unsent" }, UNSENT),
       el(
         "div.actions",

@@ -87,7 +87,7 @@ function bookingLine(booking, nameOf) {
   const sold = booking.lines.filter(({ state }) => state === "sold").length;
   const what = sold > 0 ? plural(sold, "place") : "";
   const about = [when, what].filter(Boolean).join(" · ");
-  const state = el("span.state", {}, headline(booking, false).title);
+  const state = el("span.state", {}, headline(booking, false, event).title);
   return line(bookingHash(booking.id), "mine-booking", event?.name ?? booking.event, about, state);
 }
 

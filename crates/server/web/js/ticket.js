@@ -5,6 +5,7 @@ import { count, dateAndTime, money, plural } from "./format.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").Line} Line */
+/** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {{name: string, note: string, quantity: number, price: number, state: string, unit: import("./wire.js").UnitRequest}} TicketLine
  *  `price` and `unit` are those of one. */
@@ -37,13 +38,18 @@ function comingBack({ lines, payment, state }) {
 /** Bookings whose hold had ended, as this page saw, before their money came. @type {Set<string>} */
 export const late = new Set();
 
+/** Whether its event was called off while it still has seats there.
+ *  @param {Booking} booking @param {SaleEvent|null|undefined} event */
+export const isCalledOff = (booking, event) => owns(booking) && event?.state === "cancelled";
+
 /**
  * The state in a few words, and what it means for the money.
  * @param {Booking} booking @param {boolean} wasLate  The page saw it expire before.
- * @returns {{title: string, text: string}}
+ * @param {SaleEvent|null|undefined} event @returns {{title: string, text: string}}
  */
-export function headline(booking, wasLate) {
+export function headline(booking, wasLate, event) {
   const { state, payment } = booking;
+  if (isCalledOff(booking, event)) return { title: "This event was cancelled", text: calledOffWords(booking) };
   const undecided = payment ? AT_BANK.includes(payment.state) : false;
   switch (state) {
     case "confirmed":
@@ -88,6 +94,14 @@ export function headline(booking, wasLate) {
     default:
       return { title: state, text: "" };
   }
+}
+
+/** @param {Booking} booking */
+function calledOffWords({ payment, total }) {
+  if (!payment) return total > 0 ? "Please ask the organiser about the money." : "";
+  const { amount = total, refunded = 0 } = payment;
+  const isBack = refunded > 0 && refunded >= amount;
+  return isBack ? "Your money was sent back." : "Your money goes back the way it was paid once this booking is cancelled.";
 }
 
 const LATE_MONEY =
