@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { canBuy } from "../../web/js/selectors.js";
 import { Shopper } from "./shopper.mjs";
 import { EVENT, FakeServer } from "./server.mjs";
 
@@ -179,4 +180,11 @@ test("a bank that has gone on meanwhile is no refusal", () => {
   assert.ok(command);
   shopper.take(command, { problem: { status: 409, code: "payment_refused" } });
   assert.deepEqual([shopper.state.refusal, shopper.state.task], [null, null]);
+});
+
+test("where a provider takes real cards, the page sells what costs nothing and no more", () => {
+  const real = { payments: { ...PAID, provider: "stripe" } };
+  assert.deepEqual([canBuy(real, 0), canBuy(real, 100)], [true, false]);
+  const demo = { payments: { ...PAID, demo_cards: [{ card: "good" }] } };
+  assert.equal(canBuy(demo, 100), true);
 });

@@ -6,6 +6,8 @@ import { money } from "./format.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
 
+const ELSEWHERE = "These seats are being paid in another window.";
+
 export class PayPanel {
   /** @param {Holding} holding */
   constructor(holding) {
@@ -78,10 +80,7 @@ export class PayPanel {
           this.back(busy),
         ];
       case "elsewhere":
-        return [
-          waiting("These seats are being paid in another window."),
-          this.back(busy),
-        ];
+        return [waiting(ELSEWHERE), this.back(busy)];
       default:
         return [waiting("Asking the bank…"), this.back(busy)];
     }
@@ -89,8 +88,8 @@ export class PayPanel {
 
   /** @param {boolean} busy */
   cards(busy) {
-    const { demo_cards: cards, provider } = this.holding.state.payments;
-    if (cards.length === 0) return [this.foreign(provider ?? "")];
+    const { demo_cards: cards } = this.holding.state.payments;
+    if (cards.length === 0) return [waiting(ELSEWHERE)];
     const cardButton = (/** @type {import("./wire.js").DemoCard} */ { card, name, about }) =>
       el(
         "button.test-card",
@@ -110,19 +109,6 @@ export class PayPanel {
         el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
       el("ul.test-cards", {}, ...items),
     ];
-  }
-
-  /** This page has no form for real cards: the shop's own page pays. @param {string} provider */
-  foreign(provider) {
-    const intent = this.holding.state.payment?.intent ?? "";
-    return el(
-      "p.pay-note",
-      { "data-testid": "no-card-form", tabindex: "-1" },
-      el("strong", {}, "This page takes no cards. "),
-      `The payment is open at ${provider}${intent && ` as ${intent}`}: a shop finishes it on its own `,
-      "page, with the provider's form and the client secret that checkout gave. ",
-      "Once it is paid, this page goes on by itself.",
-    );
   }
 
   /** @param {boolean} busy */
@@ -159,7 +145,7 @@ export class PayPanel {
       bank: `Your bank asks: are you paying ${sum}?`,
       silent: "The bank has not answered yet. This goes on by itself.",
       charging: "Asking the bank.",
-      elsewhere: "These seats are being paid in another window.",
+      elsewhere: ELSEWHERE,
     };
     announce(words[stage] ?? "", stage === "again" || stage === "bank" ? "urgent" : "polite");
   }

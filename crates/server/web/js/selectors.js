@@ -10,9 +10,11 @@ export function mustPay({ payments, hold }) {
   return Boolean(payments.provider) && (hold?.total ?? 1) > 0;
 }
 
-/** Whether what costs so much can be bought on this page at all. @param {State} state @param {number} total */
+/** Whether what costs so much can be bought on this page at all: of a provider's cards it takes those of the demo.
+ *  @param {Pick<State, "payments">} state @param {number} total */
 export function canBuy({ payments }, total) {
-  return Boolean(payments.provider) || payments.free_sales || total === 0;
+  const { provider, demo_cards, free_sales } = payments;
+  return total === 0 || (provider ? demo_cards.length > 0 : free_sales);
 }
 
 /** Whether what is wanted is not held yet. @param {State} state */
