@@ -168,6 +168,8 @@ test("going back gives the seats free to choose again, and to pay again", async 
   assert.equal((await shopper.state()).refusal, "payment_in_progress");
   await shopper.part("abandon").click();
   await shopper.part("pay").waitFor();
+  await shopper.reads("cap", /^After a payment there is less time/);
+  await shopper.page.locator("#say-polite").getByText("The seats are still yours, for 2 minutes.").waitFor();
   await shopper.press("A-1", "C-3");
   await shopper.holds("C-3");
   await other.seatIs("A-1", "free");

@@ -83,6 +83,7 @@ export class HoldPanel {
     this.element.classList.toggle("some", any);
     if (!any) {
       this.spokenUpTo = Infinity;
+      this.pay.refresh();
       return;
     }
     this.refill();
@@ -189,8 +190,8 @@ export class HoldPanel {
     const limit = roughly(clock.until(hold.max_expires_at));
     const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
     const paying = payment ? "No one else can take them meanwhile." : "";
-    const again = this.pay.open ? "Time to take another card." : "";
-    setText(this.cap, paying || again || more);
+    const short = this.pay.leftUntil === hold.expires_at ? "After a payment there is less time. " : "";
+    setText(this.cap, paying || short + more);
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.
     if (left === 0 && performance.now() - this.askedAt > 1500) {

@@ -1,8 +1,9 @@
 // The part of the hold's card where it is paid: which card, what the bank asks, what is waited for,
 // and the way back to the seats. Says only what the server has said.
 
+import { clock } from "./clock.js";
 import { announce, button, el, fill } from "./dom.js";
-import { money } from "./format.js";
+import { money, roughly } from "./format.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
 
@@ -13,6 +14,7 @@ export class PayPanel {
   constructor(holding) {
     this.holding = holding;
     this.shown = "";
+    /** The end of the hold that a payment was left with. */ this.leftUntil = "";
     this.element = el("div.pay", { "data-testid": "payment" });
     this.element.hidden = true;
   }
@@ -29,10 +31,8 @@ export class PayPanel {
     this.element.dataset.stage = stage;
     const busy = task !== null;
     const subject = `${stage}/${busy}/${hold?.total ?? ""}`;
-    if (!this.open || subject === this.shown) {
-      if (!this.open) this.shown = "";
-      return;
-    }
+    if (!this.open) this.wasLeft(hold);
+    if (!this.open || subject === this.shown) return;
     const before = this.shown.split("/")[0];
     const { activeElement } = document;
     const isFree = !activeElement || activeElement === document.body;
@@ -42,6 +42,17 @@ export class PayPanel {
     if (before !== stage) this.say(stage);
     // What the stage says, and no button: a key that is still pressed must not choose anything.
     if (mayFocus) this.focus();
+  }
+
+  /** Tells the time that is left when the seats come back from a payment that was not made.
+   *  @param {import("./wire.js").Hold|null} hold */
+  wasLeft(hold) {
+    // Before it is read again, it still has the time of the payment.
+    if (this.shown === "" || hold?.state === "pinned") return;
+    this.shown = "";
+    if (!hold) return;
+    this.leftUntil = hold.expires_at;
+    announce(`The seats are still yours, for ${roughly(clock.until(hold.expires_at))}.`);
   }
 
   focus() {
