@@ -3,6 +3,8 @@
 import "./browser.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { clock } from "../../web/js/clock.js";
+import { badgeOf, byDate, freeOf } from "../../web/js/events.js";
 import { dateAndTime } from "../../web/js/format.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
 import { headline } from "../../web/js/ticket.js";
@@ -37,4 +39,21 @@ test("a ticket of an event that was called off says so, and what becomes of the 
   assert.match(said({ payment: paid }).text, /goes back the way it was paid once this booking is cancelled/);
   assert.match(said({ payment: { ...paid, refunded: 4500 } }).text, /was sent back/);
   assert.equal(said({ state: "cancelled" }).title, "Cancelled");
+});
+
+test("the list says what sells no more, and has it last", () => {
+  clock.learn("2030-01-02T12:00:00Z", performance.now(), performance.now());
+  const [before, after] = ["2030-01-01T12:00:00Z", "2030-01-03T12:00:00Z"];
+  const event = (/** @type {string} */ name, /** @type {string} */ starts_at, /** @type {object} */ policy) =>
+    /** @type {any} */ ({ name, starts_at, policy: { hold_ttl_ms: 60_000, ...policy }, total: 2, free: 1 });
+  const opened = { sale_opens_at: before, sale_closes_at: after };
+  const events = [
+    event("over", before, { ...opened, sale_closes_at: before }),
+    event("closed", after, { ...opened, sale_closes_at: before }),
+    event("soon", after, { sale_opens_at: after }),
+    event("open", after, opened),
+  ];
+  const told = events.sort(byDate).map((one) => `${one.name}: ${badgeOf(one).text} ${freeOf(one)}`);
+  assert.match(told[1], /^soon: On sale .*2030.* 1 of 2 free$/);
+  assert.deepEqual([told[0], ...told.slice(2)], ["open: 1 minute to decide 1 of 2 free", "over: Over ", "closed: Sale closed "]);
 });

@@ -4,6 +4,7 @@ import { asAnyone, listAll } from "./api.js";
 import { el } from "./dom.js";
 import { count, dateAndTime, money, roughly } from "./format.js";
 import { drawPoster } from "./poster.js";
+import { isPast, saleOf } from "./sale.js";
 
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
@@ -25,10 +26,18 @@ export async function openEvents() {
   return { element, title: "What is on", close: () => {} };
 }
 
-/** The next first; what has no date comes last, by name. @param {SaleEvent} a @param {SaleEvent} b */
-function byDate(a, b) {
+/** The next first; what has no date after them, by name; what sells no more comes last.
+ *  @param {SaleEvent} a @param {SaleEvent} b */
+export function byDate(a, b) {
   const at = (/** @type {SaleEvent} */ { starts_at }) => (starts_at ? Date.parse(starts_at) : Infinity);
-  return at(a) === at(b) ? a.name.localeCompare(b.name) : at(a) - at(b);
+  const done = Number(isDone(a)) - Number(isDone(b));
+  return done || (at(a) === at(b) ? a.name.localeCompare(b.name) : at(a) - at(b));
+}
+
+/** @param {SaleEvent} event */
+function isDone(event) {
+  const sale = saleOf(event);
+  return sale === "cancelled" ? isPast(event.starts_at) : sale === "closed" || sale === "over";
 }
 
 /** @param {SaleEvent} event */
@@ -69,19 +78,21 @@ function card(event) {
 }
 
 /** @param {SaleEvent} event */
-function freeOf({ state, free, total }) {
-  return state === "cancelled" || total === 0 ? "" : `${count(free)} of ${count(total)} free`;
+export function freeOf(event) {
+  const { free, total } = event;
+  const sells = ["open", "soon"].includes(saleOf(event));
+  return sells && total > 0 ? `${count(free)} of ${count(total)} free` : "";
 }
 
 /** @param {SaleEvent} event */
-function badgeOf(event) {
-  if (event.state === "cancelled") return { kind: "bad", text: "Cancelled" };
+export function badgeOf(event) {
+  const sale = saleOf(event);
+  if (sale === "cancelled") return { kind: "bad", text: "Cancelled" };
+  if (sale === "over") return { kind: "soon", text: "Over" };
+  if (sale === "closed") return { kind: "soon", text: "Sale closed" };
   if (event.total > 0 && event.free === 0) {
     return event.held ? { kind: "soon", text: "All taken for now" } : { kind: "bad", text: "Sold out" };
   }
-  const opens = event.policy.sale_opens_at;
-  if (!event.on_sale) {
-    return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
-  }
+  if (sale === "soon") return { kind: "soon", text: `On sale ${dateAndTime(event.policy.sale_opens_at)}` };
   return { kind: "good", text: `${roughly(event.policy.hold_ttl_ms)} to decide` };
 }
