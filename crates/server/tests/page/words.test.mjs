@@ -2,12 +2,16 @@
 
 import "./browser.mjs";
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { clock } from "../../web/js/clock.js";
 import { badgeOf, byDate, freeOf } from "../../web/js/events.js";
 import { dateAndTime } from "../../web/js/format.js";
+import { words } from "../../web/js/refusal.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
 import { headline } from "../../web/js/ticket.js";
+
+const openapi = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
 
 test("a time is told with its zone", () => {
   assert.match(dateAndTime("2030-01-01T12:00:00Z"), /2030, .*\d:\d\d.* (GMT|[A-Z]{3,5})/);
@@ -56,4 +60,14 @@ test("the list says what sells no more, and has it last", () => {
   const told = events.sort(byDate).map((one) => `${one.name}: ${badgeOf(one).text} ${freeOf(one)}`);
   assert.match(told[1], /^soon: On sale .*2030.* 1 of 2 free$/);
   assert.deepEqual([told[0], ...told.slice(2)], ["open: 1 minute to decide 1 of 2 free", "over: Over ", "closed: Sale closed "]);
+});
+
+test("no code of the API speaks to shoppers in the words for programs", () => {
+  /** @type {{code: string}[]} */ const problems = openapi["x-problems"];
+  assert.ok(problems.length > 30);
+  const told = problems.filter(({ code }) => {
+    const { text } = words(/** @type {any} */ ({ code, detail: "for programs" }), () => "Seat 1");
+    return text === "" || text === "for programs";
+  });
+  assert.deepEqual(told, []);
 });

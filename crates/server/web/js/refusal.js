@@ -14,9 +14,12 @@ const OUT_OF_STEP = {
   text: "Please reload the page. What you hold is kept.",
 };
 
-/** @type {Record<string, {title: string, text?: string}>} */
+/** @type {Record<string, {title: string, text: string}>} */
 const SAID = {
-  too_many_units: { title: "That is too many at once" },
+  too_many_units: {
+    title: "That is too many at once",
+    text: "Take one away to choose another.",
+  },
   budget_exceeded: {
     title: "You have reached the limit for this event",
     text: "Confirm or release what you hold before choosing more.",
@@ -33,9 +36,9 @@ const SAID = {
     title: "Your choice has changed",
     text: "In another window, it seems. Look it over, then confirm.",
   },
-  unknown_unit: { title: "This unit is not part of the event" },
-  event_not_found: { title: "There is no such event" },
-  hold_not_found: { title: "This hold no longer exists" },
+  unknown_unit: { title: "This unit is not part of the event", text: "Please reload the page." },
+  event_not_found: { title: "There is no such event", text: "The address may be incomplete." },
+  hold_not_found: { title: "This hold no longer exists", text: "Choose again." },
   booking_not_found: {
     title: "There is no such booking",
     text: "It belongs to somebody else, or the link is incomplete.",
@@ -84,7 +87,7 @@ const SAID = {
     title: "The payment was not taken",
     text: "Nothing was charged. Please begin it again.",
   },
-  booking_not_confirmed: { title: "There is nothing to cancel here" },
+  booking_not_confirmed: { title: "There is nothing to cancel here", text: "It was not bought, or not yet." },
   nothing_paid: {
     title: "Nothing was paid here",
     text: "Please ask the organiser about the money.",
@@ -93,7 +96,10 @@ const SAID = {
   lease_held: { title: "Another holds this lease", text: "Wait for its end." },
   lease_lost: { title: "The lease is lost", text: "Stop, and acquire it anew." },
   leases_unavailable: { title: "Leases cannot be reached", text: "Nothing was done. Try again." },
-  already_cancelled: { title: "That is cancelled already" },
+  already_cancelled: {
+    title: "That is cancelled already",
+    text: "In another window, or by the organiser.",
+  },
   cancel_closed: {
     title: "It is too late to cancel here",
     text: "Please ask the organiser.",
@@ -106,9 +112,9 @@ const SAID = {
   },
   hold_consumed: { title: "This is booked already", text: "Find it under “My bookings”." },
   event_dropped: { title: "This event is gone", text: "It was over some time ago." },
-  event_not_over: { title: "The event is not over yet" },
-  event_in_use: { title: "Something of the event is not done yet" },
-  event_exists: { title: "There is such an event already" },
+  event_not_over: { title: "The event is not over yet", text: "Try again when it is." },
+  event_in_use: { title: "Something of the event is not done yet", text: "Try again later." },
+  event_exists: { title: "There is such an event already", text: "Take another id." },
   payment_required: {
     title: "There is something left to pay",
     text: "Begin the payment; your hold is kept meanwhile.",
@@ -148,8 +154,8 @@ export function words(problem, nameOf) {
   if (problem.code === "unit_unavailable") return unavailable(problem, nameOf);
   if (problem.code === "not_on_sale") return notOnSale(problem);
   const said = SAID[problem.code];
-  const title = said?.title ?? problem.title ?? "The server refused this";
-  return { title, text: said?.text ?? problem.detail ?? "", lost: [] };
+  if (said) return { ...said, lost: [] };
+  return { title: problem.title ?? "The server refused this", text: problem.detail ?? "", lost: [] };
 }
 
 /** @param {Problem} problem @param {(unit: {seat?: string, area?: string}) => string} nameOf */
@@ -199,7 +205,7 @@ function lostLine(conflict, nameOf) {
 /** @param {Problem} problem */
 function notOnSale(problem) {
   const opens = dateAndTime(problem.sale_opens_at);
-  const text = opens ? `The sale opens on ${opens}.` : (problem.detail ?? "The sale is not open.");
+  const text = opens ? `The sale opens on ${opens}.` : "Nothing is sold here any more.";
   return { title: "Not on sale", text, lost: [] };
 }
 
