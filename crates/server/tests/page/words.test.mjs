@@ -71,3 +71,12 @@ test("no code of the API speaks to shoppers in the words for programs", () => {
   });
   assert.deepEqual(told, []);
 });
+
+test("a limit is told with what counts against it", () => {
+  const text = (/** @type {object} */ problem) => words(/** @type {any} */ (problem), () => "Seat 1").text;
+  const spent = { code: "budget_exceeded", limit: 4, used: 3 };
+  assert.match(text({ ...spent, budget: "held" }), /At most 4 held .* you hold 3\. Buy or release/);
+  assert.match(text({ ...spent, budget: "bought" }), /At most 4 for each buyer, and you have 3/);
+  assert.match(text({ code: "too_many_units", limit: 2 }), /At most 2 at a time/);
+  assert.match(text({ code: "budget_exceeded" }), /limit|release/);
+});

@@ -118,8 +118,7 @@ function want(state, wanted) {
   if (state.payment) return refusePaying(state);
   const max = state.event.policy.units_per_hold_max;
   if (wanted.size > max && wanted.size > state.wanted.size) {
-    const detail = `At most ${max} at a time here. Take one away to choose another.`;
-    return refuse(state, { status: 400, code: "too_many_units", detail });
+    return refuse(state, { status: 400, code: "too_many_units", limit: max });
   }
   const ended = wanted.size > 0 ? null : state.ended;
   return { ...state, wanted, ended, rounds: 0, refusal: null };

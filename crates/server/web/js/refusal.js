@@ -154,7 +154,7 @@ export function words(problem, nameOf) {
   if (problem.code === "unit_unavailable") return unavailable(problem, nameOf);
   if (problem.code === "not_on_sale") return notOnSale(problem);
   const said = SAID[problem.code];
-  if (said) return { ...said, lost: [] };
+  if (said) return { title: said.title, text: limitText(problem) ?? said.text, lost: [] };
   return { title: problem.title ?? "The server refused this", text: problem.detail ?? "", lost: [] };
 }
 
@@ -200,6 +200,16 @@ function lostLine(conflict, nameOf) {
       return `${name} was just taken by somebody else.${until}`;
     }
   }
+}
+
+/** How many there may be, and are, where that was counted. @param {Problem} problem */
+function limitText({ code, budget, limit, used = 0 }) {
+  if (limit === undefined) return null;
+  if (code === "too_many_units") return `At most ${limit} at a time here. Take one away to choose another.`;
+  if (code !== "budget_exceeded") return null;
+  return budget === "bought"
+    ? `At most ${limit} for each buyer, and you have ${used} with what you hold now.`
+    : `At most ${limit} held at a time, and you hold ${used}. Buy or release some before choosing more.`;
 }
 
 /** @param {Problem} problem */
