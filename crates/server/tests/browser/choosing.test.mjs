@@ -165,8 +165,14 @@ test("what staff change of an event is on open pages at once", async (t) => {
   await shopper.part("best-together").getByText("Hold the best seat").waitFor();
   await stage.server.done("PATCH", path, { policy: { sale_opens_at: null } });
   await note.waitFor({ state: "hidden" });
+  await shopper.press("A-1");
+  await shopper.holds("A-1");
   await stage.server.done("POST", `${path}/cancel`, {});
   await note.getByText("This event was cancelled").waitFor();
+  // What cannot be held again is not offered.
+  await shopper.part("ended").waitFor();
+  await shopper.seatIs("A-1", "free");
+  await shopper.part("hold-again").waitFor({ state: "hidden" });
 });
 
 test("best together says so when there are not enough", async (t) => {

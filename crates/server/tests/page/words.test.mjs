@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { clock } from "../../web/js/clock.js";
 import { badgeOf, byDate, freeOf } from "../../web/js/events.js";
 import { dateAndTime } from "../../web/js/format.js";
-import { words } from "../../web/js/refusal.js";
+import { endingWords, words } from "../../web/js/refusal.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
 import { headline } from "../../web/js/ticket.js";
 
@@ -79,4 +79,9 @@ test("a limit is told with what counts against it", () => {
   assert.match(text({ ...spent, budget: "bought" }), /At most 4 for each buyer, and you have 3/);
   assert.match(text({ code: "too_many_units", limit: 2 }), /At most 2 at a time/);
   assert.match(text({ code: "budget_exceeded" }), /limit|release/);
+});
+
+test("the end of a hold promises nothing that is not sold any more", () => {
+  assert.match(endingWords("expired", true).text, /on sale again/);
+  assert.doesNotMatch(endingWords("expired", false).text, /on sale again/);
 });

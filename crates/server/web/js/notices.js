@@ -5,6 +5,7 @@ import { announce, button, el, fill, icon, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { FREE } from "./inventory.js";
 import { alternativeName, endingWords, words } from "./refusal.js";
+import { saleOf } from "./sale.js";
 import { compromise } from "./selectors.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
@@ -110,19 +111,20 @@ export class Notices {
 
   /** @param {Ended} ended */
   showEnded(ended) {
-    const { title, text } = endingWords(ended.state);
+    const sells = () => saleOf(this.holding.state.event) === "open";
+    const { title, text } = endingWords(ended.state, sells());
     const hold = () => this.holding.dispatch({ type: "swap", drop: [], add: this.stillFree(ended) });
     const again = button("primary", "hold-again", "", hold);
     const about = el("p", {}, text);
     const endedAt = performance.now();
     const update = () => {
       const free = this.stillFree(ended).length;
-      again.hidden = free === 0;
+      again.hidden = free === 0 || !sells();
       const all = free === ended.units.length;
       const left = free === 1 ? "one" : plural(free, this.plan.unitWord);
       const some = `Hold the ${left} still free`;
       setText(again, all ? "Hold the same again" : some);
-      const taken = free === 0 && performance.now() - endedAt > FREED_WITHIN_MS;
+      const taken = free === 0 && sells() && performance.now() - endedAt > FREED_WITHIN_MS;
       setText(about, taken ? "They have been taken meanwhile." : text);
     };
     update();

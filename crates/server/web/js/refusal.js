@@ -249,7 +249,10 @@ const ENDINGS = {
   },
 };
 
-/** @param {string} state */
-export function endingWords(state) {
-  return ENDINGS[state] ?? { title: "Your hold has ended", text: "Its units are on sale again." };
+const ENDED = { title: "Your hold has ended", text: "Its units are on sale again." };
+
+/** @param {string} state @param {boolean} isOnSale  Whether the event sells anything now. */
+export function endingWords(state, isOnSale) {
+  const said = ENDINGS[state] ?? ENDED;
+  return isOnSale || state === "revoked" ? said : { ...said, text: "Nothing is sold here any more." };
 }
