@@ -163,6 +163,7 @@ test("what staff change of an event is on open pages at once", async (t) => {
   await stage.server.done("PATCH", path, { policy: { sale_opens_at: opens, units_per_hold_max: 1 } });
   await note.getByText("The sale opens on").waitFor();
   await shopper.part("best-together").getByText("Hold the best seat").waitFor();
+  await shopper.page.locator("#say-polite").getByText("The sale opens on").waitFor();
   await stage.server.done("PATCH", path, { policy: { sale_opens_at: null } });
   await note.waitFor({ state: "hidden" });
   await shopper.press("A-1");
@@ -311,6 +312,8 @@ test("an event that is not on sale yet tells when it will be", async (t) => {
   // Nothing looks for sale: neither the seats nor what chooses them.
   await shopper.part("best-together").and(shopper.page.locator(":disabled")).waitFor();
   assert.equal((await shopper.state()).open, false);
+  const seat = shopper.page.locator('[data-seat="A-1"][aria-label$="not on sale"]');
+  await seat.waitFor({ state: "attached" });
   await shopper.press("A-1");
   assert.equal((await shopper.state()).refusal, "not_on_sale");
 });

@@ -17,6 +17,7 @@ import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
 import { PhoneBar } from "./phonebar.js";
 import { Plan } from "./plan.js";
+import { saleOf } from "./sale.js";
 import { wantedTotal } from "./selectors.js";
 import { owns } from "./ticket.js";
 
@@ -60,6 +61,7 @@ export class Hall {
     );
     this.pill = connectionPill(this.feed, this.holding);
     this.scheduled = false;
+    /** @type {import("./sale.js").Sale|undefined} */ this.sale = undefined;
     this.wasHeld = 0;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
     this.saleNote = el("p.sale-note", { "data-testid": "sale-note", hidden: true });
@@ -266,13 +268,16 @@ export class Hall {
   refreshSale() {
     const { event } = this;
     const opens = event.policy.sale_opens_at;
-    const closes = event.policy.sale_closes_at;
-    let note = "";
-    if (event.state === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
-    else if (opens && (clock.known ? clock.until(opens) > 0 : !event.on_sale)) {
+    const sale = saleOf(event);
+    let note = sale === "open" ? "" : "The sale has closed.";
+    if (sale === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
+    else if (opens && sale === "soon") {
       const wait = clock.known ? `, in ${remaining(clock.until(opens))}` : "";
       note = `The sale opens on ${dateAndTime(opens)}${wait}.`;
-    } else if (closes && clock.known && clock.until(closes) === 0) note = "The sale has closed.";
+    }
+    // The change is told, not each second of the wait.
+    if (this.sale && sale !== this.sale) announce(note || "The sale is open.");
+    this.sale = sale;
     this.saleNote.hidden = note === "";
     setText(this.saleNote, note);
     this.showSale(note === "");
@@ -286,7 +291,7 @@ export class Hall {
     this.best.open = open;
     this.areas.open = open;
     this.panel.showSale(open);
-    this.map.painter.showOpen(open);
+    this.map.showSale(open);
     this.schedule();
   }
 }

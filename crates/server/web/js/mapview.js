@@ -38,6 +38,7 @@ export class MapView {
     /** @type {Set<string>} */ this.booked = new Set();
     /** A seat that was named to a finger, and is taken by the next touch. */
     this.asking = -1;
+    /** Whether the sale is open. */ this.open = true;
     this.canvas = /** @type {HTMLCanvasElement} */ (
       el("canvas.seat-map", { "data-testid": "seat-map", "aria-hidden": "true" })
     );
@@ -68,6 +69,12 @@ export class MapView {
     this.sizer.disconnect();
     this.unwatchTheme();
     this.painter.stop();
+  }
+
+  /** @param {boolean} open */
+  showSale(open) {
+    this.open = open;
+    this.painter.showOpen(open);
   }
 
   resize() {
@@ -229,7 +236,7 @@ export class MapView {
   /** @param {number} seat */
   touchAgain(seat) {
     if (this.isWanted(seat)) return "touch again to give it back";
-    return this.inventory.state[seat] === FREE ? "touch again to hold it" : this.standing(seat);
+    return this.open && this.inventory.state[seat] === FREE ? "touch again to hold it" : this.standing(seat);
   }
 
   hideTip() {
@@ -265,6 +272,7 @@ export class MapView {
     }
     if (this.booked.has(id) && this.inventory.state[seat] === SOLD) return "booked by you";
     const said = STATE_NAMES[this.inventory.state[seat]];
+    if (said === "free" && !this.open) return "not on sale";
     return said === "held"
       ? "held by somebody else for now"
       : said === "blocked"
