@@ -83,6 +83,15 @@ test("holds and bookings are found again from every page", async (t) => {
   await shopper.holds("C-5");
 });
 
+test("a ticket that is looked at again tells that its event was called off", async (t) => {
+  const { event, shopper } = await booked(t, "A-1");
+  await shopper.part("calendar").waitFor();
+  await stage.server.done("POST", `/v1/events/${event}/cancel`, {});
+  await shopper.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await shopper.page.getByRole("heading", { name: "This event was cancelled" }).waitFor();
+  assert.equal(await shopper.part("calendar").isVisible(), false);
+});
+
 test("a booking goes into the calendar, with its seats and its link", async (t) => {
   const { shopper, link } = await booked(t, "A-1");
   const download = shopper.page.waitForEvent("download");

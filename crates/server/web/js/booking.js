@@ -20,6 +20,8 @@ import { facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns,
 const UNSENT = "No answer yet. It is sent again by itself; keep this page open.";
 const FREED = "The place is on sale again at once, and cannot be taken back for you.";
 const LOOK_MS = [300, 700, 1000, 2000, 3000];
+// What is settled may still be cancelled elsewhere, and its event called off.
+const SETTLED_LOOK_MS = 60_000;
 
 /** @param {string} id @param {string} [linked]  The secret of its link. */
 export async function openBooking(id, linked) {
@@ -65,20 +67,24 @@ class BookingPage {
     const map = `#/events/${encodeURIComponent(booking.event)}`;
     const back = el("a.button.primary", { href: map, "data-testid": "back-to-map" }, "Back to the map");
     this.element = el("main.booking-page", {}, this.ticket, back);
+    this.onVisible = () => document.hidden || this.look();
+    document.addEventListener("visibilitychange", this.onVisible);
     this.refresh();
     this.follow();
   }
 
   close() {
     this.closed = true;
+    document.removeEventListener("visibilitychange", this.onVisible);
     clearTimeout(this.looking);
   }
 
-  /** Looks again while money moves; less often by and by. */
+  /** Looks again while money moves, less often by and by; what is settled slowly, and none while hidden. */
   follow() {
     clearTimeout(this.looking);
-    if (this.closed || !isOpen(this.booking)) return;
-    const ms = LOOK_MS[Math.min(this.looks, LOOK_MS.length - 1)];
+    const isMoving = isOpen(this.booking);
+    if (this.closed || (document.hidden && !isMoving)) return;
+    const ms = isMoving ? LOOK_MS[Math.min(this.looks, LOOK_MS.length - 1)] : SETTLED_LOOK_MS;
     this.looks += 1;
     this.looking = setTimeout(() => this.look(), ms);
   }
@@ -89,6 +95,8 @@ class BookingPage {
     try {
       const { id } = this.booking;
       const booking = await asShopper({ route: "GET /v1/bookings/{booking}", id, secret: this.secret });
+      const route = "GET /v1/events/{event}";
+      if (!isOpen(booking)) this.event = await request({ route, id: booking.event }).catch(() => this.event);
       // An answer that was overtaken is older than what stands here.
       if (number === this.asked) this.take(booking);
     } catch {
@@ -232,7 +240,7 @@ class BookingPage {
       problem && el("p.pay-note.bad", { "data-testid": "cancel-refused" }, sentence(problem)),
       this.mayCancel() &&
         button("quiet", "cancel-all", "Cancel the booking", () => this.askAll(), busy),
-      until && el("p.hint", {}, `Possible until ${dateAndTime(until)}.`),
+      until && this.mayCancel() && el("p.hint", {}, `Possible until ${dateAndTime(until)}.`),
     );
   }
 
