@@ -103,6 +103,15 @@ test("a booking goes into the calendar, with its seats and its link", async (t) 
   assert.ok(whole.includes(`URL:${link}\r\n`) && whole.includes("Row A seat 1"), whole);
 });
 
+test("a booking of an event that is not listed has its name", async (t) => {
+  const shopper = await stage.shopper(t);
+  await shopper.visit(await stage.server.event({}, { listed: false }));
+  await shopper.press("A-1");
+  await shopper.confirm();
+  await shopper.part("mine-link").click();
+  await shopper.reads("mine-booking", /An Evening of Tests/);
+});
+
 test("a link with a stray percent sign opens the list of events", async (t) => {
   await stage.server.event();
   const shopper = await stage.shopper(t);

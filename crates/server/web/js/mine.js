@@ -22,6 +22,10 @@ export async function openMine() {
     ownBookings(),
   ]);
   const nameOf = new Map(events.map((event) => [event.id, event]));
+  // The list leaves some out: those are read by their id.
+  const unlisted = new Set([...holds, ...bookings].map(({ event }) => event).filter((id) => !nameOf.has(id)));
+  const read = [...unlisted].map((id) => asAnyone({ route: "GET /v1/events/{event}", id }).catch(() => null));
+  for (const event of await Promise.all(read)) if (event) nameOf.set(event.id, event);
   const clocks = holds.map((hold) => ({ hold, time: el("strong.time") }));
   const element = el(
     "main.mine",
