@@ -28,6 +28,18 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// Whether it stays until a person changes something. `lease.md` 6.4.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            // Of PostgreSQL: no privilege.
+            Self::Rejected { code, .. } => {
+                ["NOPERM", "NOREPLID", "WRONGTYPE", "42501"].contains(&code.as_str())
+            }
+            Self::NotSent(_) | Self::Unknown(_) => false,
+        }
+    }
+
     /// The same, with the address that it is about.
     #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn at(self, address: &dyn std::fmt::Display) -> Self {

@@ -254,9 +254,9 @@ impl Attempt {
                     .tell(NoticeKind::Unknown, |notice| notice.because(why));
                 Tried::Failed(self.unanswered())
             }
-            BackendError::Config(_) => Tried::Hopeless(AcquireError::Unavailable(error)),
-            BackendError::NotSent(_) | BackendError::Rejected { .. } => {
-                Tried::Failed(AcquireError::Unavailable(error))
+            error if error.is_lasting() => Tried::Hopeless(error.into()),
+            BackendError::NotSent(_) | BackendError::Rejected { .. } | BackendError::Config(_) => {
+                Tried::Failed(error.into())
             }
         }
     }

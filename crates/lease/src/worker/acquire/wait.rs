@@ -106,7 +106,12 @@ impl Attempt {
                     let pause = self.pause(&refusal);
                     (NotGranted::Refused(refusal), pause)
                 }
-                Tried::Failed(error) => (error.into(), timing::back_off(self.failures, ctx.draw())),
+                Tried::Failed(error) => {
+                    if self.failures == 1 {
+                        tracing::warn!(name = ?self.command.names, %error, "an acquire is tried again");
+                    }
+                    (error.into(), timing::back_off(self.failures, ctx.draw()))
+                }
             };
             let mut until = ctx.now().plus(pause);
             if let Some(end) = end {

@@ -99,6 +99,21 @@ async fn a_flush_ends_leases_and_tokens_still_rise() {
     assert!(after > before, "{after:?} after {before:?}");
 }
 
+/// No further try takes data of another out of the way.
+#[tokio::test]
+async fn a_wait_ends_with_what_is_refused_for_good() {
+    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let locks = locks(&redis, &epochs).await;
+    let lease = take(&locks, "a").await;
+    let key = redis.cli(&["KEYS", "sl:*:l:a"]).unwrap();
+    lease.release().await.unwrap();
+    redis.cli(&["SET", key.trim(), "data of another"]).unwrap();
+    let asking = locks.lease("a").acquire();
+    let ended = tokio::time::timeout(Duration::from_secs(10), asking).await;
+    let error = ended.expect("it waits for ever").unwrap_err();
+    assert!(error.to_string().contains("WRONGTYPE"), "{error}");
+}
+
 /// 11.3. A group that lost one key is lost, and its other names are free again.
 #[tokio::test]
 async fn an_evicted_key_of_a_group_ends_the_group() {
