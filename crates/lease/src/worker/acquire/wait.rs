@@ -107,9 +107,7 @@ impl Attempt {
                     (NotGranted::Refused(refusal), pause)
                 }
                 Tried::Failed(error) => {
-                    if self.failures == 1 {
-                        tracing::warn!(name = ?self.command.names, %error, "an acquire is tried again");
-                    }
+                    self.warn_once(&error);
                     (error.into(), timing::back_off(self.failures, ctx.draw()))
                 }
             };
@@ -125,6 +123,12 @@ impl Attempt {
             }
         }
         Err(last)
+    }
+
+    fn warn_once(&self, error: &AcquireError) {
+        if self.failures == 1 {
+            tracing::warn!(name = ?self.command.names, %error, "an acquire is tried again");
+        }
     }
 
     fn is_over(&self, end: Option<BootTime>) -> bool {

@@ -3,7 +3,8 @@
 -- `p_names`: each once. `p_ttl_us`, `p_cap_us`: microseconds; no cap is NULL. `p_floor`: the token
 -- must be above it. Answers in `out_outcome`:
 --   1  granted: life and token of the grant, and the name if one of them was asked for, one row
---   2  the owner had them all, or one: same token, fresh life or a longer one that it had, and the name as above, one row
+--   2  the owner had them all, or one: same token, fresh life or a longer one that it had, and the
+--      name as above, one row
 --   0  another's: life and token of that owner, one row for each such name
 --   3  no epoch is left, one row
 -- A wait for a lock that takes too long, or a deadlock, ends in an error and grants nothing.

@@ -1,5 +1,5 @@
--- Gives at least so much life from now on to grants, to each whole or not at all, and shortens none. One row is asked about per element of the
--- arrays: number of the grant in the batch, name, owner, token, and the life in microseconds; 0
+-- Gives at least so much life from now on to grants, to each whole or not at all, and shortens none. One row is asked
+-- about per element of the arrays: number of the grant in the batch, name, owner, token, and the life in microseconds; 0
 -- changes nothing. Never creates, never passes the cap, never revives. Answers per element, in order:
 --   out_life_us > 0   the owner's, for so long
 --   0                 free

@@ -12,12 +12,12 @@ impl Redlock {
     pub(super) async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
         let fits = |renew: &Renew| renew.ttl <= self.config.ttl_longest;
         let fitting: Vec<Renew> = batch.iter().filter(|one| fits(one)).cloned().collect();
-        let mut replies = self.renew_fitting(&fitting).await.into_iter();
-        let mut reply = |renew: &Renew| {
-            let replied = fits(renew).then(|| replies.next()).flatten();
-            replied.unwrap_or_else(|| RenewReply::Failed(self.too_long(renew.ttl)))
+        let mut decided = self.renew_fitting(&fitting).await.into_iter();
+        let reply = |renew: &Renew| {
+            let of_nodes = fits(renew).then(|| decided.next()).flatten();
+            of_nodes.unwrap_or_else(|| RenewReply::Failed(self.too_long(renew.ttl)))
         };
-        batch.iter().map(|renew| reply(renew)).collect()
+        batch.iter().map(reply).collect()
     }
 
     async fn renew_fitting(&self, batch: &[Renew]) -> Vec<RenewReply> {

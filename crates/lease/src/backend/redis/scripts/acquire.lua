@@ -81,8 +81,8 @@ if any and free then
   others, picked, first_key, final = {}, free - 3, free, free
 end
 
--- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead, or ahead, as after a step of the clock. A waiter with a lower
--- ticket than ours is before us; without a ticket, all are.
+-- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead, or ahead, as after a step of the clock.
+-- A waiter with a lower ticket than ours is before us; without a ticket, all are.
 local places, dead, last, alive = {}, {}, 0, 0
 local mine, first, dies -- our ticket, the lowest ticket of another, and when its waiter counts as dead
 if queue then

@@ -6,8 +6,8 @@
 -- Answers:  1, epoch installed  |  0, ep refused: ask again
 -- The ask must still be current: the epoch was drawn after this record was found unfit, and
 -- nothing was flushed, restarted or installed since. Epoch 0 (no source) binds the record to this server and goes
--- on from its clock, or from the last token or the floor if that is higher; it never takes over a record that has an epoch of a
--- source, which is below those of a clock.
+-- on from its clock, or from the last token or the floor if that is higher; it never takes over a record that has an
+-- epoch of a source, which is below those of a clock.
 local COUNTERS, CLOCK_EPOCHS, GRANTS_PER_MS = 4294967296, 400000, 2048
 local epoch, ask = tonumber(ARGV[1]), ARGV[2]
 local record = redis.call('GET', KEYS[1]) or ''
