@@ -76,15 +76,15 @@ def fence(key, addresses):
     watch = bob.leases.Watch(leases_pb2.WatchRequest(name=name), metadata=bob.by)
     assert next(watch).WhichOneof("state") == "released"
 
-    lease = ann.acquire(name, ttl_ms=30000)
+    lease = ann.acquire(name, ttl_ms=10000)
     assert ann.is_live() and gate.write(lease.token, "ann begins")
-    assert ann.acquire(name, ttl_ms=30000).token == lease.token, "asked again"
+    assert ann.acquire(name, ttl_ms=10000).token == lease.token, "asked again"
     held = next(watch)
     assert held.held.token == lease.token, held
     assert reason(lambda: bob.acquire(name, ttl_ms=30000)) == ("lease_held", None)
     # Another server knows as much of it.
     ann.leases = bob.leases
-    ann.renew(5000)
+    ann.renew(10000)
 
     # Ann is paused here: nothing renews the lease, and Bob has it when it ends.
     lease = bob.acquire(name, ttl_ms=30000, wait_ms=20000)
