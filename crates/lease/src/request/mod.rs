@@ -57,10 +57,11 @@ pub struct Request {
 
 impl Request {
     pub(crate) fn new(client: Arc<Client>, names: Result<Names, InvalidRequest>) -> Self {
+        let ttl = TTL_DEFAULT.min(client.ctx.facts.ttl_max);
         Self {
             client,
             names,
-            ttl: TTL_DEFAULT,
+            ttl,
             max_lifetime: None,
             manual: false,
             fair: false,

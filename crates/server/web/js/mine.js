@@ -12,7 +12,7 @@ import { headline, isOpen } from "./ticket.js";
 /** @typedef {import("./wire.js").Hold} Hold */
 
 const TICK_MS = 500;
-// So many of the remembered links are read at once; older ones are shown by their number.
+// So many of the remembered links, and of unlisted events, are read at once; others are shown by their number.
 const READ_MAX = 12;
 
 export async function openMine() {
@@ -24,7 +24,7 @@ export async function openMine() {
   const nameOf = new Map(events.map((event) => [event.id, event]));
   // The list leaves some out: those are read by their id.
   const unlisted = new Set([...holds, ...bookings].map(({ event }) => event).filter((id) => !nameOf.has(id)));
-  const read = [...unlisted].map((id) => asAnyone({ route: "GET /v1/events/{event}", id }).catch(() => null));
+  const read = [...unlisted].slice(0, READ_MAX).map((id) => asAnyone({ route: "GET /v1/events/{event}", id }).catch(() => null));
   for (const event of await Promise.all(read)) if (event) nameOf.set(event.id, event);
   const clocks = holds.map((hold) => ({ hold, time: el("strong.time") }));
   const element = el(

@@ -9,7 +9,7 @@ export function saleOf({ state, policy, starts_at, on_sale }) {
   const { sale_opens_at: opens, sale_closes_at: closes } = policy;
   if (state === "cancelled") return "cancelled";
   if (opens && (clock.known ? clock.until(opens) > 0 : !on_sale)) return "soon";
-  if (closes && isPast(closes)) return isPast(starts_at) ? "over" : "closed";
+  if (closes && (clock.known ? isPast(closes) : !on_sale)) return isPast(starts_at) ? "over" : "closed";
   return "open";
 }
 

@@ -28,7 +28,7 @@ impl Attempt {
             Some(Tried::Won(won)) => return Ok(won),
             Some(Tried::Hopeless(error)) => return Err(error.into()),
             Some(Tried::Refused(refusal)) => NotGranted::Refused(refusal),
-            Some(Tried::Failed(error)) => error.into(),
+            Some(Tried::Failed(error)) => self.failing(error),
             None => NotGranted::Refused(Refusal::default()),
         };
         if self.is_over(end) {
@@ -66,7 +66,7 @@ impl Attempt {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error.into()),
                 Tried::Refused(refusal) => NotGranted::Refused(refusal),
-                Tried::Failed(error) => error.into(),
+                Tried::Failed(error) => self.failing(error),
             };
         }
         let mut wake = if let Some(wake) = heard {
@@ -107,8 +107,8 @@ impl Attempt {
                     (NotGranted::Refused(refusal), pause)
                 }
                 Tried::Failed(error) => {
-                    self.warn_once(&error);
-                    (error.into(), timing::back_off(self.failures, ctx.draw()))
+                    let pause = timing::back_off(self.failures, ctx.draw());
+                    (self.failing(error), pause)
                 }
             };
             let mut until = ctx.now().plus(pause);
@@ -125,10 +125,12 @@ impl Attempt {
         Err(last)
     }
 
-    fn warn_once(&self, error: &AcquireError) {
+    /// Logs the first failure of a wait: it may go on for long.
+    fn failing(&self, error: AcquireError) -> NotGranted {
         if self.failures == 1 {
             tracing::warn!(name = ?self.command.names, %error, "an acquire is tried again");
         }
+        error.into()
     }
 
     fn is_over(&self, end: Option<BootTime>) -> bool {

@@ -107,8 +107,13 @@ impl TokenOffers {
         if let Some(offer) = kept.offers.get_mut(&(owner, names.clone()))
             && offer.token == token
         {
+            // Lives only grow, and an older answer may come last.
+            offer.until = if offer.held {
+                offer.until.max(until)
+            } else {
+                until
+            };
             offer.held = true;
-            offer.until = until;
         }
     }
 

@@ -141,7 +141,10 @@ impl Votes {
                 ),
             });
         }
-        let failure = self.failures.first().cloned();
+        // One node that refuses for good ends no wait while another may come back.
+        let passes = |error: &&BackendError| !error.is_lasting();
+        let passing = self.failures.iter().find(passes);
+        let failure = passing.or(self.failures.first()).cloned();
         let split = BackendError::Unknown("the votes were split".to_owned());
         AcquireReply::Failed(failure.unwrap_or(split))
     }

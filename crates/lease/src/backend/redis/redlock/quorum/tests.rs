@@ -99,6 +99,24 @@ fn a_token_too_low_is_minted_anew_though_one_node_still_refuses() {
     assert!(matches!(lost, Outcome::Lost(AcquireReply::Refused(_))));
 }
 
+/// A node without its right in the access list ends no wait that another one may let win.
+#[test]
+fn a_node_that_refuses_for_good_does_not_speak_for_one_that_is_away() {
+    let noperm = BackendError::Rejected {
+        code: "NOPERM".to_owned(),
+        message: String::new(),
+    };
+    let away = BackendError::NotSent("starting".to_owned());
+    for told in [[&noperm, &away], [&away, &noperm]] {
+        let mut votes = Votes::of(2);
+        for error in told {
+            votes.add(Err(error.clone()));
+        }
+        let lost = votes.outcome(&ask(), Duration::ZERO);
+        assert_eq!(lost, Outcome::Lost(AcquireReply::Failed(away.clone())));
+    }
+}
+
 #[test]
 fn a_renewal_needs_a_majority_of_all_nodes() {
     assert_eq!(first_wrong(renewal), None);
