@@ -63,9 +63,13 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with a signal ignored, as `nohup` does.
+/// Whether this process was started with a signal ignored, as `nohup` does. Without `/proc` none counts as ignored.
 pub(crate) fn is_ignored(number: i32) -> std::io::Result<bool> {
-    let ignored = ignored(&std::fs::read_to_string("/proc/self/status")?);
+    let status = match std::fs::read_to_string("/proc/self/status") {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read?,
+    };
+    let ignored = ignored(&status);
     Ok(ignored & (1 << (number - 1)) != 0)
 }
 
