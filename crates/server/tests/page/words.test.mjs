@@ -46,6 +46,9 @@ test("a ticket of an event that was called off says so, and what becomes of the 
 });
 
 test("the list says what sells no more, and has it last", () => {
+  const policy = { hold_ttl_ms: 60_000, sale_closes_at: "2030-01-01T12:00:00Z" };
+  const unknown = /** @type {any} */ ({ name: "", policy, total: 2, free: 1, on_sale: false });
+  assert.equal(badgeOf(unknown).text, "Sale closed", "before the server's clock is known");
   clock.learn("2030-01-02T12:00:00Z", performance.now(), performance.now());
   const [before, after] = ["2030-01-01T12:00:00Z", "2030-01-03T12:00:00Z"];
   const event = (/** @type {string} */ name, /** @type {string} */ starts_at, /** @type {object} */ policy) =>

@@ -128,7 +128,7 @@ impl Attempt {
     /// Logs the first failure of a wait: it may go on for long.
     fn failing(&self, error: AcquireError) -> NotGranted {
         if self.failures == 1 {
-            tracing::warn!(name = ?self.command.names, %error, "an acquire is tried again");
+            tracing::warn!(name = ?self.command.names, %error, "an acquire failed");
         }
         error.into()
     }

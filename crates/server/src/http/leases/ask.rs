@@ -56,7 +56,7 @@ pub(super) struct RenewRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     pub(super) names: Option<Vec<Str<'a>>>,
-    /// How long it is to live from now on, within its cap.
+    /// How long it is to live from now on at least, within its cap. A longer life that it has stays.
     #[schema(value_type = u64)]
     pub(super) ttl_ms: Whole<u64>,
 }
