@@ -35,7 +35,12 @@ impl Inventory {
         let goes_on = !has_bounced || known.state.may_become(next.state);
         let is_news = next.state != known.state && goes_on;
         if next == **known {
-            return Ok(Answer::Booking(booking.clone()));
+            let answer = Answer::Booking(booking.clone());
+            if settled.is_some() {
+                // Written, so that a server whose copy is old does not settle what a later report asked for anew.
+                self.booking_mut(work, report.booking);
+            }
+            return Ok(answer);
         }
         let (state, hold) = (booking.state, booking.hold);
         self.booking_mut(work, report.booking).payment = Some(Box::new(next));

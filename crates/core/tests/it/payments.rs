@@ -135,3 +135,24 @@ fn a_refund_made_at_the_provider_stands_for_none_made_here() {
     let cancelled = world.apply(Command::Cancel { booking, by, lines }).unwrap();
     assert_eq!(cancelled.effects, [effect(left - 100, amount)]);
 }
+
+/// A report that settles a step and tells nothing else still changes the booking: a server whose copy of it is
+/// old must not settle the same step that was asked for again meanwhile.
+#[test]
+fn what_settles_a_step_writes_the_booking() {
+    let (mut world, id) = paying();
+    report(&mut world, id, PaymentState::Captured, (0, 0));
+    let booking = world.inventory.booking(id).unwrap();
+    let currency = Currency::parse("EUR").unwrap();
+    let known = PaymentReport::whole(booking, currency, PaymentState::Captured);
+    let again = world.apply(Command::Payment(Box::new(known.clone())));
+    assert!(!again.unwrap().has_effect());
+    let step = Effect::Capture(id);
+    let settles = PaymentReport {
+        settles: Some(step),
+        ..known
+    };
+    let settled = world.apply(Command::Payment(Box::new(settles))).unwrap();
+    assert_eq!(settled.done_effects, [step]);
+    assert_eq!(settled.bookings, [id]);
+}

@@ -1,9 +1,11 @@
 //! Holders whose rows a server does not remember, because they hold and have bought nothing.
 
-use soldonce_core::{Authority, BookingId, Command, Event, Hold, LineChoice, Rejection};
+use soldonce_core::{Authority, BookingId, Command, Event, Hold, LineChoice, Rejection, Span};
+use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
-use crate::ledgers::{booked, on};
+use super::turns::Other;
+use crate::ledgers::{booked, held, on};
 
 impl Servers {
     async fn release(&self, server: usize, hold: &Hold) {
@@ -55,5 +57,37 @@ async fn a_holder_who_comes_again_is_served_and_counted() {
     }
     servers.release(0, &ann).await;
     servers.release(1, &bob).await;
+    servers.judge(0, &event.id).await;
+}
+
+/// A server that has not heard of it takes the hold to be over, and its holder to have nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_another_server_extended_counts() {
+    let servers = Servers::start(2).await;
+    let event = servers
+        .event(|policy| {
+            policy.units_per_holder_max = 2;
+            policy.hold_ttl = Span::from_ms(1_000);
+        })
+        .await;
+    let open = "BEGIN; SELECT pg_current_xact_id()";
+    let holds_the_feed_up = Other::run(&servers.database.url(), open).await;
+    let seats = ["A-1", "A-2"];
+    let hold = servers.hold(0, &event, "ann", &seats).await.unwrap();
+    let known = servers.hold(1, &event, "ann", &["B-1"]).await;
+    assert!(matches!(known, Err(Rejection::BudgetExceeded { .. })));
+    let extend = Command::Extend {
+        on: on(&hold),
+        ttl: Some(Span::from_ms(600_000)),
+        ttl_max: None,
+    };
+    held(servers.ask(0, extend).await).unwrap();
+    let over = format!("SELECT ledger_clock() > {} + 250", hold.expires_at.ms());
+    let is_over = || servers.database.query(&over).unwrap() == "t";
+    until("the first end is past", PATIENCE, is_over).unwrap();
+    let refused = servers.hold(1, &event, "ann", &["B-1", "B-2"]).await;
+    let is_counted = matches!(refused, Err(Rejection::BudgetExceeded { used: 2, .. }));
+    assert!(is_counted, "{refused:?}");
+    holds_the_feed_up.leave().await;
     servers.judge(0, &event.id).await;
 }
