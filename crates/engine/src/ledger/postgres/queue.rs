@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Command, Rejection, Timestamp, Wish};
+use soldonce_core::{Command, Rejection, Span, Timestamp, Wish};
 use tokio::sync::mpsc;
 
 use super::catch_panic::catch_panic;
@@ -16,7 +16,8 @@ use super::database::Connection;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::limits::{
-    ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
+    ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, CANCEL_AHEAD_MAX_MS, CANCEL_AHEAD_MS,
+    GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use super::replica::{Replica, ToLoad};
 use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
@@ -47,6 +48,7 @@ pub(super) async fn run(
             is_fresh: false,
             place: 0,
             most: BATCH_MAX,
+            ahead: Span::default(),
         };
         let begun = context.clock.boot();
         let done = catch_panic(round.work()).await;
@@ -125,6 +127,8 @@ struct Round<'a> {
     place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
+    /// How far ahead of the clock a cancellation is decided.
+    ahead: Span,
 }
 
 impl Round<'_> {
@@ -178,7 +182,10 @@ impl Round<'_> {
             return Ok(());
         }
         let is_new = self.replica.loads() > loads;
-        let now = self.context.time.now();
+        let now = match self.waiting.front() {
+            Some(next) if ends_every_hold(next) => self.context.time.now().plus(self.ahead),
+            Some(_) | None => self.context.time.now(),
+        };
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
         let (decided, retried) = self.decide(now, &mut batch);
@@ -227,6 +234,12 @@ impl Round<'_> {
             Stored::Anew => {
                 if self.is_fresh {
                     self.place = self.context.place();
+                }
+                // Of so many holds one may end each time before the statement is sent: it gets that long.
+                if decided.iter().any(|(job, _)| ends_every_hold(job)) {
+                    self.most = 1;
+                    let ahead = CANCEL_AHEAD_MS.saturating_add(self.ahead.ms());
+                    self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MAX_MS));
                 }
                 self.again(decided);
             }

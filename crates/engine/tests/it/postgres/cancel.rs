@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Command, Event, Hold, HoldState, Rejection, Text};
+use soldonce_core::{Command, Event, Hold, HoldState, NewHold, Rejection, Span, Text};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
@@ -70,6 +70,49 @@ async fn no_hold_outlives_a_cancellation_that_it_comes_between() {
     assert!(between.is_ok() || between == refused, "{between:?}");
     let holds: Vec<Hold> = [first].into_iter().chain(between).collect();
     servers.nothing_is_held(&event, &holds).await;
+}
+
+/// The ledger's clock as it is, 400 ms later in the statement that stores, as if that had so much to compare.
+const SLOW: &str = "CREATE SEQUENCE tries; CREATE OR REPLACE FUNCTION ledger_clock(
+    machine bigint DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_query() LIKE '%store_batch%' THEN
+        PERFORM pg_sleep(0.4), nextval('tries');
+        machine := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    END IF;
+    RETURN (SELECT greatest(machine, (machine + meet) / 2) FROM clock);
+END $$";
+
+/// To end the holds of a large hall takes longer than clocks may differ, and meanwhile some of them end: the
+/// cancellation is decided so far ahead that none does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancellation_that_takes_long_is_stored_while_holds_end() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let seats = ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2"];
+    let mut first_end = None;
+    for (ttl, seat) in (1_000..).step_by(300).zip(seats) {
+        let Command::Hold(wish) = servers.wish(&event, seat, &[seat]) else {
+            unreachable!("a wish is a hold");
+        };
+        let ttl = Some(Span::from_ms(ttl));
+        let hold = Command::Hold(NewHold { ttl, ..wish });
+        let hold = held(servers.ask(0, hold).await).unwrap();
+        first_end = first_end.or(Some(hold.expires_at.ms()));
+    }
+    let lasting = servers.hold(0, &event, "zed", &["B-3"]).await.unwrap();
+    let near = format!("SELECT ledger_clock() > {} - 200", first_end.unwrap());
+    let is_near = || servers.database.query(&near).unwrap() == "t";
+    until("the first end is near", PATIENCE, is_near).unwrap();
+    servers.database.query(SLOW).unwrap();
+    servers.ask(0, call_off(&event)).await.unwrap();
+    let tries = "SELECT last_value FROM tries";
+    let tries: u32 = servers.database.query(tries).unwrap().parse().unwrap();
+    assert!(tries <= 4, "{tries}");
+    let found = servers.ledgers[0].hold(lasting.id).await.unwrap().unwrap();
+    assert!(matches!(found.state, HoldState::Revoked(_)), "{found:?}");
+    servers.judge(0, &event.id).await;
 }
 
 /// Buyers at both servers want a seat each, and meanwhile one of the servers calls the event off.

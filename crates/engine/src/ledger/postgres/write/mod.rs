@@ -14,7 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::bind::{Bind, Value};
 use super::database::Connection;
 use super::failure::Failure;
-use super::limits::CLOCK_OFF_MS;
+use super::limits::{CHANGE_OFF_MS, CLOCK_OFF_MS};
 use super::read_set::ReadSet;
 use super::replica::Replica;
 use super::tables::{Id, int};
@@ -181,7 +181,12 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("commands", commands);
     to.put("decided_at", dispatch.now.ms());
     to.put("good_until", read_set.good_until);
-    to.put("clock_off", CLOCK_OFF_MS);
+    let clock_off = if batch.renews_event() {
+        CHANGE_OFF_MS
+    } else {
+        CLOCK_OFF_MS
+    };
+    to.put("clock_off", clock_off);
     to.put("given_clock", dispatch.given);
     to.put("event_seen", read_set.event_version);
 }
