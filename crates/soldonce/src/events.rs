@@ -11,7 +11,7 @@ use soldonce_server::{Client, ClientError};
 
 use crate::block_on;
 use crate::exit::{Exit, usage};
-use crate::output::report;
+use crate::output::{print_json, report};
 use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce events`.
@@ -49,7 +49,12 @@ pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
     };
     let dropped = match dropped {
         Err(error) if is_refusal(&error) => {
-            eprintln!("{event} is not dropped: {error:#}");
+            let why = format!("{event} is not dropped: {error:#}");
+            if args.target.json {
+                print_json(&json!({ "error": why }))?;
+            } else {
+                eprintln!("{why}");
+            }
             return Ok(Exit::Refused);
         }
         done => done?,

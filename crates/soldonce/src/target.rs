@@ -58,7 +58,7 @@ impl TargetArgs {
         let place = LedgerPlace::named(self.data.as_deref(), &self.database)?;
         anyhow::ensure!(
             place.is_made()?,
-            "there is no ledger in {place}: name --data, or --url of a running server"
+            "there is no ledger in {place}: name --data, --database-url, or --url of a running server"
         );
         let meanwhile = "a running server takes --url and its admin key";
         let opened = place.open().await;

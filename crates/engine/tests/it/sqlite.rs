@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
 use soldonce_core::{Command, Event, Rejection, Text};
-use soldonce_engine::ledger::sqlite::verify::verify;
-use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
+use soldonce_engine::ledger::sqlite::verify::{look, verify};
+use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions, migrate, migration};
 use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::ledger::{Done, Fingerprint, Ledger, RequestKey, ScopedKey};
 use tokio::task::JoinSet;
@@ -218,6 +218,42 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     assert!(matches!(refused, OpenError::Unmarked { .. }), "{refused}");
     drop(open(true).unwrap());
     drop(open(false).unwrap());
+}
+
+/// The file was lost, or is empty: nothing is made in its place that a copy would have to be put back over.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_ledger_is_made_in_place_of_one_that_was_lost() {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    test.ledger.close().await;
+    let options = SqliteOptions::new(folder(&test));
+    let live = folder(&test).join("ledger.sqlite");
+    for left in [None, Some(0)] {
+        for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
+            std::fs::remove_file(folder(&test).join(name)).ok();
+        }
+        if left.is_some() {
+            std::fs::write(&live, "").unwrap();
+        }
+        let refusals = [
+            open_in(&options, &test.clock, &test.recorder).err(),
+            migrate(&options).err(),
+            migration(&options).err(),
+            look(folder(&test)).err(),
+            verify(folder(&test), &mut |_| {}).err(),
+        ];
+        for refused in refusals {
+            let refused = refused.expect("the mark says that commits were made");
+            assert!(matches!(refused, OpenError::Behind { .. }), "{refused}");
+        }
+        let size = std::fs::metadata(&live).ok().map(|meta| meta.len());
+        assert_eq!(size, left);
+    }
+    let accepting = SqliteOptions {
+        accept_loss: true,
+        ..options
+    };
+    drop(open_in(&accepting, &test.clock, &test.recorder).unwrap());
 }
 
 /// The folder was cleared, or another ledger put there, with the server still at work: what it would store is lost.

@@ -83,7 +83,11 @@ fn unreadable(error: &OpenError) -> Finding {
         | OpenError::Failed(_) => {
             let mend =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
-            Finding::wrong(what, found, mend)
+            Finding::wrong(
+                what,
+                found.replace(" (`soldonce doctor` says what to do)", ""),
+                mend,
+            )
         }
     }
 }

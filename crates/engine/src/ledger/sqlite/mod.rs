@@ -141,7 +141,7 @@ pub enum OpenError {
     )]
     Unmarked { folder: PathBuf },
     /// What is stored cannot be, or cannot be read.
-    #[error("the ledger cannot be opened: {0}")]
+    #[error("the ledger cannot be opened: {0} (`soldonce doctor` says what to do)")]
     Failed(String),
 }
 
@@ -156,10 +156,14 @@ fn mend(found: i64, known: i64) -> &'static str {
 /// Brings the tables of a folder up to date; gives what it did. Opening the ledger does so, too.
 ///
 /// # Errors
-/// [`OpenError`]: `Locked` while a server has it, `Schema` when it is newer than this program.
+/// [`OpenError`]: `Locked` while a server has it, `Schema` when it is newer than this program, `Behind` when its
+/// database is lost.
 pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
     let folder = Folder::new(&options.folder);
     let lock = folder.take()?;
+    if !options.accept_loss {
+        rebuild::require_database(&folder)?;
+    }
     let (connection, migrated) = connection::migrating_writer(&folder)?;
     drop((connection, lock));
     Ok(migrated)
@@ -168,9 +172,14 @@ pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
 /// What [`migrate`] would do, without doing it.
 ///
 /// # Errors
-/// [`OpenError`]: `Schema` when the ledger is newer than this program, `Failed` when it cannot be read.
+/// [`OpenError`]: `Schema` when the ledger is newer than this program, `Behind` when its database is lost, `Failed`
+/// when it cannot be read.
 pub fn migration(options: &SqliteOptions) -> Result<Migrated, OpenError> {
-    connection::migration(&Folder::new(&options.folder))
+    let folder = Folder::new(&options.folder);
+    if !options.accept_loss {
+        rebuild::require_database(&folder)?;
+    }
+    connection::migration(&folder)
 }
 
 impl From<Fault> for OpenError {

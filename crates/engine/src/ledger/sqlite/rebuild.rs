@@ -43,6 +43,9 @@ pub(super) fn open(
     options: &SqliteOptions,
     entropy: &dyn Entropy,
 ) -> Result<Opened, OpenError> {
+    if !options.accept_loss {
+        require_database(folder)?;
+    }
     let mut connection = connection::writer(folder)?;
     if let Some(name) = guards::missing(&connection)?.first() {
         let what = format!(
@@ -76,6 +79,14 @@ pub(super) fn open(
         masters,
         head,
     })
+}
+
+/// Passes a folder whose database is not lost, before another one is made in its place.
+pub(super) fn require_database(folder: &Folder) -> Result<(), OpenError> {
+    if folder.is_without_database()? {
+        return require_whole(folder, folder.high_water(), None);
+    }
+    Ok(())
 }
 
 /// Passes a ledger that is not behind the point it once had reached.

@@ -15,7 +15,7 @@ use super::OpenError;
 use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
-use super::rebuild::require_whole;
+use super::rebuild::{require_database, require_whole};
 use super::tables::head::Head;
 use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
@@ -37,6 +37,7 @@ pub fn look(folder: &Path) -> Result<Option<Timestamp>, OpenError> {
     let folder = Folder::new(folder);
     // Read first: the ledger may only be further.
     let mark = folder.high_water();
+    require_database(&folder)?;
     let connection = connection::reader(&folder)?;
     let head = Head::find(&connection)?;
     require_whole(&folder, mark, head.as_ref())?;
@@ -52,6 +53,7 @@ pub fn verify(folder: &Path, progress: &mut Watcher<'_>) -> Result<VerifyReport,
     let folder = Folder::new(folder);
     // Read before the snapshot is taken: the ledger may only be further.
     let mark = folder.high_water();
+    require_database(&folder)?;
     let mut connection = connection::reader(&folder)?;
     let snapshot = connection.transaction()?;
     std::thread::scope(|scope| {
