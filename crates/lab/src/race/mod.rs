@@ -20,6 +20,7 @@ mod report;
 
 mod ceilings;
 
+use std::fs::OpenOptions;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
@@ -57,8 +58,8 @@ every buyer names them from left to right, or (crossed) every second one from ri
 elsewhere. A cell is a strategy, a number of buyers and a shape; rounds that begin later than 5 s after
 the first are left out. At the end the holder of a lease is stopped for longer than the lease lives.
 
-Exit codes: 0 every strategy did as it promises, 1 a guarded one sold a seat twice, or naive never did,
-2 usage, 3 a server is missing.")]
+Exit codes: 0 every strategy did as it promises, 1 one that should sell once sold a seat twice, or naive never
+did, 2 usage, 3 a server is missing or the report cannot be written.")]
 pub(crate) struct RaceArgs {
     /// Strategies, separated by commas, or all
     #[arg(long, value_delimiter = ',', default_value = "all")]
@@ -122,6 +123,11 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
             .collect(),
         all => all,
     };
+    if let Some(file) = &args.report {
+        // Known before the race, which takes minutes; one of an earlier race stays until this one has ended.
+        let opened = OpenOptions::new().create(true).append(true).open(file);
+        opened.with_context(|| format!("--report {}", file.display()))?;
+    }
     let servers = Servers::start(args, &strategies)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the race")?;
     if args.ceilings {

@@ -190,11 +190,12 @@ impl RaceReport {
                 format!("{name} sold units twice {count} times, as it must without guards")
             })
             .collect();
-        let (_, _, guarded) = self.of_promise(Promise::SoldOnce);
-        if guarded > 0 {
+        let (_, _, others) = self.of_promise(Promise::SoldOnce);
+        if others > 0 {
             parts.push(format!(
-                "no guarded strategy sold a unit twice in {} requests, and the auditor agrees",
-                number(guarded)
+                "no other strategy sold a unit twice in {} requests while every buyer went on, and the \
+                 auditor agrees",
+                number(others)
             ));
         }
         parts.join("; ")

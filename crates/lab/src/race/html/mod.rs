@@ -69,15 +69,15 @@ fn tiles(report: &RaceReport) -> String {
         let name = match strategies.as_slice() {
             [] => return None,
             [one] => format!("<em>{}</em>", escape(one.name)),
-            all => format!("the {} guarded strategies", all.len()),
+            all => format!("the {} that should sell once", all.len()),
         };
         let is_good = promise == Promise::SoldOnce && double_sales == 0;
         let class = if is_good { "good" } else { "bad" };
         let about = format!("double sales by {name}, in {} requests", number(requests));
         Some((class, number(double_sales), about))
     });
-    let [broken, guarded] = promises;
-    let tiles = [broken, guarded, pace(report), deadlocks(report)];
+    let [broken, sold_once] = promises;
+    let tiles = [broken, sold_once, pace(report), deadlocks(report)];
     let tiles = each(tiles.into_iter().flatten(), tile);
     format!("<section class=\"tiles\">\n{tiles}</section>\n")
 }
@@ -185,8 +185,17 @@ fn plots(report: &RaceReport, shape: &str) -> String {
 
 /// How each strategy works, why it holds or breaks, and what it sends.
 fn cards(report: &RaceReport) -> String {
+    let stopped = |name: &str| {
+        let scenes = report.stopped.iter();
+        scenes
+            .filter(|scene| scene.strategy == name)
+            .any(|scene| scene.sold_twice)
+    };
     let card = |one: &StrategyReport| {
         let (badge_class, badge) = match (one.promise, one.double_sales) {
+            (Promise::SoldOnce, 0) if stopped(one.name) => {
+                ("bad", "sold twice once its holder was stopped")
+            }
             (Promise::SoldOnce, 0) => ("good", "sold nothing twice"),
             (Promise::SoldOnce | Promise::Broken, 1..) => ("bad", "sold units twice"),
             (Promise::Broken, 0) => ("bad", "not put to the test"),

@@ -67,7 +67,7 @@ fn report() -> RaceReport {
             strategy("queue", Promise::SoldOnce, 0),
         ],
         stopped: vec![Scene {
-            strategy: "lease",
+            strategy: "pessimistic",
             guards: Guards::None,
             sold_twice: true,
             refused: None,
@@ -134,7 +134,7 @@ fn the_page_has_the_figures_of_the_report() {
     let texts = [
         "<h1>200 buyers want the same seat</h1>",
         "<strong>12,000</strong><span>double sales by <em>naive</em>, in 4,100 requests</span>",
-        "<strong>0</strong><span>double sales by the 3 guarded strategies, in 12,300 requests</span>",
+        "<strong>0</strong><span>double sales by the 3 that should sell once, in 12,300 requests</span>",
         "<strong>4,936</strong><span>deadlocks",
         "<strong>1.0×</strong>",
         "3 seats &lt;Crossed&gt;",
@@ -147,6 +147,12 @@ fn the_page_has_the_figures_of_the_report() {
         assert!(page.contains(text), "{text}\n{page}");
     }
     assert_eq!(page.matches("<svg").count(), 1 + 2 * 2);
+    let badges = |text: &str| page.matches(text).count();
+    assert_eq!(badges("badge good\">sold nothing twice"), 2);
+    assert_eq!(
+        badges("badge bad\">sold twice once its holder was stopped"),
+        1
+    );
 }
 
 #[test]
