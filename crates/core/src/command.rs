@@ -154,6 +154,8 @@ pub enum Command {
     /// End a payment that the buyer gave up.
     Abandon {
         on: OnHold,
+        /// The booking of that payment: a later payment of the hold goes on. Left out: whichever is under way.
+        booking: Option<BookingId>,
     },
     /// Take note of what the provider says about a payment, and of all that follows from it.
     Payment(Box<PaymentReport>),

@@ -46,12 +46,20 @@ impl Inventory {
         Ok(self.add_booking(work, booking))
     }
 
-    pub(super) fn abandon(&mut self, work: &mut Work<'_>, on: OnHold) -> Result<Answer, Rejection> {
+    pub(super) fn abandon(
+        &mut self,
+        work: &mut Work<'_>,
+        on: OnHold,
+        given_up: Option<BookingId>,
+    ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_live(work.now, on.fence)?;
         let HoldState::Pinned(booking) = hold.state else {
             return Ok(Answer::Hold(hold.clone()));
         };
+        if given_up.is_some_and(|id| id != booking) {
+            return Ok(Answer::Hold(hold.clone()));
+        }
         work.effects.push(Effect::CancelIntent(booking));
         self.fail_payment(work, on.hold, booking);
         Ok(self.answer_hold(on.hold))

@@ -118,7 +118,7 @@ impl Inventory {
                     exchange,
                 },
             ),
-            Command::Abandon { on } => self.abandon(work, on),
+            Command::Abandon { on, booking } => self.abandon(work, on, booking),
             Command::Payment(report) => self.payment(work, &report),
             Command::Refund { booking, amount } => self.send_money_back(work, booking, amount),
             Command::Release { on } => self.release(work, on),

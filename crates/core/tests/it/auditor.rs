@@ -35,7 +35,12 @@ fn good() -> History {
     };
     world.apply(extend).unwrap();
     world.checkout(hold).unwrap();
-    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    world
+        .apply(Command::Abandon {
+            on: on(hold),
+            booking: None,
+        })
+        .unwrap();
     let booking = booked(&world.confirm(hold).unwrap()).id;
     let (by, lines) = (
         soldonce_core::Authority::Staff,

@@ -27,7 +27,7 @@ pub(crate) fn named(command: &Command) -> NamedIds {
             booking: exchange.as_ref().map(|given| given.booking),
         },
         Command::Extend { on, .. }
-        | Command::Abandon { on }
+        | Command::Abandon { on, .. }
         | Command::Release { on }
         | Command::Confirm { on, .. }
         | Command::ConfirmFree { on, .. } => hold(on.hold),

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
-    UnitName, UnitNo,
+    Booking, BookingId, Chart, Event, EventState, Hold, HoldId, HoldState, Payment, Seq, Text,
+    Timestamp, UnitName, UnitNo,
 };
 
 /// A point of time, written as RFC 3339 in UTC with milliseconds.
@@ -138,6 +138,30 @@ impl<'a> HoldBody<'a> {
             reason: state.reason().map(Text::as_str),
             seq: seq.map(|seq| seq.0),
         }
+    }
+}
+
+/// An event that was called off, as a message tells it: without the counts and the policy of its page.
+#[derive(Serialize)]
+pub(crate) struct CancelledEventBody<'a> {
+    id: &'a str,
+    name: &'a str,
+    starts_at: Option<Rfc3339>,
+    reason: &'a str,
+}
+
+impl<'a> CancelledEventBody<'a> {
+    /// Returns nothing for an event that is open.
+    pub(crate) fn new(event: &'a Event) -> Option<Self> {
+        let EventState::Cancelled(reason) = &event.state else {
+            return None;
+        };
+        Some(Self {
+            id: event.id.as_str(),
+            name: event.name.as_str(),
+            starts_at: event.starts_at.map(Rfc3339),
+            reason: reason.as_str(),
+        })
     }
 }
 

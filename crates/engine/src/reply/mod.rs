@@ -8,6 +8,7 @@ mod body;
 mod endpoint;
 mod history;
 
+pub(crate) use body::CancelledEventBody;
 use body::UnitsBody;
 pub use body::{BookingBody, HoldBody, Rfc3339, UnitBody};
 pub use endpoint::EndpointBody;

@@ -6,31 +6,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use soldonce_core::{
-    Amount, Applied, Booking, BookingId, BookingState, Cause, Command, HoldId, Inventory,
+    Amount, Applied, Booking, BookingId, BookingState, Cause, Command, Event, HoldId, Inventory,
     Timestamp, Transition, UnitState,
 };
 
 use super::{MessageId, MessageKind};
 use crate::ledger::named;
-use crate::reply::{BookingBody, HoldBody, Rfc3339};
+use crate::reply::{BookingBody, CancelledEventBody, HoldBody, Rfc3339};
 
 /// What a message is before it has an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: MessageId,
     pub(crate) kind: MessageKind,
-    /// The hold, or a booking that never had one: what comes of it is told in this line.
+    /// The hold, or a booking that never had one: what comes of it is told in this line. An event has its
+    /// number, which no id is as small as.
     pub(crate) subject: [u8; 16],
     pub(crate) body: String,
 }
 
-/// What must be known of a command's booking before it is decided.
+/// What must be known of a command before it is decided.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Before(Option<Known>);
+pub(crate) enum Before {
+    /// How the money of the booking that it names stands, if it names one.
+    Booking(Option<Known>),
+    /// It calls an event off.
+    CancelEvent,
+}
 
 /// How the money of a booking stood.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(crate) struct Known {
     booking: BookingId,
     state: BookingState,
     refunded: Amount,
@@ -64,8 +70,11 @@ struct Body<T> {
 impl Before {
     /// Looks at what `command` names.
     pub(crate) fn of(inventory: &Inventory, command: &Command) -> Self {
+        if let Command::CancelEvent { .. } = command {
+            return Self::CancelEvent;
+        }
         let booking = named(command).booking.and_then(|id| inventory.booking(id));
-        Self(booking.map(Known::new))
+        Self::Booking(booking.map(Known::new))
     }
 
     /// What the command's doing is told as, in the sequence in which it is to be heard.
@@ -76,15 +85,23 @@ impl Before {
         at: Timestamp,
     ) -> Vec<Message> {
         let mut messages = Vec::new();
-        for hold in expired(applied) {
-            messages.extend(of_hold(inventory, hold, at));
+        let before = match self {
+            Self::Booking(before) => before,
+            Self::CancelEvent => {
+                let event = applied.event.and_then(|no| inventory.event(no));
+                messages.extend(event.and_then(|event| of_cancelled(event, at)));
+                None
+            }
+        };
+        for (hold, kind) in ended(applied) {
+            messages.extend(of_hold(inventory, hold, kind, at));
         }
         let mut told = told_of_bookings(applied);
         let bookings = applied.bookings.iter();
         for booking in bookings.filter_map(|id| inventory.booking(*id)) {
             let mut kinds = told.remove(&booking.id).unwrap_or_default();
             // Money goes back by commands alone that name the booking.
-            let before = self.0.filter(|known| known.booking == booking.id);
+            let before = before.filter(|known| known.booking == booking.id);
             if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
                 kinds.insert(MessageKind::BookingRefunded);
             }
@@ -100,13 +117,16 @@ fn steps(applied: &Applied) -> impl Iterator<Item = &Transition> {
     commits.flat_map(|commit| &commit.transitions)
 }
 
-/// Holds that this command wrote down as ended by the clock.
-fn expired(applied: &Applied) -> BTreeSet<HoldId> {
-    let owner = |step: &Transition| match step.from {
-        UnitState::Held { hold, .. } if step.cause == Cause::Expired => Some(hold),
-        UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
+/// Holds that this command wrote down as ended by the clock or by staff.
+fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
+    let end = |step: &Transition| match step.from {
+        UnitState::Held { hold, .. } => told_as(step.cause).map(|kind| (hold, kind)),
+        UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
     };
-    steps(applied).filter_map(owner).collect()
+    let of_hold = |(_, kind): &(HoldId, MessageKind)| {
+        matches!(kind, MessageKind::HoldExpired | MessageKind::HoldRevoked)
+    };
+    steps(applied).filter_map(end).filter(of_hold).collect()
 }
 
 /// What is told of each booking that units came to or left.
@@ -127,25 +147,36 @@ fn told_as(cause: Cause) -> Option<MessageKind> {
         Cause::Confirmed | Cause::SoldDirectly => Some(MessageKind::BookingConfirmed),
         Cause::Cancelled => Some(MessageKind::BookingCancelled),
         Cause::Exchanged => Some(MessageKind::BookingExchanged),
+        Cause::Expired => Some(MessageKind::HoldExpired),
+        Cause::Revoked => Some(MessageKind::HoldRevoked),
         Cause::Held
         | Cause::Extended
         | Cause::Changed
         | Cause::Pinned
         | Cause::Unpinned
         | Cause::Released
-        | Cause::Expired
-        | Cause::Revoked
         | Cause::Blocked
         | Cause::Unblocked
         | Cause::ClockCorrected => None,
     }
 }
 
-fn of_hold(inventory: &Inventory, hold: HoldId, at: Timestamp) -> Option<Message> {
+fn of_hold(
+    inventory: &Inventory,
+    hold: HoldId,
+    kind: MessageKind,
+    at: Timestamp,
+) -> Option<Message> {
     let hold = inventory.hold(hold)?;
     let event = inventory.event(hold.event)?;
     let data = HoldBody::new(event, hold, &hold.state, None);
-    message(MessageKind::HoldExpired, *hold.id.bytes(), at, data)
+    message(kind, *hold.id.bytes(), at, data)
+}
+
+fn of_cancelled(event: &Event, at: Timestamp) -> Option<Message> {
+    let subject = u128::from(event.no.0).to_be_bytes();
+    let data = CancelledEventBody::new(event)?;
+    message(MessageKind::EventCancelled, subject, at, data)
 }
 
 fn of_booking(

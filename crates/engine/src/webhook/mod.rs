@@ -40,6 +40,10 @@ words! {
     BookingRefunded = "booking.refunded",
     /// Units of a booking were swapped.
     BookingExchanged = "booking.exchanged",
+    /// Staff ended a hold, or called its event off.
+    HoldRevoked = "hold.revoked",
+    /// An event was called off.
+    EventCancelled = "event.cancelled",
 }
 
 impl MessageKind {
@@ -55,6 +59,8 @@ impl MessageKind {
             Self::BookingCancelled => 4,
             Self::BookingRefunded => 8,
             Self::BookingExchanged => 16,
+            Self::HoldRevoked => 32,
+            Self::EventCancelled => 64,
         }
     }
 }

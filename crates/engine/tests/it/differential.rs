@@ -207,7 +207,10 @@ impl Run {
                 Command::Payment(Box::new(no_money(self.booking(), state)))
             }
             13 => Command::Release { on: self.on() },
-            14 => Command::Abandon { on: self.on() },
+            14 => Command::Abandon {
+                on: self.on(),
+                booking: None,
+            },
             15 => Command::Confirm {
                 on: self.on(),
                 booking: self.booking_id(test),

@@ -552,7 +552,14 @@ pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
         exchange: None,
     };
     booked(test.ask(checkout).await).unwrap();
-    held(test.ask(Command::Abandon { on: on(&given_up) }).await).unwrap();
+    held(
+        test.ask(Command::Abandon {
+            on: on(&given_up),
+            booking: None,
+        })
+        .await,
+    )
+    .unwrap();
     let released = test.hold(&event, "cid", &["A-4"]).await.unwrap();
     held(test.ask(Command::Release { on: on(&released) }).await).unwrap();
     let wish = Wish::Named(select(&event, &["B-1"], &[("floor", 2)]));

@@ -1,5 +1,6 @@
 //! What is asked of a backend and what it answers.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,17 @@ impl Names {
     /// What decides where the names live: the group, else the name.
     pub fn routing_key(&self) -> Option<&Name> {
         self.group.as_ref().or_else(|| self.names.first())
+    }
+}
+
+/// Writes the names with commas between them, as `group/a,b` where they have a group.
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(group) = &self.group {
+            write!(f, "{group}/")?;
+        }
+        let names: Vec<&str> = self.names.iter().map(Name::as_str).collect();
+        f.write_str(&names.join(","))
     }
 }
 

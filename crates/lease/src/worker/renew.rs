@@ -137,7 +137,7 @@ impl Worker {
             LostReason::Overtaken { .. } => (&counters.lost_overtaken, NoticeKind::Overtaken),
         };
         counter.add(1);
-        tracing::warn!(name = ?grant.terms.names, %reason, "lease lost");
+        tracing::warn!(names = %grant.terms.names, %reason, "lease lost");
         self.tell_of(what, grant, reason.to_string());
     }
 

@@ -150,7 +150,7 @@ async fn cancel(mut req: ApiRequest) -> Handled {
     if request.units.as_ref().is_some_and(Vec::is_empty) {
         return Err(Problem::invalid(
             "units",
-            "name at least one, or leave it out for all",
+            "name at least one, or leave it out for all (over gRPC: all_lines)",
         ));
     }
     let units = units::owned("units", request.units.unwrap_or_default())?;

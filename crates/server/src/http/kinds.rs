@@ -172,8 +172,8 @@ kinds! {
         "Repeat later; if it stays, see `soldonce reconcile` and the deliveries of the webhook endpoints.";
     PAYMENT_IN_PROGRESS "payment_in_progress" "payment-in-progress" 409
         "A payment is in progress",
-        "The hold is pinned by the payment of `booking`, which forbids this.",
-        "Finish or abandon the payment first.";
+        "The payment of `booking` is not done: its hold is pinned by it, or the money of lines to give back is not taken yet.",
+        "Finish or abandon the payment of a hold first; for an exchange ask again in a moment.";
     PAYMENT_REQUIRED "payment_required" "payment-required" 409
         "The difference must be paid first",
         "The new units cost more than was paid.",

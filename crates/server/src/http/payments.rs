@@ -41,7 +41,7 @@ pub(super) fn routes(table: &mut Table) {
         post("/v1/holds/{hold}/abandon", Buy)
             .id("abandon_checkout")
             .summary("Gives the payment of a hold up")
-            .may_take::<AbandonRequest>("{}")
+            .may_take::<AbandonRequest<'_>>(r#"{"booking": "bkg_01jdf8x0c8e6m7n2v4q5r9st0w"}"#)
             .headers(&[HOLD_SECRET])
             .refuses(&[ENDED, &[&kinds::STALE_FENCE]])
             .gives::<Hold>(200, "The hold"),
@@ -144,18 +144,25 @@ async fn pay(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) ->
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct AbandonRequest {
+struct AbandonRequest<'a> {
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
+    /// The booking of the payment that is given up. Left out: the one under way, which may be a later one if this
+    /// request comes late.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    booking: Option<Str<'a>>,
 }
 
 async fn abandon(mut req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let body = req.json().await?;
-    let request: AbandonRequest = json::parse(&body)?;
+    let request: AbandonRequest<'_> = json::parse(&body)?;
+    let booking = request.booking.map(|id| id.0.parse()).transpose();
+    let booking = booking.map_err(|_| Problem::invalid("booking", "it is no id of a booking"))?;
     let call = req.call()?;
     let fence = json::fence(request.fence);
-    let reply = req.app.engine.abandon(&call, hold, fence).await?;
+    let reply = req.app.engine.abandon(&call, hold, fence, booking).await?;
     req.address_holds().doubt(hold);
     Ok(answer::reply(&req.app, &reply))
 }

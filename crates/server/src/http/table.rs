@@ -33,7 +33,10 @@ const fn fallback_route(path: &'static str) -> Route {
     Route::new(Verb::Any, path, Admission::Anyone)
 }
 
-async fn no_such_path(_: ApiRequest) -> Handled {
+async fn no_such_path(req: ApiRequest) -> Handled {
+    if grpc::is_grpc(&req.parts.headers) {
+        return Ok(grpc::no_such_method().await);
+    }
     Err(Problem::new(&kinds::NOT_FOUND))
 }
 

@@ -43,6 +43,13 @@ pub(super) fn routes(table: &mut Table) {
         list,
     );
     table.add(
+        get("/v1/webhook-endpoints/{endpoint}", Admin)
+            .id("read_webhook_endpoint")
+            .summary("One endpoint")
+            .gives::<WebhookEndpoint>(200, "The endpoint"),
+        read,
+    );
+    table.add(
         delete("/v1/webhook-endpoints/{endpoint}", Admin)
             .id("delete_webhook_endpoint")
             .summary("Deletes an endpoint with all that waits for it")
@@ -223,6 +230,15 @@ async fn list(req: ApiRequest) -> Handled {
         next: None,
     };
     Ok(answer::object(&req.app, StatusCode::OK, &list))
+}
+
+async fn read(req: ApiRequest) -> Handled {
+    req.query()?;
+    let id = endpoint_id(&req)?;
+    let endpoints = req.app.engine.endpoints().await?;
+    let found = endpoints.iter().find(|endpoint| endpoint.id == id);
+    let row = EndpointBody::new(found.ok_or_else(missing)?);
+    Ok(answer::object(&req.app, StatusCode::OK, &row))
 }
 
 async fn change(req: ApiRequest, change: EndpointChange) -> Handled {

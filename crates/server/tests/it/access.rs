@@ -188,6 +188,11 @@ const MATRIX: &[(&str, &str, [u16; 7])] = &[
         [401, 403, 403, 403, 403, 403, 200],
     ),
     (
+        "GET",
+        "/v1/webhook-endpoints/{endpoint}",
+        [401, 403, 403, 403, 403, 403, 200],
+    ),
+    (
         "DELETE",
         "/v1/webhook-endpoints/{endpoint}",
         [401, 403, 403, 403, 403, 403, 200],

@@ -12,6 +12,7 @@ use axum::http::{Request, Response, StatusCode};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost::Message;
@@ -502,11 +503,8 @@ async fn what_is_no_call_is_refused() {
         .await
         .refused(415, "unsupported_media_type");
     let unknown = post(&app, "/soldonce.v1.Sales/Nothing", frame(&[]), &by).await;
-    assert_eq!(
-        unknown.status(),
-        StatusCode::NOT_FOUND,
-        "UNIMPLEMENTED to clients"
-    );
+    let missing = (12, "method_not_allowed".to_owned());
+    assert_eq!(reason(&Reply::of(unknown).await), missing);
     app.get(path)
         .send()
         .await
@@ -525,7 +523,8 @@ async fn methods_for_staff_are_where_their_routes_are() {
             .oneshot(request.body(Body::from(frame(&[]))).unwrap())
     };
     let public = list(&app.router).await.unwrap();
-    assert_eq!(public.status(), StatusCode::NOT_FOUND);
+    let missing = (12, "method_not_allowed".to_owned());
+    assert_eq!(reason(&Reply::of(public).await), missing);
     let admin = list(app.admin_router.as_ref().unwrap()).await.unwrap();
     assert_eq!(Reply::of(admin).await.code, 0);
 }
@@ -638,7 +637,15 @@ async fn health_is_readiness() {
     let mut watch = watch.into_body();
     let first = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(first[5..], [8, 1]);
+    let service = "none".to_owned();
+    let unknown = frame(&HealthCheckRequest { service }.encode_to_vec());
+    let unknown = post(&app, "/grpc.health.v1.Health/Watch", unknown, &[]).await;
+    let mut unknown = unknown.into_body();
+    let first = unknown.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(first[5..], [8, 3], "SERVICE_UNKNOWN");
+    assert!(unknown.frame().now_or_never().is_none(), "it stays open");
     app.shutdown.cancel();
+    assert!(unknown.collect().await.unwrap().to_bytes().is_empty());
     assert_eq!(check("").await, (0, 2), "NOT_SERVING");
     let last = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(last[5..], [8, 2]);

@@ -98,6 +98,7 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
     assert_ne!(disabled["disabled_at"], Value::Null);
     let row = &read(&app, ENDPOINTS).await["endpoints"][0];
     assert_eq!(row["disabled_at"], disabled["disabled_at"]);
+    assert_eq!(read(&app, &path).await["disabled_at"], row["disabled_at"]);
     let enabled = post(&app, &format!("{path}/enable")).await;
     assert_eq!(enabled["disabled_at"], Value::Null);
     assert_eq!(enabled["quiet_until"], Value::Null);
@@ -111,6 +112,7 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
         missing.await.refused(404, "not_found");
     }
     for path in [
+        path.clone(),
         format!("{path}/deliveries"),
         format!("{ENDPOINTS}/x/deliveries"),
     ] {
@@ -118,6 +120,38 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
         missing.refused(404, "not_found");
     }
     assert_eq!(read(&app, ENDPOINTS).await["endpoints"], json!([]));
+}
+
+async fn what_staff_end_is_told_as_described() {
+    let app = shop().await;
+    let receiver = Receiver::start().unwrap();
+    made(&app, &json!({"url": receiver.url()})).await;
+    app.held("ann", &["A-1"]).await;
+    let cancel = app.post("/v1/events/hall/cancel").by(&app.admin);
+    let called_off = cancel.json(&json!({"reason": "flood"})).send().await;
+    called_off.expect(StatusCode::OK);
+    let mut tasks = JoinSet::new();
+    let end = CancellationToken::new();
+    tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
+    let waited = until("two messages", PATIENCE, || {
+        app.clock.advance(std::time::Duration::from_millis(200));
+        receiver.received().len() == 2
+    });
+    waited.unwrap();
+    end.cancel();
+    tasks.join_all().await;
+    let bodies = receiver.received();
+    let bodies = bodies
+        .iter()
+        .map(|got| serde_json::from_slice(&got.body).unwrap());
+    let mut bodies: Vec<Value> = bodies.collect();
+    bodies.sort_by_key(|body| body["type"].to_string());
+    for body in &bodies {
+        assert_eq!(openapi::judge_message(body), None, "{body:#}");
+        assert_eq!(body["data"]["reason"], "flood");
+    }
+    assert_eq!(bodies[0]["type"], "event.cancelled");
+    assert_eq!(bodies[1]["type"], "hold.revoked");
 }
 
 async fn the_same_key_has_the_same_answer_secret_included() {
@@ -206,6 +240,7 @@ crate::variant::run_over! {
     [over_http, over_grpc], workers: 2, {
         a_booking_arrives_and_stands_in_the_log,
         endpoints_are_made_listed_rotated_and_deleted,
+        what_staff_end_is_told_as_described,
         the_same_key_has_the_same_answer_secret_included,
         the_log_is_told_in_pages,
         what_cannot_be_an_endpoint_is_refused_by_its_field,

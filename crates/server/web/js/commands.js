@@ -94,7 +94,10 @@ function taskCommand(state, key) {
     case "extend":
       return command(state, "extend", call("POST /v1/holds/{hold}/extend", { id, secret, body: {} }));
     case "abandon":
-      return command(state, "abandon", call("POST /v1/holds/{hold}/abandon", { id, secret, body: {} }));
+      // The booking: if this comes late, the next payment goes on.
+      return command(state, "abandon", call("POST /v1/holds/{hold}/abandon", {
+        id, secret, body: hold.booking ? { booking: hold.booking } : {},
+      }));
     case "confirm": {
       // The fence: what another tab added meanwhile is not bought unseen.
       const same = kept.confirmFence === fence ? kept.confirmKey : undefined;

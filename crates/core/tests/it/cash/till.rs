@@ -87,7 +87,10 @@ impl Till {
                 }
             }
             Op::Abandon(hold) => {
-                self.apply(Command::Abandon { on: self.on(*hold) });
+                self.apply(Command::Abandon {
+                    on: self.on(*hold),
+                    booking: None,
+                });
             }
             Op::Release(hold) => {
                 self.apply(Command::Release { on: self.on(*hold) });

@@ -315,7 +315,14 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
             assert!(matches!(state, EventState::Cancelled(_)));
         }
         Since::Released => drop(world.apply(Command::Release { on: on(hold) }).unwrap()),
-        Since::Unpinned => drop(world.apply(Command::Abandon { on: on(hold) }).unwrap()),
+        Since::Unpinned => drop(
+            world
+                .apply(Command::Abandon {
+                    on: on(hold),
+                    booking: None,
+                })
+                .unwrap(),
+        ),
         Since::BoughtTooMuch => {
             world.wait(60_000);
             let other = world.hold("ann", "A-4");

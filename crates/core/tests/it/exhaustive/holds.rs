@@ -76,7 +76,7 @@ fn given(state: State) -> (World, OnHold) {
         }
         State::Unpinned => {
             world.checkout(hold).unwrap();
-            world.apply(Command::Abandon { on }).unwrap();
+            world.apply(Command::Abandon { on, booking: None }).unwrap();
         }
         State::Consumed => drop(world.confirm(hold).unwrap()),
         State::Released => drop(world.apply(Command::Release { on }).unwrap()),
@@ -133,7 +133,9 @@ const COMMANDS: [(&str, Act); 12] = [
             exchange: None,
         })
     }),
-    ("abandon", |world, on| world.apply(Command::Abandon { on })),
+    ("abandon", |world, on| {
+        world.apply(Command::Abandon { on, booking: None })
+    }),
     ("release", |world, on| world.apply(Command::Release { on })),
     ("revoke", |world, on| world.apply(revoke(on.hold))),
     ("confirm", |world, on| {

@@ -79,12 +79,22 @@ fn a_pin_gives_the_payment_window() {
     let ends = |world: &World| world.inventory.hold(hold).unwrap().expires_at.ms() - 1_000_000;
     world.checkout(hold).unwrap();
     assert_eq!(ends(&world), 60_000, "never earlier");
-    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    world
+        .apply(Command::Abandon {
+            on: on(hold),
+            booking: None,
+        })
+        .unwrap();
     assert_eq!(ends(&world), 20_000, "the retry window");
     world.wait(19_999);
     world.checkout(hold).unwrap();
     assert_eq!(ends(&world), 49_999);
-    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    world
+        .apply(Command::Abandon {
+            on: on(hold),
+            booking: None,
+        })
+        .unwrap();
     world.wait(10_000);
     let ttl = Some(Span::from_ms(180_000));
     world
@@ -103,7 +113,12 @@ fn a_pin_gives_the_payment_window() {
         "beyond the cap, by less than a window"
     );
     world.wait(29_999);
-    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    world
+        .apply(Command::Abandon {
+            on: on(hold),
+            booking: None,
+        })
+        .unwrap();
     assert_eq!(
         ends(&world),
         210_000,
@@ -216,7 +231,32 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
         .unwrap();
     world.wait(1_001);
     assert!(world.try_hold("bob", "floor*1").is_err());
-    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    world
+        .apply(Command::Abandon {
+            on: on(hold),
+            booking: None,
+        })
+        .unwrap();
     assert_eq!(world.inventory.hold(hold).unwrap().expires_at, world.now);
     world.hold("bob", "floor*1");
+}
+
+/// A request that comes late gives up the payment that it names, and no later one.
+#[test]
+fn a_payment_is_given_up_by_its_name() {
+    let mut world = world();
+    let hold = world.hold("ann", "A-1");
+    let give_up = |world: &mut World, booking| {
+        let on = on(hold);
+        world.apply(Command::Abandon { on, booking }).unwrap();
+        world.inventory.hold(hold).unwrap().state.clone()
+    };
+    let first = booked(&world.checkout(hold).unwrap()).id;
+    assert_eq!(give_up(&mut world, Some(first)), HoldState::Active);
+    let second = booked(&world.checkout(hold).unwrap()).id;
+    assert_eq!(give_up(&mut world, Some(first)), HoldState::Pinned(second));
+    assert_eq!(give_up(&mut world, Some(second)), HoldState::Active);
+    let third = booked(&world.checkout(hold).unwrap()).id;
+    assert_ne!(third, second);
+    assert_eq!(give_up(&mut world, None), HoldState::Active);
 }

@@ -117,7 +117,7 @@ impl Play {
                     exchange: given,
                 }
             }
-            OnHold::Abandon => Command::Abandon { on },
+            OnHold::Abandon => Command::Abandon { on, booking: None },
             OnHold::Release => Command::Release { on },
             OnHold::Revoke => Command::Revoke {
                 hold: on.hold,

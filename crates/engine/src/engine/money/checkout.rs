@@ -63,7 +63,8 @@ impl Engine {
     }
 
     /// Ends a payment that the buyer gave up: the hold is as the event's policy says after a failed
-    /// payment, and the intent is cancelled.
+    /// payment, and the intent is cancelled. With `booking`, that payment alone: asked again late, it
+    /// ends no later one.
     ///
     /// # Errors
     /// As [`Engine::release`].
@@ -75,9 +76,11 @@ impl Engine {
         call: &Call,
         hold: HoldId,
         fence: Option<Fence>,
+        booking: Option<BookingId>,
     ) -> Result<Reply, EngineError> {
         let on = self.on_hold(call, hold, fence)?;
-        self.reply(self.submit(call, Command::Abandon { on }).await?)
+        let command = Command::Abandon { on, booking };
+        self.reply(self.submit(call, command).await?)
     }
 
     /// Sends back money of a booking that keeps its units. Needs an idempotency key.

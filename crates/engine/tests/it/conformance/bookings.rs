@@ -399,7 +399,14 @@ pub(super) async fn a_failed_payment_gives_the_units_back_to_the_same_buyer(mut 
     assert_eq!(kept.state, HoldState::Active);
     test.restart().await;
     let second = booked(test.ask(checkout(&test, &kept)).await).unwrap();
-    let dropped = held(test.ask(Command::Abandon { on: on(&kept) }).await).unwrap();
+    let dropped = held(
+        test.ask(Command::Abandon {
+            on: on(&kept),
+            booking: None,
+        })
+        .await,
+    )
+    .unwrap();
     assert_eq!(dropped.state, HoldState::Active);
     let third = booked(test.ask(checkout(&test, &kept)).await).unwrap();
     let confirmed = booked(test.ask(paid(&third, PaymentState::Captured)).await).unwrap();

@@ -120,7 +120,11 @@ impl Story<'_> {
         let hold = self.rig.hold_by(&call, "dan", &["A-5"]).await.unwrap();
         let paying = self.begins("dan", &["A-5"]).await;
         let call = self.rig.call();
-        self.rig.engine.abandon(&call, hold, None).await.unwrap();
+        self.rig
+            .engine
+            .abandon(&call, hold, None, None)
+            .await
+            .unwrap();
         paying.booking
     }
 

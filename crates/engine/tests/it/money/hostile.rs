@@ -38,7 +38,7 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
     match n % 7 {
         // The buyer is gone before the payment, or during it.
         3 => drop(rig.engine.release(&rig.call(), hold, None).await),
-        5 => drop(rig.engine.abandon(&rig.call(), hold, None).await),
+        5 => drop(rig.engine.abandon(&rig.call(), hold, None, None).await),
         _ => {}
     }
     // An intent may be cancelled meanwhile.
@@ -50,7 +50,7 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
         rig.take_notices().await;
     }
     if card == "pm_card_chargeDeclined" {
-        drop(rig.engine.abandon(&rig.call(), hold, None).await);
+        drop(rig.engine.abandon(&rig.call(), hold, None, None).await);
     }
     if n.is_multiple_of(4) {
         let all = NamedUnits::default();

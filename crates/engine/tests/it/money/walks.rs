@@ -91,7 +91,10 @@ async fn a_declined_buyer_may_give_up_and_pay_again() {
         let (hold, declined) = rig.begun("ann", &["A-1"]).await;
         rig.pay(&declined, DECLINED).await;
         rig.take_notices().await;
-        rig.engine.abandon(&rig.call(), hold, None).await.unwrap();
+        rig.engine
+            .abandon(&rig.call(), hold, None, None)
+            .await
+            .unwrap();
         rig.settle().await;
         let late = rig.fake.pay(&declined.intent, VISA).await;
         assert!(late.is_err(), "the declined intent was cancelled");
@@ -409,7 +412,10 @@ async fn a_cancelled_intent_of_a_wrong_amount_is_let_go_of() {
         let mut rig = Rig::on(store, |_| {}).await;
         let (hold, paying) = rig.begun("ann", &["A-1"]).await;
         rig.fake.reprice(&paying.intent, PRICE + 1).unwrap();
-        rig.engine.abandon(&rig.call(), hold, None).await.unwrap();
+        rig.engine
+            .abandon(&rig.call(), hold, None, None)
+            .await
+            .unwrap();
         rig.run_outbox();
         rig.settle().await;
         assert_eq!(rig.mismatches().await, []);

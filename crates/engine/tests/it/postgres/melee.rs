@@ -88,7 +88,7 @@ fn command(run: &mut Run, ids: &TestLedger) -> Command {
             by: Authority::Staff,
             lines: LineChoice::All,
         },
-        21 => Command::Abandon { on },
+        21 => Command::Abandon { on, booking: None },
         22 => run.sell(ids),
         _ => run.staff(),
     };

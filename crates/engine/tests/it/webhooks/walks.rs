@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Amount, Authority, Booking, Command, Difference, GivenLines, LineChoice, PaymentReport,
-    PaymentState, Selection, UnitNo,
+    PaymentState, PolicyChange, Selection, Text, UnitNo,
 };
 use soldonce_engine::webhook::{DeliveryState, EndpointChange, Kinds, MessageKind};
 use soldonce_testkit::webhooks::{Answer, is_by_one_of};
@@ -150,6 +150,46 @@ async fn an_exchange_and_late_money_are_told() {
         let types: Vec<String> = rig.receiver.taken().iter().map(kind).collect();
         let at = |kind: &str| types.iter().rposition(|one| one == kind).unwrap();
         assert!(at("hold.expired") < at("booking.confirmed"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_staff_end_is_told_once() {
+    for test in every_ledger().await {
+        let mut rig = Rig::on(test).await;
+        let event = rig.test.event().await;
+        let (endpoint, secret) = rig.endpoint().await;
+        let reason = || Text::parse("flood").unwrap();
+        let revoked = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        let revoke = Command::Revoke {
+            hold: revoked.id,
+            reason: reason(),
+        };
+        let over = rig.test.hold(&event, "bob", &["A-2"]).await.unwrap();
+        rig.test.ask(revoke.clone()).await.unwrap();
+        rig.test.ask(revoke).await.unwrap();
+        rig.test.advance_ms(600_000);
+        let live = rig.test.hold(&event, "cid", &["B-1"]).await.unwrap();
+        let cancel = Command::CancelEvent {
+            event: event.no,
+            reason: reason(),
+        };
+        rig.test.ask(cancel.clone()).await.unwrap();
+        rig.test.ask(cancel).await.unwrap();
+        let change = Command::UpdatePolicy {
+            event: event.no,
+            change: Box::new(PolicyChange::from(&event.policy)),
+        };
+        rig.test.ask(change).await.unwrap();
+        rig.run();
+        rig.until_over(&endpoint, 4).await;
+        let told = [
+            (revoked.id.to_string(), "hold.revoked"),
+            (over.id.to_string(), "hold.expired"),
+            (live.id.to_string(), "hold.revoked"),
+            (event.id.to_string(), "event.cancelled"),
+        ];
+        rig.assert_heard(&[&secret], &told);
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
-use futures_util::StreamExt;
-use futures_util::stream::{BoxStream, unfold};
+use futures_util::stream::{BoxStream, once, unfold};
+use futures_util::{FutureExt, StreamExt};
 use tonic::{Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
@@ -43,15 +43,11 @@ impl Readiness {
             ServingStatus::NotServing
         }
     }
+}
 
-    /// The server itself has no name.
-    fn require(name: &str) -> Result<(), Status> {
-        if name.is_empty() || pool().get_service_by_name(name).is_some() {
-            Ok(())
-        } else {
-            Err(Status::not_found("there is no service of this name"))
-        }
-    }
+/// Whether there is such a service. The server itself has no name.
+fn is_known(name: &str) -> bool {
+    name.is_empty() || pool().get_service_by_name(name).is_some()
 }
 
 fn said(status: ServingStatus) -> HealthCheckResponse {
@@ -65,18 +61,27 @@ impl Health for Readiness {
         &self,
         request: tonic::Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
-        Self::require(&request.get_ref().service)?;
+        if !is_known(&request.get_ref().service) {
+            return Err(Status::not_found("there is no service of this name"));
+        }
         Ok(Response::new(said(self.status().await)))
     }
 
     type WatchStream = BoxStream<'static, Result<HealthCheckResponse, Status>>;
 
-    /// Sends the status, and again when it is another. Ends at shutdown.
+    /// Sends the status, and again when it is another. Ends at shutdown. An unknown service has its own status, as
+    /// the protocol says: clients would ask again at once after an error.
     async fn watch(
         &self,
         request: tonic::Request<HealthCheckRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        Self::require(&request.get_ref().service)?;
+        if !is_known(&request.get_ref().service) {
+            let shutdown = self.app.shutdown.clone();
+            let end = shutdown.cancelled_owned().map(|()| None);
+            let unknown = Ok(said(ServingStatus::ServiceUnknown));
+            let stream = once(std::future::ready(Some(unknown))).chain(once(end));
+            return Ok(Response::new(stream.filter_map(std::future::ready).boxed()));
+        }
         let seen: Option<ServingStatus> = None;
         let stream = unfold((self.clone(), seen), |(this, seen)| async move {
             if seen.is_some() && this.app.shutdown.is_cancelled() {

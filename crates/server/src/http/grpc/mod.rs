@@ -154,7 +154,12 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
     }
 }
 
-fn is_grpc(headers: &HeaderMap) -> bool {
+/// Answers a call of a method that this listener does not have.
+pub(super) async fn no_such_method() -> Response {
+    refused(Problem::new(&kinds::METHOD_NOT_ALLOWED).into_response()).await
+}
+
+pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let media = headers.get(header::CONTENT_TYPE);
     media.is_some_and(|media| media.as_bytes().starts_with(b"application/grpc"))
 }

@@ -27,6 +27,8 @@ fn one(kind: MessageKind) -> Value {
             "Lines of a booking were swapped for others",
             "BookingMessage",
         ),
+        MessageKind::HoldRevoked => ("Staff ended a hold, or called its event off", "HoldMessage"),
+        MessageKind::EventCancelled => ("An event was called off", "EventMessage"),
     };
     json!({
         "operationId": format!("on_{}", kind.as_str().replace('.', "_")),

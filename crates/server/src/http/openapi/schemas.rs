@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::super::operation::{Content, Operation, SchemaOf};
-use super::super::shapes::{BookingMessage, FeedFrame, HoldMessage, Problem};
+use super::super::shapes::{BookingMessage, EventMessage, FeedFrame, HoldMessage, Problem};
 use super::rules;
 
 /// Every schema by name.
@@ -16,6 +16,7 @@ pub(super) fn all(operations: &[Operation]) -> Map<String, Value> {
     for schema in [
         SchemaOf::new::<HoldMessage>(),
         SchemaOf::new::<BookingMessage>(),
+        SchemaOf::new::<EventMessage>(),
         SchemaOf::new::<FeedFrame>(),
         SchemaOf::new::<Problem>(),
     ] {

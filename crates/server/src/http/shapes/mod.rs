@@ -12,5 +12,6 @@ pub(super) use self::holds::{
 pub(super) use self::refusals::Problem;
 pub(super) use self::seats::{Chart, FeedFrame, Seats};
 pub(super) use self::webhooks::{
-    BookingMessage, DeliveryState, HoldMessage, MessageType, NewWebhookEndpoint, WebhookEndpoint,
+    BookingMessage, DeliveryState, EventMessage, HoldMessage, MessageType, NewWebhookEndpoint,
+    WebhookEndpoint,
 };

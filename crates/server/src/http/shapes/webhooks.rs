@@ -25,6 +25,27 @@ pub(in crate::http) struct BookingMessage {
     data: Booking,
 }
 
+/// News of an event.
+#[derive(ToSchema)]
+pub(in crate::http) struct EventMessage {
+    r#type: MessageType,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: CancelledEvent,
+}
+
+/// An event that was called off.
+#[derive(ToSchema)]
+pub(in crate::http) struct CancelledEvent {
+    id: String,
+    name: String,
+    #[schema(format = DateTime)]
+    starts_at: Option<String>,
+    /// What staff gave as the reason.
+    reason: String,
+}
+
 /// Where messages are posted.
 #[derive(ToSchema)]
 pub(in crate::http) struct WebhookEndpoint {
@@ -74,6 +95,10 @@ pub(in crate::http) enum MessageType {
     BookingRefunded,
     #[schema(rename = "booking.exchanged")]
     BookingExchanged,
+    #[schema(rename = "hold.revoked")]
+    HoldRevoked,
+    #[schema(rename = "event.cancelled")]
+    EventCancelled,
 }
 
 /// Where a delivery stands.
