@@ -67,7 +67,7 @@ struct Outbox {
     tries: BTreeMap<BookingId, Tries>,
     /// That the ledger does not say what is to be done.
     unread: Trouble,
-    under_way: BTreeMap<BookingId, task::Id>,
+    under_way: BTreeMap<BookingId, (task::Id, Effect)>,
     calls: JoinSet<Tried>,
 }
 
@@ -121,16 +121,19 @@ impl Outbox {
             let done = engine.carry_out(effect, &mut round).await;
             (effect, round, done)
         });
-        self.under_way.insert(id, call.id());
+        self.under_way.insert(id, (call.id(), effect));
     }
 
     fn note(&mut self, ended: Result<Tried, JoinError>) {
         let (effect, round, done) = match ended {
-            Ok(tried) => tried,
+            Ok((effect, round, done)) => (effect, Some(round), done.map_err(Some)),
             Err(error) => {
-                tracing::error!(%error, "a step of the outbox ended by a panic");
-                self.under_way.retain(|_, call| *call != error.id());
-                return;
+                let mut calls = self.under_way.values();
+                let Some((_, effect)) = calls.find(|(call, _)| *call == error.id()) else {
+                    return;
+                };
+                tracing::error!(?effect, %error, "a step of the outbox ended by a panic");
+                (*effect, None, Err(None))
             }
         };
         let id = effect.booking();
@@ -139,10 +142,13 @@ impl Outbox {
             self.tries.remove(&id);
             return;
         };
-        let before = self.tries.get(&id).map_or(0, |of| of.failed);
-        let failed = before.saturating_add(1);
-        complain(effect, failed, &error);
-        let pause = pause(failed).max(asked_pause(&error));
+        let before = self.tries.get(&id);
+        let failed = before.map_or(0, |of| of.failed).saturating_add(1);
+        let round = round.unwrap_or_else(|| before.map_or(0, |of| of.round));
+        let pause = pause(failed).max(error.map_or(Duration::ZERO, |error| {
+            complain(effect, failed, &error);
+            asked_pause(&error)
+        }));
         let next = self.engine.world().clock.boot().plus(pause);
         let of = Tries {
             effect,

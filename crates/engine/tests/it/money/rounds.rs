@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use soldonce_clock::SeededEntropy;
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
-use soldonce_core::{Amount, BookingId, Command, Event, PaymentReport, PaymentState, Span, Text};
+use soldonce_core::{
+    Amount, BookingId, Command, Event, Hold, PaymentReport, PaymentState, Span, Text,
+};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS};
@@ -14,18 +16,21 @@ use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
-use soldonce_engine::{Engine, World, run_dropper, run_reconciler};
+use soldonce_engine::{Engine, World, run_dropper, run_outbox, run_reconciler};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::mortal::{Heart, MortalLedger};
 use super::rig::in_time;
-use crate::ledgers::{TempFolder, TestLedger, booked, euro, on};
+use crate::ledgers::{TempFolder, TestLedger, booked, euro, held, on};
 
-/// A provider that never answers, and knows what it was asked for.
+/// A provider that never answers, and knows what it was asked for. Its client may break instead.
 #[derive(Default)]
-struct Silent(Mutex<BTreeSet<String>>);
+struct Silent {
+    asked: Mutex<BTreeSet<String>>,
+    panics: bool,
+}
 
 fn silence<'a>() -> ProviderFuture<'a, Intent> {
     let error = ProviderError::Unknown("no answer".to_owned());
@@ -42,7 +47,8 @@ impl PaymentProvider for Silent {
     }
 
     fn retrieve<'a>(&'a self, intent: &'a IntentId) -> ProviderFuture<'a, Intent> {
-        self.0.lock().unwrap().insert(intent.to_string());
+        assert!(!self.panics, "as planned");
+        self.asked.lock().unwrap().insert(intent.to_string());
         silence()
     }
 
@@ -76,8 +82,12 @@ async fn engine(test: &TestLedger, ledger: Arc<dyn Ledger>, live: Arc<Live>) -> 
 /// Begins to pay for a seat: the intent is known, and the provider is to be asked for it.
 async fn begin_paying(test: &TestLedger, event: &Event, seat: &str) -> BookingId {
     let hold = test.hold(event, seat, &[seat]).await.unwrap();
+    pay_for(test, &hold).await
+}
+
+async fn pay_for(test: &TestLedger, hold: &Hold) -> BookingId {
     let checkout = Command::Checkout {
-        on: on(&hold),
+        on: on(hold),
         booking: test.booking_id(),
         reference: None,
         exchange: None,
@@ -119,10 +129,10 @@ async fn payments_that_nothing_settles_hide_no_later_one() {
     for pass in ["first", "second"] {
         let asked = until(pass, PATIENCE, || {
             test.advance_ms(RECONCILE_EVERY_MS);
-            provider.0.lock().unwrap().len() > RECONCILE_AT_ONCE_MAX
+            provider.asked.lock().unwrap().len() > RECONCILE_AT_ONCE_MAX
         });
-        asked.unwrap_or_else(|late| panic!("{late}: {}", provider.0.lock().unwrap().len()));
-        provider.0.lock().unwrap().clear();
+        asked.unwrap_or_else(|late| panic!("{late}: {}", provider.asked.lock().unwrap().len()));
+        provider.asked.lock().unwrap().clear();
     }
     end.cancel();
     tasks.join_all().await;
@@ -157,4 +167,36 @@ async fn a_ledger_that_is_slow_to_drop_an_event_holds_up_no_shutdown() {
     begun.unwrap();
     end.cancel();
     in_time("the shutdown", tasks.join_all()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_panics_is_tried_less_and_less_often_and_told() {
+    let test = TestLedger::sqlite();
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    pay_for(&test, &hold).await;
+    let release = Command::Release { on: on(&hold) };
+    held(test.ask(release).await).unwrap();
+    let metrics = Arc::new(Metrics::default());
+    let live = Arc::new(Live::new(Arc::clone(&metrics)));
+    let world = World {
+        clock: Arc::new(test.clock.clone()),
+        entropy: Arc::new(SeededEntropy::new(11)),
+    };
+    let ledger = Arc::clone(&test.ledger);
+    let engine = Engine::new(ledger, live, Arc::clone(&metrics), world);
+    let provider = Silent {
+        panics: true,
+        ..Silent::default()
+    };
+    let engine = engine.await.unwrap().paid_by(Arc::new(provider));
+    let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
+    tasks.spawn(run_outbox(engine, end.clone()));
+    let told = until("the step is told as stuck", PATIENCE, || {
+        test.advance_ms(200);
+        metrics.outbox_stuck.get() == 1
+    });
+    told.unwrap();
+    end.cancel();
+    tasks.join_all().await;
 }
