@@ -1,4 +1,8 @@
-//! `soldonce events`: drop an event that is over, through a running server or on the data of a stopped one.
+//! `soldonce events`: list, create and call off events of a running server; drop one that is over, also on the
+//! data of a stopped server.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -7,7 +11,7 @@ use serde_json::{Value, json};
 use soldonce_core::{EventId, Origin, Span};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::Rfc3339;
-use soldonce_server::{Client, ClientError};
+use soldonce_server::{Client, ClientError, Response};
 
 use crate::block_on;
 use crate::exit::{Exit, usage};
@@ -16,14 +20,21 @@ use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce events`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  SOLDONCE_ADMIN_KEY=sk_.. soldonce events drop hamlet --url http://127.0.0.1:8080
+#[command(after_help = "Examples, with the admin key in SOLDONCE_ADMIN_KEY:
+  soldonce events list --url http://127.0.0.1:8080
+  soldonce events create hamlet.json --url http://127.0.0.1:8080
+  soldonce events cancel hamlet --reason 'the hall is flooded' --url http://127.0.0.1:8080
+  soldonce events drop hamlet --url http://127.0.0.1:8080
   soldonce events drop hamlet --data ./data
   soldonce events drop hamlet --database-url postgres://soldonce@db/soldonce
 
+`create` sends the file as the body of `POST /v1/events`; the same file again is the same event if it has an `id`.
+A cancelled event sells no more and its holds end; its bookings stay until they are cancelled.
 An event can be dropped once it is over and nothing of it has changed for 8 days. Its holds, bookings and
 history are deleted and cannot be brought back; its id stays taken. `--data` needs the ledger to itself: stop
-the server, or use `--url`.")]
+the server, or use `--url`.
+
+Exit codes: 0 done, 1 refused, 2 usage, 3 the server or the ledger cannot be reached.")]
 pub(crate) struct EventsArgs {
     #[command(subcommand)]
     command: EventsCommand,
@@ -33,23 +44,53 @@ pub(crate) struct EventsArgs {
 
 #[derive(Debug, Subcommand)]
 enum EventsCommand {
+    /// Lists the events of a running server
+    List,
+    /// Makes an event of a running server
+    Create {
+        /// A JSON file: `name`, `currency`, `chart`, `prices` and more; `-` is standard input
+        file: PathBuf,
+    },
+    /// Calls an event of a running server off
+    Cancel {
+        /// The event's id
+        #[arg(value_parser = event_id)]
+        event: EventId,
+        /// Why, as buyers are told
+        #[arg(long)]
+        reason: String,
+    },
     /// Deletes an event that is over with all its holds, bookings and history
     Drop {
         /// The event's id
-        event: String,
+        #[arg(value_parser = event_id)]
+        event: EventId,
     },
 }
 
+fn event_id(text: &str) -> Result<EventId, String> {
+    EventId::parse(text).map_err(|wrong| wrong.to_string())
+}
+
 pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
-    let EventsCommand::Drop { event } = &args.command;
-    let event = EventId::parse(event).map_err(|wrong| usage(anyhow::anyhow!("EVENT: {wrong}")))?;
-    let dropped = match args.target.client()? {
-        Some(client) => block_on(through_server(&client, &event))?,
-        None => block_on(on_data(args, &event))?,
+    let done = match (args.target.client()?, &args.command) {
+        (Some(client), command) => block_on(through_server(&client, command))?,
+        (None, EventsCommand::Drop { event }) => block_on(on_data(args, event))?,
+        (None, _) => {
+            let missing = "name the running server: --url http://HOST:PORT";
+            return Err(usage(anyhow::anyhow!(missing)));
+        }
     };
-    let dropped = match dropped {
+    let done = match done {
         Err(error) if is_refusal(&error) => {
-            let why = format!("{event} is not dropped: {error:#}");
+            let why = match &args.command {
+                EventsCommand::List => format!("{error:#}"),
+                EventsCommand::Create { .. } => format!("no event is made: {error:#}"),
+                EventsCommand::Cancel { event, .. } => {
+                    format!("{event} is not called off: {error:#}")
+                }
+                EventsCommand::Drop { event } => format!("{event} is not dropped: {error:#}"),
+            };
             if args.target.json {
                 print_json(&json!({ "error": why }))?;
             } else {
@@ -59,10 +100,96 @@ pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
         }
         done => done?,
     };
-    report(args.target.json, &dropped, || {
-        format!("{event} is dropped\n")
-    })?;
+    report(args.target.json, &done, || text(&args.command, &done))?;
     Ok(Exit::Done)
+}
+
+fn text(command: &EventsCommand, done: &Value) -> String {
+    match command {
+        EventsCommand::List => match done["events"].as_array().map(Vec::as_slice) {
+            None | Some([]) => "there is no event\n".to_owned(),
+            Some(events) => events.iter().map(line).collect(),
+        },
+        EventsCommand::Create { .. } => {
+            let notes = done["notes"].as_array().into_iter().flatten();
+            let notes: String = notes
+                .filter_map(|note| Some(format!("  {}\n", note.as_str()?)))
+                .collect();
+            line(done) + &notes
+        }
+        EventsCommand::Cancel { event, .. } => format!("{event} is called off\n"),
+        EventsCommand::Drop { event } => format!("{event} is dropped\n"),
+    }
+}
+
+/// Writes an event as one line.
+fn line(event: &Value) -> String {
+    let word = |name: &str| event[name].as_str().unwrap_or("-").to_owned();
+    let state = match event["on_sale"].as_bool() {
+        Some(true) => "on sale".to_owned(),
+        Some(false) | None if word("state") == "open" => "not on sale".to_owned(),
+        Some(false) | None => word("state"),
+    };
+    let (free, total) = (&event["free"], &event["total"]);
+    let (id, name, starts_at) = (word("id"), word("name"), word("starts_at"));
+    format!("{id}  {state}  {free} of {total} free  {starts_at}  {name}\n")
+}
+
+async fn through_server(client: &Client, command: &EventsCommand) -> anyhow::Result<Value> {
+    match command {
+        EventsCommand::List => list(client).await,
+        EventsCommand::Create { file } => {
+            let body = read(file)?;
+            success(client.send(Method::POST, "/v1/events", Some(&body)).await?)
+        }
+        EventsCommand::Cancel { event, reason } => {
+            let path = format!("/v1/events/{event}/cancel");
+            let body = json!({ "reason": reason });
+            success(client.send(Method::POST, &path, Some(&body)).await?)
+        }
+        EventsCommand::Drop { event } => {
+            let path = format!("/v1/events/{event}");
+            dropped(client.send(Method::DELETE, &path, None).await?)
+        }
+    }
+}
+
+/// Reads every page of the list.
+async fn list(client: &Client) -> anyhow::Result<Value> {
+    let (mut path, mut events) = ("/v1/events".to_owned(), Vec::new());
+    loop {
+        let mut page = success(client.send(Method::GET, &path, None).await?)?;
+        if let Some(found) = page.get_mut("events").and_then(Value::as_array_mut) {
+            events.append(found);
+        }
+        let Some(next) = page.get("next").and_then(Value::as_str) else {
+            return Ok(json!({ "events": events }));
+        };
+        path = format!("/v1/events?after={next}");
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<Value> {
+    let named = || format!("FILE {}", file.display());
+    let text = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let text = text.with_context(named).map_err(usage)?;
+    let body = serde_json::from_str(&text).with_context(|| format!("{}: no JSON", named()));
+    body.map_err(usage)
+}
+
+fn dropped(response: Response) -> anyhow::Result<Value> {
+    let at = response.body.get("droppable_at").and_then(Value::as_str);
+    let at = at.map(|at| format!("it can be from {at} on"));
+    let done = success(response);
+    match at {
+        Some(at) => done.context(at),
+        None => done,
+    }
 }
 
 /// Whether the event is not over, in use, gone or unknown: asking again changes nothing.
@@ -81,18 +208,6 @@ fn is_refusal(error: &anyhow::Error) -> bool {
         "event_in_use",
     ]
     .contains(&rejection.code())
-}
-
-async fn through_server(client: &Client, event: &EventId) -> anyhow::Result<Value> {
-    let path = format!("/v1/events/{event}");
-    let response = client.send(Method::DELETE, &path, None).await?;
-    let at = response.body.get("droppable_at").and_then(Value::as_str);
-    let at = at.map(|at| format!("it can be from {at} on"));
-    let done = success(response);
-    match at {
-        Some(at) => done.context(at),
-        None => done,
-    }
 }
 
 async fn on_data(args: &EventsArgs, event: &EventId) -> anyhow::Result<Value> {

@@ -321,3 +321,59 @@ fn a_revoked_admin_key_in_the_setting_is_refused_at_the_start() {
     );
     std::fs::remove_dir_all(&place).unwrap();
 }
+
+#[test]
+fn staff_make_list_and_call_off_events_by_commands() {
+    let place = folder("events-by-commands");
+    let server = Server::run(serving(&place.join("data")), &place.join("server")).unwrap();
+    let url = format!("http://{}", server.address);
+    let through = |words: &[&str], code: i32, said: &str| {
+        let all = [
+            &["events"],
+            words,
+            &["--url", &url, "--admin-key", ADMIN_KEY],
+        ]
+        .concat();
+        let found = run(&place, &all);
+        assert_eq!(found.0, Some(code), "{words:?}: {}", found.1);
+        assert!(found.1.contains(said), "{words:?}: {}", found.1);
+        found.1
+    };
+    through(&["list"], 0, "there is no event");
+    let talk = |name: &str| {
+        let chart = r#"{"format":"grid","rows":2,"seats_per_row":5,"category":"Standard"}"#;
+        let body = format!(
+            r#"{{"id":"talk-1","name":"{name}","currency":"EUR","chart":{chart},"prices":{{"Standard":0}}}}"#
+        );
+        std::fs::write(place.join("talk.json"), body).unwrap();
+    };
+    talk("A talk");
+    for _ in 0..2 {
+        let made = "talk-1  on sale  10 of 10 free  -  A talk";
+        through(&["create", "talk.json"], 0, made);
+    }
+    talk("Another");
+    through(&["create", "talk.json"], 1, "no event is made: 409");
+    std::fs::write(place.join("talk.json"), "{").unwrap();
+    through(&["create", "talk.json"], 2, "talk.json: no JSON");
+    through(&["create", "no.json"], 2, "FILE no.json");
+    let gone = through(&["cancel", "gone", "--reason", "flood", "--json"], 1, "404");
+    let gone: serde_json::Value = serde_json::from_str(&gone).unwrap();
+    assert!(
+        gone["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("gone is not called off")
+    );
+    through(
+        &["cancel", "talk-1", "--reason", "flood"],
+        0,
+        "talk-1 is called off",
+    );
+    through(&["list"], 0, "talk-1  cancelled  10 of 10 free");
+    let (code, said) = run(&place, &["events", "list"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--url"), "{said}");
+    assert!(server.stop().success());
+    std::fs::remove_dir_all(&place).unwrap();
+}
