@@ -25,7 +25,8 @@ fn said(arguments: &[&str], at: &Path, code: i32) -> String {
 fn keys_make_no_ledger() {
     let at = folder("said-keys");
     let refused = said(&["keys", "create", "--scope", "sell"], &at, 3);
-    let mend = "there is no ledger in ./data: name --data, --database-url, or --url of a running server";
+    let mend =
+        "there is no ledger in ./data: name --data, --database-url, or --url of a running server";
     assert!(refused.contains(mend), "{refused}");
     assert!(!at.join("data").exists());
 }

@@ -219,7 +219,7 @@ impl Context {
         Dispatch {
             batch,
             holds: batch.holds(),
-            read_set: ReadSet::of(batch, replica),
+            read_set: ReadSet::of(batch, replica, now),
             id: self.batch_id(),
             server: self.server,
             now,

@@ -28,10 +28,9 @@ pub(super) const CLOCK_OFF_MS: i64 = 250;
 /// The same for a change of the event itself, which no other commit of the event can come between: to end
 /// every hold of a large hall takes longer than [`CLOCK_OFF_MS`].
 pub(super) const CHANGE_OFF_MS: i64 = 5_000;
-/// How much further ahead of the clock a cancellation is decided with each try, milliseconds, and how far at most:
-/// holds that end until then have expired, so none ends before the commit.
-pub(super) const CANCEL_AHEAD_MS: u64 = 250;
-pub(super) const CANCEL_AHEAD_MAX_MS: u64 = 2_000;
+/// How far ahead of the clock a cancellation is decided at most, once it was too slow, milliseconds: holds that end
+/// until then have expired, so none ends before the commit.
+pub(super) const CANCEL_AHEAD_MS_MAX: u64 = 2_000;
 /// Holders of an event who hold and have bought nothing whose rows a server remembers: about 1 MB.
 pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
 /// How often the clock row is pushed on, milliseconds.
@@ -86,7 +85,7 @@ pub(super) const VERIFY_ROWS: usize = 10_000;
 
 const _: () = assert!(EVENT_LOCK_MS + LOCK_MS < ANSWER_MS);
 const _: () = assert!(EVENT_LOCK_MS < CLOCK_OFF_MS.unsigned_abs());
-const _: () = assert!(CANCEL_AHEAD_MAX_MS < CHANGE_OFF_MS.unsigned_abs());
+const _: () = assert!(CANCEL_AHEAD_MS_MAX < CHANGE_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);
 // What waits for such a transaction gets its locks.

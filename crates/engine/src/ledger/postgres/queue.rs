@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::BootTime;
 use soldonce_core::{Command, Rejection, Span, Timestamp, Wish};
 use tokio::sync::mpsc;
 
@@ -16,8 +17,8 @@ use super::database::Connection;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::limits::{
-    ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, CANCEL_AHEAD_MAX_MS, CANCEL_AHEAD_MS,
-    GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
+    ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, CANCEL_AHEAD_MS_MAX, GATHER_TURNS_MAX, QUEUE_MAX,
+    TRIES_MAX,
 };
 use super::replica::{Replica, ToLoad};
 use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
@@ -186,6 +187,7 @@ impl Round<'_> {
             Some(next) if ends_every_hold(next) => self.context.time.now().plus(self.ahead),
             Some(_) | None => self.context.time.now(),
         };
+        let begun = self.context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
         let (decided, retried) = self.decide(now, &mut batch);
@@ -214,14 +216,14 @@ impl Round<'_> {
         self.replica.evict(named.holds, named.bookings);
         self.slot.note_end(&self.replica.inventory);
         self.waiting = retried;
-        self.conclude(stored, decided, batch)
+        self.conclude(stored, (decided, begun), batch)
     }
 
     /// Answers commands whose outcome is known. The others wait on.
     fn conclude(
         &mut self,
         stored: Stored,
-        decided: Vec<(Job, Outcome)>,
+        (decided, begun): (Vec<(Job, Outcome)>, BootTime),
         batch: Batch,
     ) -> Result<(), Failure> {
         match stored {
@@ -235,11 +237,13 @@ impl Round<'_> {
                 if self.is_fresh {
                     self.place = self.context.place();
                 }
-                // Of so many holds one may end each time before the statement is sent: it gets that long.
+                // Of so many holds one may end each time before they are compared: the next try gets as long as this
+                // one took, and a quarter more.
                 if decided.iter().any(|(job, _)| ends_every_hold(job)) {
-                    self.most = 1;
-                    let ahead = CANCEL_AHEAD_MS.saturating_add(self.ahead.ms());
-                    self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MAX_MS));
+                    let took = self.context.clock.boot().since(begun).as_millis();
+                    let took = u64::try_from(took).unwrap_or(CANCEL_AHEAD_MS_MAX);
+                    let ahead = took.saturating_add(took / 4);
+                    self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MS_MAX));
                 }
                 self.again(decided);
             }
@@ -347,12 +351,17 @@ impl Round<'_> {
         let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
+            && (batch.applied.is_empty() || !changes_event(next))
             && batch.has_room_for(&next.transaction.command)
             && let Some(job) = self.waiting.pop_front()
         {
+            let is_alone = changes_event(&job);
             match self.decide_one(now, &job.transaction, batch) {
                 Some(outcome) => decided.push((job, outcome)),
                 None => retried.push_back(job),
+            }
+            if is_alone {
+                break;
             }
         }
         retried.extend(self.waiting.drain(..));
@@ -381,6 +390,16 @@ impl Round<'_> {
             outcome @ (Outcome::Applied(_) | Outcome::Known(_)) => Some(outcome),
         }
     }
+}
+
+/// Whether the command changes the event itself: its time has other bounds than that of others, so it is stored
+/// alone.
+fn changes_event(job: &Job) -> bool {
+    let command = &job.transaction.command;
+    matches!(
+        command,
+        Command::UpdatePolicy { .. } | Command::CancelEvent { .. }
+    )
 }
 
 /// Whether the command ends every hold of the event, also those that other servers store meanwhile.

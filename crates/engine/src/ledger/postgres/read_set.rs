@@ -2,7 +2,7 @@
 //! `store_batch` locks these rows and stores the batch only if each still has that version. What a rule looked
 //! at, it noted in its [`Basis`](soldonce_core::Basis); what a command changes is in its transitions.
 
-use soldonce_core::{Booking, BookingId, Cause, Holder, Transition, UnitNo, UnitState};
+use soldonce_core::{Booking, BookingId, Cause, Holder, Timestamp, Transition, UnitNo, UnitState};
 
 use super::replica::{Account, Replica};
 use super::tables::{Id, holder_key};
@@ -21,6 +21,8 @@ pub(super) struct ReadSet {
     pub(super) bookings: Vec<(BookingId, i64)>,
     /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
     pub(super) good_until: i64,
+    /// The last end of a hold that was taken to be over and whose unit stays as it is.
+    pub(super) over_since: i64,
 }
 
 /// A unit as it was before the batch.
@@ -35,12 +37,14 @@ pub(super) struct SeenUnit {
 
 impl ReadSet {
     /// Returns the read set of a batch that was decided on `replica`, in a trial that is still open.
-    pub(super) fn of(batch: &Batch, replica: &Replica) -> Self {
+    pub(super) fn of(batch: &Batch, replica: &Replica, now: Timestamp) -> Self {
         let version = |id: BookingId| replica.bookings.get(&id).copied().unwrap_or(0);
         let bookings = batch.bookings().into_iter();
+        let units = units(batch, replica);
         Self {
             event_version: replica.event_version,
-            units: units(batch, replica),
+            over_since: over_since(&units, now),
+            units,
             accounts: accounts(batch, replica),
             bookings: bookings.map(|id| (id, version(id))).collect(),
             good_until: good_until(batch),
@@ -99,6 +103,14 @@ fn accounts(batch: &Batch, replica: &Replica) -> Vec<Account> {
         version: replica.holders.version(holder),
     };
     keyed.into_iter().map(account).collect()
+}
+
+fn over_since(units: &[SeenUnit], now: Timestamp) -> i64 {
+    let end = |seen: &SeenUnit| match seen.state {
+        UnitState::Held { until, .. } if seen.stays && until <= now => Some(until.ms()),
+        UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
+    };
+    units.iter().filter_map(end).max().unwrap_or(i64::MIN)
 }
 
 fn good_until(batch: &Batch) -> i64 {

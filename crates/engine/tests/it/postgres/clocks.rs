@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{BookingId, Command, Rejection, Seq, Span};
+use soldonce_core::{Adjacency, BookingId, Command, Rejection, Seq, Span};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
@@ -154,4 +154,48 @@ async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
     let sold = "SELECT count(*) FROM bookings";
     assert_eq!(servers.database.query(sold).unwrap(), "0");
     assert_eq!(servers.judge(0, &event.id).await, 2);
+}
+
+/// The database's clock stands still at a time, or goes on from there.
+fn stand_still(at: i64) -> String {
+    format!(
+        "CREATE OR REPLACE FUNCTION ledger_clock(
+             machine bigint DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+         ) RETURNS bigint LANGUAGE plpgsql AS $$
+         BEGIN RETURN least({at}, (SELECT greatest(machine, (machine + meet) / 2) FROM clock)); END $$"
+    )
+}
+
+/// A server whose clock is ahead takes the hold next to it to be over: it may leave no seat single that
+/// the hold, which its owner may still extend, leaves single.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_neighbour_is_over_when_the_database_says_so() {
+    let servers = Servers::start(1).await;
+    let row = r#"{"format":"grid","rows":1,"seats_per_row":10,"category":"Standard"}"#;
+    let event = servers.event_on(row, |policy| {
+        policy.hold_ttl = Span::from_ms(1_000);
+        policy.adjacency = Adjacency::NoOrphan;
+    });
+    let event = event.await;
+    let beside = servers.hold(0, &event, "bob", &["A-6", "A-7"]).await;
+    let end = beside.unwrap().expires_at.ms();
+    let wish = ["A-3", "A-4"];
+    let refused = servers.hold(0, &event, "ann", &wish).await;
+    assert!(
+        matches!(refused, Err(Rejection::AdjacencyRefused(_))),
+        "{refused:?}"
+    );
+    servers.database.query(&stand_still(end - 50)).unwrap();
+    let is_ahead = || servers.ledgers[0].now().ms() >= end;
+    until("the server is ahead", PATIENCE, is_ahead).unwrap();
+    let refused = servers.hold(0, &event, "ann", &wish).await;
+    assert_eq!(refused, Err(Rejection::Overloaded));
+    servers.database.query(&stand_still(i64::MAX)).unwrap();
+    let limit = SystemClock.boot().plus(PATIENCE);
+    let mut held = servers.hold(0, &event, "ann", &wish).await;
+    while held == Err(Rejection::Overloaded) && SystemClock.boot() < limit {
+        held = servers.hold(0, &event, "ann", &wish).await;
+    }
+    held.unwrap();
+    servers.judge(0, &event.id).await;
 }

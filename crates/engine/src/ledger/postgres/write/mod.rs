@@ -186,7 +186,9 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     } else {
         CLOCK_OFF_MS
     };
-    to.put("clock_off", clock_off);
+    // The clock itself must have passed the ends that were taken to be past.
+    let over_for = dispatch.now.ms().saturating_sub(read_set.over_since);
+    to.put("clock_off", clock_off.min(over_for));
     to.put("given_clock", dispatch.given);
     to.put("event_seen", read_set.event_version);
 }
