@@ -18,7 +18,7 @@ impl Event {
     /// Passes a request to hold so many units for so long, and returns its time to live.
     ///
     /// # Errors
-    /// `NotOnSale`, `Invalid` for no unit or a time out of bounds, `TooManyUnits`; in this order.
+    /// `NotOnSale`, `Invalid` for no unit, `TooManyUnits`, `Invalid` for a time out of bounds; in this order.
     pub fn require_terms(&self, now: Timestamp, terms: RequestedTerms) -> Result<Span, Rejection> {
         self.require_on_sale(now)?;
         self.require_count(terms.count)?;

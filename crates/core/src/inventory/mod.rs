@@ -55,7 +55,7 @@ pub struct Inventory {
     bookings: BTreeMap<BookingId, Booking>,
     /// The first end of a hold of each event that has one.
     first_ends: BTreeSet<(Timestamp, EventNo)>,
-    /// The ledger's time never goes back (T1).
+    /// The ledger's time never goes back (T1), but by an operator's correction.
     clock: Timestamp,
     /// What was there before a trial's commands, while there is one.
     trial: Option<Trial>,
