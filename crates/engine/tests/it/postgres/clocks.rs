@@ -173,7 +173,7 @@ async fn a_neighbour_is_over_when_the_database_says_so() {
     let servers = Servers::start(1).await;
     let row = r#"{"format":"grid","rows":1,"seats_per_row":10,"category":"Standard"}"#;
     let event = servers.event_on(row, |policy| {
-        policy.hold_ttl = Span::from_ms(1_000);
+        policy.hold_ttl = Span::from_ms(3_000);
         policy.adjacency = Adjacency::NoOrphan;
     });
     let event = event.await;

@@ -67,7 +67,7 @@ async fn a_hold_that_another_server_extended_counts() {
     let event = servers
         .event(|policy| {
             policy.units_per_holder_max = 2;
-            policy.hold_ttl = Span::from_ms(1_000);
+            policy.hold_ttl = Span::from_ms(3_000);
         })
         .await;
     let open = "BEGIN; SELECT pg_current_xact_id()";
