@@ -34,7 +34,8 @@ An event can be dropped once it is over and nothing of it has changed for 8 days
 history are deleted and cannot be brought back; its id stays taken. `--data` needs the ledger to itself: stop
 the server, or use `--url`.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 the server or the ledger cannot be reached.")]
+Exit codes: 0 done, 1 refused, 2 usage, 3 the server or the ledger cannot be reached
+or used.")]
 pub(crate) struct EventsArgs {
     #[command(subcommand)]
     command: EventsCommand,
@@ -192,7 +193,7 @@ fn dropped(response: Response) -> anyhow::Result<Value> {
     }
 }
 
-/// Whether the event is not over, in use, gone or unknown: asking again changes nothing.
+/// Whether what was asked for was refused, as for an event that is not over, in use, gone or unknown.
 fn is_refusal(error: &anyhow::Error) -> bool {
     let by_server = matches!(
         error.downcast_ref(),

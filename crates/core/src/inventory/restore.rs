@@ -106,6 +106,19 @@ impl Inventory {
         }
     }
 
+    /// Returns the last end, at or before `now`, of a holder's holds that are not written down as over.
+    pub fn last_end_past(
+        &self,
+        event: EventNo,
+        holder: &Holder,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let account = self.book(event).ok()?.holder(holder)?;
+        let past = ..(now.after(), HoldId::from_bits(0));
+        let last = account.holds.range(past).next_back();
+        last.map(|(end, _)| *end)
+    }
+
     pub fn bought(&self, event: EventNo, holder: &Holder) -> u32 {
         let book = self.book(event).ok();
         let account = book.and_then(|book| book.holder(holder));

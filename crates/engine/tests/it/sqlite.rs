@@ -228,9 +228,14 @@ async fn no_ledger_is_made_in_place_of_one_that_was_lost() {
     test.ledger.close().await;
     let options = SqliteOptions::new(folder(&test));
     let live = folder(&test).join("ledger.sqlite");
-    for left in [None, Some(0)] {
+    let log = folder(&test).join("ledger.sqlite-wal");
+    for (left, logged) in [(None, 0), (Some(0), 0), (None, 4_096), (Some(0), 4_096)] {
         for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
             std::fs::remove_file(folder(&test).join(name)).ok();
+        }
+        // What a killed server left has the newest commits.
+        if logged > 0 {
+            std::fs::write(&log, vec![7; logged]).unwrap();
         }
         if left.is_some() {
             std::fs::write(&live, "").unwrap();
@@ -248,7 +253,10 @@ async fn no_ledger_is_made_in_place_of_one_that_was_lost() {
         }
         let size = std::fs::metadata(&live).ok().map(|meta| meta.len());
         assert_eq!(size, left);
+        let kept = std::fs::metadata(&log).map_or(0, |meta| meta.len());
+        assert_eq!(kept, u64::try_from(logged).unwrap());
     }
+    std::fs::remove_file(&log).unwrap();
     let accepting = SqliteOptions {
         accept_loss: true,
         ..options

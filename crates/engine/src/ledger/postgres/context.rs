@@ -240,11 +240,7 @@ impl Context {
         let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
-            Ok(statement) => {
-                statement
-                    .send(connection, |wall| self.time.learn(wall))
-                    .await
-            }
+            Ok(statement) => statement.send(connection, self).await,
             Err(failure) => Err(failure),
         };
         let outcome = match outcome {

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS, SESSION_END_MS};
 use super::replica::ToLoad;
-use super::write::{Dispatch, Outcome, Statement};
+use super::write::{Dispatch, Statement};
 use super::{OpenError, PostgresLedger, PostgresOptions};
 use crate::ledger::Observer;
 use crate::ledger::batch::Batch;
@@ -192,13 +192,11 @@ async fn correct_event(
         ..context.dispatch(&replica, &batch, now)
     };
     let statement = Statement::new(&replica, &dispatch)?;
-    let outcome = statement.send_within(connection, |_| {}).await?;
+    let sent = statement.send_within(connection).await?;
     replica.forget();
-    match outcome {
-        Outcome::Stored(_) => Ok(done),
-        Outcome::Stale => {
-            let text = format!("event {} has moved meanwhile: try again", slot.no.0);
-            Err(OpenError::Failed(text))
-        }
+    if sent.stored_at.is_none() {
+        let text = format!("event {} has moved meanwhile: try again", slot.no.0);
+        return Err(OpenError::Failed(text));
     }
+    Ok(done)
 }

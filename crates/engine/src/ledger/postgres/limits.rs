@@ -25,12 +25,12 @@ pub(super) const ENDPOINT_LOCK_MS: u64 = 250;
 pub(super) const IDLE_MS: u64 = 2_000;
 /// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
 pub(super) const CLOCK_OFF_MS: i64 = 250;
-/// The same for a change of the event itself, which no other commit of the event can come between: to end
-/// every hold of a large hall takes longer than [`CLOCK_OFF_MS`].
+/// The same for a change of the event itself, which has the event's lock for itself: to end every hold of a large
+/// hall takes longer than [`CLOCK_OFF_MS`].
 pub(super) const CHANGE_OFF_MS: i64 = 5_000;
 /// How far ahead of the clock a cancellation is decided at most, once it was too slow, milliseconds: holds that end
 /// until then have expired, so none ends before the commit.
-pub(super) const CANCEL_AHEAD_MS_MAX: u64 = 2_000;
+pub(super) const CANCEL_AHEAD_MS_MAX: u64 = 1_500;
 /// Holders of an event who hold and have bought nothing whose rows a server remembers: about 1 MB.
 pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
 /// How often the clock row is pushed on, milliseconds.
@@ -85,6 +85,8 @@ pub(super) const VERIFY_ROWS: usize = 10_000;
 
 const _: () = assert!(EVENT_LOCK_MS + LOCK_MS < ANSWER_MS);
 const _: () = assert!(EVENT_LOCK_MS < CLOCK_OFF_MS.unsigned_abs());
+// It waits that long with its locks before it is committed.
+const _: () = assert!(CANCEL_AHEAD_MS_MAX < IDLE_MS);
 const _: () = assert!(CANCEL_AHEAD_MS_MAX < CHANGE_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);

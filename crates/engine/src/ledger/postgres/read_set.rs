@@ -21,7 +21,8 @@ pub(super) struct ReadSet {
     pub(super) bookings: Vec<(BookingId, i64)>,
     /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
     pub(super) good_until: i64,
-    /// The last end of a hold that was taken to be over and whose unit stays as it is.
+    /// The last end of a hold that was taken to be over and that the batch does not write down as over: of a unit
+    /// that a rule looked at, or of a holder whose budget was counted.
     pub(super) over_since: i64,
 }
 
@@ -43,7 +44,7 @@ impl ReadSet {
         let units = units(batch, replica);
         Self {
             event_version: replica.event_version,
-            over_since: over_since(&units, now),
+            over_since: units_over_since(&units, now).max(holders_over_since(batch, replica, now)),
             units,
             accounts: accounts(batch, replica),
             bookings: bookings.map(|id| (id, version(id))).collect(),
@@ -105,12 +106,19 @@ fn accounts(batch: &Batch, replica: &Replica) -> Vec<Account> {
     keyed.into_iter().map(account).collect()
 }
 
-fn over_since(units: &[SeenUnit], now: Timestamp) -> i64 {
+fn units_over_since(units: &[SeenUnit], now: Timestamp) -> i64 {
     let end = |seen: &SeenUnit| match seen.state {
         UnitState::Held { until, .. } if seen.stays && until <= now => Some(until.ms()),
         UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
     };
     units.iter().filter_map(end).max().unwrap_or(i64::MIN)
+}
+
+fn holders_over_since(batch: &Batch, replica: &Replica, now: Timestamp) -> i64 {
+    let inventory = &replica.inventory;
+    let holders = batch.applied.iter().flat_map(|done| &done.basis.holders);
+    let ends = holders.filter_map(|holder| inventory.last_end_past(replica.no, holder, now));
+    ends.max().map_or(i64::MIN, Timestamp::ms)
 }
 
 fn good_until(batch: &Batch) -> i64 {

@@ -46,14 +46,13 @@ impl Folder {
         self.database().try_exists().map_err(self.failed())
     }
 
-    /// Whether the database is not there, or an empty file without a log that could fill it.
+    /// Whether the database is not there, or an empty file: SQLite would delete a log that was left beside it.
     pub(super) fn is_without_database(&self) -> Result<bool, OpenError> {
-        let is_empty = match std::fs::metadata(self.database()) {
-            Ok(meta) => meta.len() == 0,
-            Err(error) if error.kind() == ErrorKind::NotFound => true,
-            Err(error) => return Err(self.failed()(error)),
-        };
-        Ok(is_empty && !self.0.join(LOG).try_exists().map_err(self.failed())?)
+        match std::fs::metadata(self.database()) {
+            Ok(meta) => Ok(meta.len() == 0),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(self.failed()(error)),
+        }
     }
 
     /// Whether there is a file of a database: SQLite would add a log that was left behind to any other.

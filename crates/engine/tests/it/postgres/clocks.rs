@@ -199,3 +199,29 @@ async fn a_neighbour_is_over_when_the_database_says_so() {
     held.unwrap();
     servers.judge(0, &event.id).await;
 }
+
+/// As its holder's hold is over: its owner may still extend it, and a budget has room for one of both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_is_free_again_when_the_database_says_so() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|policy| {
+        policy.hold_ttl = Span::from_ms(3_000);
+        policy.units_per_holder_max = 2;
+    });
+    let event = event.await;
+    let first = servers.hold(0, &event, "ann", &["A-1", "A-2"]).await;
+    let end = first.unwrap().expires_at.ms();
+    servers.database.query(&stand_still(end - 50)).unwrap();
+    let is_ahead = || servers.ledgers[0].now().ms() >= end;
+    until("the server is ahead", PATIENCE, is_ahead).unwrap();
+    let refused = servers.hold(0, &event, "ann", &["B-1", "B-2"]).await;
+    assert_eq!(refused, Err(Rejection::Overloaded));
+    servers.database.query(&stand_still(i64::MAX)).unwrap();
+    let limit = SystemClock.boot().plus(PATIENCE);
+    let mut held = servers.hold(0, &event, "ann", &["B-1", "B-2"]).await;
+    while held == Err(Rejection::Overloaded) && SystemClock.boot() < limit {
+        held = servers.hold(0, &event, "ann", &["B-1", "B-2"]).await;
+    }
+    held.unwrap();
+    servers.judge(0, &event.id).await;
+}

@@ -12,6 +12,7 @@ use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::bind::{Bind, Value};
+use super::context::Context;
 use super::database::Connection;
 use super::failure::Failure;
 use super::limits::{CHANGE_OFF_MS, CLOCK_OFF_MS};
@@ -98,7 +99,21 @@ impl Values {
 }
 
 /// A batch as the database gets it: built from memory, sent without it.
-pub(super) struct Statement(Values);
+pub(super) struct Statement {
+    values: Values,
+    /// The last end that was taken to be past: the clock itself must have passed it, too.
+    over_since: i64,
+    /// Whether the clock may be before that. Then it is looked at before the batch is committed.
+    rests_on_recent_end: bool,
+}
+
+/// What the database answered.
+pub(super) struct Sent {
+    /// When the batch was stored, on the ledger's clock; nothing if a row or the clock had moved.
+    pub(super) stored_at: Option<Timestamp>,
+    /// What the ledger's clock reads.
+    wall: i64,
+}
 
 impl Statement {
     /// Of a batch that was decided on `replica` in a trial that is still open.
@@ -124,50 +139,78 @@ impl Statement {
         sales::put_records(&mut to, batch)?;
         sales::put_effects(&mut to, batch)?;
         sales::put_messages(&mut to, &batch.messages)?;
-        Ok(Self(to))
+        let over_since = dispatch.read_set.over_since;
+        Ok(Self {
+            values: to,
+            over_since,
+            rests_on_recent_end: over_since > dispatch.now.ms().saturating_sub(CLOCK_OFF_MS),
+        })
     }
 
     /// Stores the batch, in the transaction that is open on this connection, which ends with it, or
-    /// in one of its own; tells the database's clock to `learn`.
+    /// in one of its own; tells the database's clock to the ledger's time.
     ///
     /// # Errors
     /// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
     pub(super) async fn send(
         &self,
         connection: &mut Connection,
-        learn: impl Fn(i64),
+        context: &Context,
     ) -> Result<Outcome, Failure> {
-        let is_within = connection.in_transaction();
-        let outcome = self.send_within(connection, learn).await;
-        if !is_within {
-            return outcome;
+        if self.rests_on_recent_end && !connection.in_transaction() {
+            connection.begin_write().await?;
         }
-        match outcome {
-            Ok(Outcome::Stored(written)) => {
+        let is_within = connection.in_transaction();
+        let sent = self.send_within(connection).await;
+        if let Ok(sent) = &sent {
+            context.time.learn(sent.wall);
+        }
+        if !is_within {
+            return sent.map(|sent| sent.stored_at.map_or(Outcome::Stale, Outcome::Stored));
+        }
+        match sent {
+            Ok(Sent {
+                stored_at: Some(at),
+                wall,
+            }) if wall >= self.over_since => {
+                // Other servers take the time of a commit for theirs, and theirs may not be as far ahead.
+                let ahead = at
+                    .ms()
+                    .saturating_sub(wall)
+                    .saturating_sub(CLOCK_OFF_MS / 2);
+                let ahead = u64::try_from(ahead).unwrap_or_default();
+                let clock = &context.clock;
+                clock.sleep_until(clock.boot().plus_ms(ahead)).await;
                 connection.commit().await?;
-                Ok(Outcome::Stored(written))
+                Ok(Outcome::Stored(at))
             }
-            Ok(Outcome::Stale)
-            | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
+            Ok(_) => {
                 connection.roll_back().await;
-                outcome
+                Ok(Outcome::Stale)
             }
-            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => outcome,
+            Err(failure) => {
+                match &failure {
+                    Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_) => {
+                        connection.roll_back().await;
+                    }
+                    Failure::Away(_) | Failure::Standby | Failure::Unknown(_) => {}
+                }
+                Err(failure)
+            }
         }
     }
 
     /// As [`Statement::send`], in a transaction that goes on.
-    pub(super) async fn send_within(
-        &self,
-        connection: &mut Connection,
-        learn: impl Fn(i64),
-    ) -> Result<Outcome, Failure> {
-        let (call, values) = ((self.0.call(), "batches"), self.0.of());
-        let read = |row: &mut Reader<'_>| Ok((row.get::<Option<_>>()?, row.get()?));
+    pub(super) async fn send_within(&self, connection: &mut Connection) -> Result<Sent, Failure> {
+        let (call, values) = ((self.values.call(), "batches"), self.values.of());
+        let read = |row: &mut Reader<'_>| {
+            Ok(Sent {
+                stored_at: row.get()?,
+                wall: row.get()?,
+            })
+        };
         let answer = connection.first(call, &values, read).await?;
-        let (at, wall) = answer.ok_or_else(|| Damaged::new("batches", "no answer"))?;
-        learn(wall);
-        Ok(at.map_or(Outcome::Stale, Outcome::Stored))
+        Ok(answer.ok_or_else(|| Damaged::new("batches", "no answer"))?)
     }
 }
 
@@ -186,9 +229,7 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     } else {
         CLOCK_OFF_MS
     };
-    // The clock itself must have passed the ends that were taken to be past.
-    let over_for = dispatch.now.ms().saturating_sub(read_set.over_since);
-    to.put("clock_off", clock_off.min(over_for));
+    to.put("clock_off", clock_off);
     to.put("given_clock", dispatch.given);
     to.put("event_seen", read_set.event_version);
 }
