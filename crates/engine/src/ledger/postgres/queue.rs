@@ -237,8 +237,8 @@ impl Round<'_> {
                 if self.is_fresh {
                     self.place = self.context.place();
                 }
-                // With very many holds one may end in each try before they are compared. So the next try is decided as far
-                // ahead as this one took, and a quarter more.
+                // With very many holds one may end in each try before they are compared. So the next try is decided
+                // as far ahead as this one took, and a quarter more.
                 if decided.iter().any(|(job, _)| ends_every_hold(job)) {
                     let took = self.context.clock.boot().since(begun).as_millis();
                     let took = u64::try_from(took).unwrap_or(CANCEL_AHEAD_MS_MAX);
