@@ -46,7 +46,7 @@ impl Folder {
         self.database().try_exists().map_err(self.failed())
     }
 
-    /// Whether the database is not there, or an empty file: SQLite would delete a log that was left beside it.
+    /// Whether the database is not there, or an empty file: SQLite would delete a log that was left with it.
     pub(super) fn is_without_database(&self) -> Result<bool, OpenError> {
         match std::fs::metadata(self.database()) {
             Ok(meta) => Ok(meta.len() == 0),

@@ -177,8 +177,8 @@ async fn a_neighbour_is_over_when_the_database_says_so() {
         policy.adjacency = Adjacency::NoOrphan;
     });
     let event = event.await;
-    let beside = servers.hold(0, &event, "bob", &["A-6", "A-7"]).await;
-    let end = beside.unwrap().expires_at.ms();
+    let bobs = servers.hold(0, &event, "bob", &["A-6", "A-7"]).await;
+    let end = bobs.unwrap().expires_at.ms();
     let wish = ["A-3", "A-4"];
     let refused = servers.hold(0, &event, "ann", &wish).await;
     assert!(
