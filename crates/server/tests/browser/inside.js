@@ -21,15 +21,18 @@
 
   /**
    * Where a seat can be clicked, in client coordinates. Moves the map at once if the seat is out of
-   * sight or too small to be hit; null where there is no such seat, or the map has no size yet.
+   * sight or too small to be hit; null where there is no such seat, or the map has no size yet, or
+   * was given another one by its page and has not looked at it yet.
    * @param {string} id
    */
   function seatPoint(id) {
     const { plan, map } = hall() ?? {};
     const seat = plan?.indexOf.get(id);
-    if (seat === undefined || map.camera.width <= 1) return null;
+    if (seat === undefined) return null;
     const { camera, canvas, painter } = map;
     const box = canvas.getBoundingClientRect();
+    const isFit = Math.abs(box.width - camera.width) < 1 && Math.abs(box.height - camera.height) < 1;
+    if (!isFit || camera.width <= 1) return null;
     const [x, y] = [plan.xs[seat], plan.ys[seat]];
     const isInside = (/** @type {number} */ left, /** @type {number} */ top) =>
       left > 8 && top > 8 && left < camera.width - 8 && top < camera.height - 8;
