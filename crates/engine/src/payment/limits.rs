@@ -21,8 +21,10 @@ pub const STRIPE_RETRY_MS: u64 = 250;
 pub const STRIPE_RETRY_AFTER_MS_MAX: u64 = 2_000;
 /// Longest answer of Stripe that is read, bytes.
 pub const STRIPE_ANSWER_BYTES_MAX: usize = 1024 * 1024;
-/// Most refunds of one intent: a page of Stripe's list.
-pub const STRIPE_REFUNDS_MAX: usize = 100;
+/// Most refunds in one answer of Stripe's list.
+pub const STRIPE_PAGE_MAX: usize = 100;
+/// Most refunds of one intent.
+pub const STRIPE_REFUNDS_MAX: usize = 1_000;
 /// Longest notice of Stripe that is read, bytes.
 pub const STRIPE_NOTICE_BYTES_MAX: usize = 256 * 1024;
 /// Longest signature header of a notice, bytes.

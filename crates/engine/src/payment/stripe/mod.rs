@@ -30,7 +30,7 @@ use soldonce_core::{Amount, Currency};
 use super::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
-use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_REFUNDS_MAX};
+use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_PAGE_MAX, STRIPE_REFUNDS_MAX};
 use refusal::Missed;
 use shape::{RefundsShape, Seen, Status};
 use wire::{Ask, Wire};
@@ -126,15 +126,20 @@ impl Stripe {
 
     /// Every refund of an intent.
     async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
-        let path = format!("/v1/refunds?limit={STRIPE_REFUNDS_MAX}&payment_intent={intent}");
-        let body = self.wire.call(&Ask::get(&path)).await?;
-        let refunds = shape::refunds(&body)?;
-        if refunds.has_more {
-            return Err(ProviderError::Refused {
-                status: 200,
-                code: "too_many_refunds".to_owned(),
-                message: format!("more than {STRIPE_REFUNDS_MAX} refunds of one intent"),
-            });
+        let page = format!("/v1/refunds?limit={STRIPE_PAGE_MAX}&payment_intent={intent}");
+        let body = self.wire.call(&Ask::get(&page)).await?;
+        let mut refunds = shape::refunds(&body)?;
+        while let Some(after) = refunds.next_after() {
+            if refunds.len() >= STRIPE_REFUNDS_MAX {
+                return Err(ProviderError::Refused {
+                    status: 200,
+                    code: "too_many_refunds".to_owned(),
+                    message: format!("more than {STRIPE_REFUNDS_MAX} refunds of one intent"),
+                });
+            }
+            let next = format!("{page}&starting_after={after}");
+            let body = self.wire.call(&Ask::get(&next)).await?;
+            refunds = refunds.and(shape::refunds(&body)?);
         }
         Ok(refunds)
     }

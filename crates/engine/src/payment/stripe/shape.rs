@@ -237,6 +237,7 @@ fn given_up(shape: &IntentShape, charge: Option<FullCharge>) -> PaymentState {
 /// A refund.
 #[derive(Debug, Deserialize)]
 pub(super) struct RefundShape {
+    id: String,
     amount: i64,
     #[serde(default)]
     status: Option<String>,
@@ -273,6 +274,23 @@ pub(super) struct RefundsShape {
 }
 
 impl RefundsShape {
+    /// These and the page that comes after them.
+    pub(super) fn and(mut self, next: Self) -> Self {
+        self.data.extend(next.data);
+        self.has_more = next.has_more;
+        self
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The id that the next page begins after, if there is one.
+    pub(super) fn next_after(&self) -> Option<&str> {
+        let last = self.data.last().filter(|_| self.has_more);
+        last.map(|refund| refund.id.as_str())
+    }
+
     /// The refund that was made with this key.
     pub(super) fn of_key(&self, key: &str) -> Option<&RefundShape> {
         let is_own =

@@ -206,6 +206,21 @@ async fn refunds_add_up_to_what_was_taken() {
     assert_eq!(rig.money(&intent).kept(), 0);
 }
 
+/// Stripe lists a hundred at a time, the newest first.
+#[tokio::test]
+async fn refunds_add_up_over_pages() {
+    let rig = Rig::new();
+    let intent = rig.captured(1).await;
+    let first = rig.refund(&intent, 1, "refund-1").await.unwrap();
+    assert_eq!(told(&first), (P::PartlyRefunded, PRICE, 1));
+    for nth in 2..=102 {
+        let back = rig.refund(&intent, 1, &format!("refund-{nth}")).await;
+        assert_eq!(told(&back.unwrap()), (P::PartlyRefunded, PRICE, nth));
+    }
+    rig.refund(&intent, 1, "refund-1").await.unwrap();
+    assert_eq!(rig.money(&intent).refunds, 102, "the first is found");
+}
+
 #[tokio::test]
 async fn the_key_of_a_refund_works_once_for_good() {
     let rig = Rig::new();
