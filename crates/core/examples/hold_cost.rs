@@ -12,7 +12,7 @@ use std::time::Instant;
 use soldonce_core::{
     Amount, Authority, CallerId, Chart, ChartBuilder, Command, Currency, EventId, EventNo, HoldId,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Position, SeatSpec,
-    Selection, Text, Timestamp, Wish,
+    Selection, Text, Timestamp, TtlMax, Wish,
 };
 
 const ROUNDS: u32 = 61;
@@ -146,7 +146,7 @@ impl Hall {
             holder,
             wish: Wish::Named(selection),
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         };
         let now = Timestamp::from_ms(self.now);
         let hold_it = Command::Hold(new);

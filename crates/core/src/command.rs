@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, GivenLines, HoldId, Holder, NewEvent,
-    PaymentReport, PolicyChange, Selection, Span, Text, UnitNo,
+    PaymentReport, PolicyChange, Selection, Span, Text, TtlMax, UnitNo,
 };
 
 /// By what right a command acts on a hold or a booking (api.md 7).
@@ -85,8 +85,7 @@ pub struct NewHold {
     pub wish: Wish,
     /// For how long; none is the policy's.
     pub ttl: Option<Span>,
-    /// The longest this caller may ask for; none is the policy's cap.
-    pub ttl_max: Option<Span>,
+    pub ttl_max: TtlMax,
 }
 
 /// Which hold, by what right, under which fence: what every command on a hold begins with.
@@ -140,8 +139,7 @@ pub enum Command {
         on: OnHold,
         /// From now, so long; none is the policy's.
         ttl: Option<Span>,
-        /// The longest this caller may ask for; none is the policy's cap.
-        ttl_max: Option<Span>,
+        ttl_max: TtlMax,
     },
     /// Begin payment: pin the hold and open a booking.
     Checkout {

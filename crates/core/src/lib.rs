@@ -74,7 +74,7 @@ pub use rejection::{
 };
 pub use seating::{Availability, Seating};
 pub use tally::Tally;
-pub use terms::RequestedTerms;
+pub use terms::{RequestedTerms, TtlMax};
 pub use text::Text;
 pub use time::{Span, Timestamp};
 pub use unit::{Cause, Fence, StateKind, Transition, Unit, UnitNo, UnitState, Version};

@@ -10,8 +10,16 @@ pub struct RequestedTerms {
     pub count: u32,
     /// For how long; none is the policy's.
     pub ttl: Option<Span>,
-    /// The longest this caller may ask for; none is the policy's cap.
-    pub ttl_max: Option<Span>,
+    pub ttl_max: TtlMax,
+}
+
+/// The longest time to live that a caller may ask for, as the event's policy says it when the command is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TtlMax {
+    /// The policy's time to live: for shoppers.
+    HoldTtl,
+    /// The policy's cap: for callers with a key.
+    HoldMax,
 }
 
 impl Event {
@@ -39,9 +47,12 @@ impl Event {
     pub(crate) fn require_ttl(
         &self,
         requested: Option<Span>,
-        most: Option<Span>,
+        most: TtlMax,
     ) -> Result<Span, Rejection> {
-        let most = most.map_or(self.policy.hold_max, |most| most.min(self.policy.hold_max));
+        let most = match most {
+            TtlMax::HoldTtl => self.policy.hold_ttl,
+            TtlMax::HoldMax => self.policy.hold_max,
+        };
         match requested {
             None => Ok(self.policy.hold_ttl),
             Some(ttl) if (HOLD_TTL_MS_MIN..=most.ms()).contains(&ttl.ms()) => Ok(ttl),

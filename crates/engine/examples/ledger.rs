@@ -19,7 +19,7 @@ use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Authority, BookingId, CallerId, Command, Currency, Event,
     EventId, HoldId, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
-    Text, UnitName, UnitNo, Wish,
+    Text, TtlMax, UnitName, UnitNo, Wish,
 };
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
@@ -204,7 +204,7 @@ impl Run {
             holder,
             wish: Wish::Named(selection),
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         });
         let done = self.ask(command, None).await;
         if matches!(what, What::Hold) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soldonce_core::{
-    Actor, Authority, CallerId, Holder, HolderName, Invalid, Origin, Rejection, Span,
+    Actor, Authority, CallerId, Holder, HolderName, Invalid, Origin, Rejection, TtlMax,
 };
 
 use crate::idempotency::CallKey;
@@ -64,11 +64,11 @@ impl Caller {
         Ok(Holder { caller, name })
     }
 
-    /// The longest time to live it may ask for; nothing is the policy's cap.
-    pub fn ttl_max(&self, hold_ttl: Span) -> Option<Span> {
+    /// The longest time to live it may ask for.
+    pub fn ttl_max(&self) -> TtlMax {
         match self {
-            Self::Shopper(_) => Some(hold_ttl),
-            Self::Key { .. } => None,
+            Self::Shopper(_) => TtlMax::HoldTtl,
+            Self::Key { .. } => TtlMax::HoldMax,
         }
     }
 

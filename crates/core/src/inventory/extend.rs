@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::{HoldUpdate, Work};
-use crate::{Answer, Cause, HoldState, OnHold, Rejection, Span};
+use crate::{Answer, Cause, HoldState, OnHold, Rejection, Span, TtlMax};
 
 impl Inventory {
     pub(super) fn extend(
@@ -10,7 +10,7 @@ impl Inventory {
         work: &mut Work<'_>,
         on: OnHold,
         ttl: Option<Span>,
-        ttl_max: Option<Span>,
+        ttl_max: TtlMax,
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use soldonce_core::{
     Auditor, BookingId, Cause, Command, Fence, History, HoldId, Invariant, Policy, Seq, Span,
-    StateKind, Timestamp, Transition, UnitNo, UnitState, Version,
+    StateKind, Timestamp, Transition, TtlMax, UnitNo, UnitState, Version,
 };
 
 use crate::world::{World, booked, on, policy, rows_and_floor};
@@ -31,7 +31,7 @@ fn good() -> History {
     let extend = Command::Extend {
         on: on(hold),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     world.apply(extend).unwrap();
     world.checkout(hold).unwrap();

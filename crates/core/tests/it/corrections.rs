@@ -2,7 +2,7 @@
 //! nothing less.
 
 use soldonce_core::{
-    Answer, Auditor, Cause, Command, History, Invariant, Rejection, Span, Text, Timestamp,
+    Answer, Auditor, Cause, Command, History, Invariant, Rejection, Span, Text, Timestamp, TtlMax,
     UnitState,
 };
 
@@ -43,7 +43,7 @@ fn holds_keep_the_time_they_have_left() {
         let command = Command::Extend {
             on: on(soldonce_core::HoldId::from_bits(n)),
             ttl: Some(Span::from_ms(170_000)),
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         };
         world
             .apply(command)

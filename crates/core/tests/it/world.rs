@@ -9,7 +9,7 @@ use soldonce_core::{
     Chart, ChartBuilder, Command, Commit, Currency, Difference, EventId, EventNo, Fence,
     GivenLines, History, Hold, HoldId, HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold,
     OnHold, Origin, PaymentReport, PaymentState, Policy, Rejection, SeatSpec, Selection, Span,
-    StateKind, Tally, Text, Timestamp, Together, Unit, UnitNo, Violation, Wish,
+    StateKind, Tally, Text, Timestamp, Together, TtlMax, Unit, UnitNo, Violation, Wish,
 };
 
 /// When every test begins.
@@ -210,7 +210,7 @@ impl World {
             holder: holder(holder_name),
             wish,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         };
         self.apply(Command::Hold(new))
     }

@@ -7,7 +7,7 @@ use soldonce_core::{
 
 use super::shields::ShieldQuery;
 use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
-use crate::caller::{Call, Caller, HoldSecret};
+use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
 use crate::reply::{self, ReplyKind, StoredReply};
 
@@ -90,7 +90,7 @@ impl Engine {
         let event = live.event();
         let holder = call.caller.holder(ask.holder)?;
         let wish = resolve_wish(&event, &ask.wish)?;
-        let ttl_max = call.caller.ttl_max(event.policy.hold_ttl);
+        let ttl_max = call.caller.ttl_max();
         let terms = RequestedTerms {
             count: wish.count(),
             ttl: ask.ttl,
@@ -188,17 +188,10 @@ impl Engine {
         ask: ExtendAsk,
     ) -> Result<Reply, EngineError> {
         let on = self.on_hold(call, id, ask.fence)?;
-        let ttl_max = match &call.caller {
-            Caller::Shopper(_) => {
-                let event = self.event_of(self.own_hold(call, id).await?.event)?;
-                Some(event.policy.hold_ttl)
-            }
-            Caller::Key { .. } => None,
-        };
         let command = Command::Extend {
             on,
             ttl: ask.ttl,
-            ttl_max,
+            ttl_max: call.caller.ttl_max(),
         };
         let done = self.submit(call, command).await;
         self.parts.metrics.extended(done.as_ref());

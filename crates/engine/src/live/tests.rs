@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use soldonce_core::{
     Amount, Applied, Authority, BookingId, CallerId, Command, Currency, EventId, EventNo, HoldId,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Seq, Span,
-    StateKind, Tally, Text, Timestamp, UnitNo, Wish,
+    StateKind, Tally, Text, Timestamp, TtlMax, UnitNo, Wish,
 };
 
 use super::{FeedChange, Frame, Live, SeatSnapshot, Verdict};
@@ -145,14 +145,14 @@ impl World {
     fn hold(&mut self, number: u8, seats: &[String], floor: u32) -> Command {
         let wish = Wish::Named(self.select(seats, floor));
         let hold = HoldId::from_bits(self.mint());
-        let (ttl, ttl_max) = (Some(Span::from_ms(1_000)), None);
+        let ttl = Some(Span::from_ms(1_000));
         Command::Hold(NewHold {
             event: EVENT,
             hold,
             holder: holder(number),
             wish,
             ttl,
-            ttl_max,
+            ttl_max: TtlMax::HoldMax,
         })
     }
 

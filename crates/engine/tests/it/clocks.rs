@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
-    Auditor, BookingId, Command, Event, Hold, HoldId, NewHold, Policy, Rejection, Span, Wish,
+    Auditor, BookingId, Command, Event, Hold, HoldId, NewHold, Policy, Rejection, Span, TtlMax,
+    Wish,
 };
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
 use soldonce_engine::ledger::{Done, Ledger, Observer};
@@ -268,7 +269,7 @@ impl Walk {
             holder: holder(&format!("buyer-{}", self.ids)),
             wish: Wish::Named(select(&self.event, &[SEATS[seat]], &[])),
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         });
         let asked = self.elapsed();
         let got = self.place.ask(server, command).await;

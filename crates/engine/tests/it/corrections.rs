@@ -6,7 +6,7 @@ use std::sync::Arc;
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
     Answer, Authority, BookingId, Cause, Command, Effect, Event, Hold, HoldState, LineChoice,
-    Rejection, Selection, Span,
+    Rejection, Selection, Span, TtlMax,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, correct_clock as correct_database, migrate,
@@ -184,7 +184,7 @@ async fn hold(ledger: &PostgresLedger, event: &Event, n: u128, seat: &str) -> Ho
         holder: holder("ann"),
         wish: soldonce_core::Wish::Named(select(event, &[seat], &[])),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     });
     held(ask(ledger, wish).await).unwrap()
 }

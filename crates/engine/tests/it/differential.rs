@@ -6,7 +6,7 @@ use soldonce_clock::{Entropy, SeededEntropy};
 use soldonce_core::{
     Adjacency, Authority, BookingId, Change, Command, Difference, Effect, Event, GivenLines,
     HoldId, LineChoice, NewHold, OnHold, PaymentState, Policy, Rejection, Selection, Text,
-    Together, UnitNo, Wish,
+    Together, TtlMax, UnitNo, Wish,
 };
 use soldonce_engine::ledger::{Done, RequestKey, sqlite};
 use soldonce_engine::reply::{ReplyKind, StoredReply};
@@ -120,7 +120,7 @@ impl Run {
             holder: holder(self.dice.one(&PEOPLE)),
             wish,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
     }
 
@@ -194,7 +194,7 @@ impl Run {
             8 => Command::Extend {
                 on: self.on(),
                 ttl: None,
-                ttl_max: None,
+                ttl_max: TtlMax::HoldMax,
             },
             9..=10 => Command::Checkout {
                 on: self.on(),

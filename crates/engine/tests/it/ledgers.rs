@@ -12,7 +12,7 @@ use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Effect, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport, PaymentState,
-    Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, Wish,
+    Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, TimeSource, migrate,
@@ -514,7 +514,7 @@ impl TestLedger {
             holder: holder(who),
             wish,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
     }
 

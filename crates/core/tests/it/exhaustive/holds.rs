@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Answer, Applied, Authority, CallerId, Change, Command, Conflict, Fence, HoldId, LineChoice,
-    OnHold, PaymentState, Rejection, Selection,
+    OnHold, PaymentState, Rejection, Selection, TtlMax,
 };
 
 use super::{expect_table, outcome, table};
@@ -99,7 +99,7 @@ fn to_cap(world: &mut World, on: OnHold) {
         let extend = Command::Extend {
             on,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         };
         world.apply(extend).unwrap();
     }
@@ -119,7 +119,7 @@ const COMMANDS: [(&str, Act); 12] = [
         world.apply(Command::Extend {
             on,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
     }),
     ("add", |world, on| change(world, on, "A-3", "")),
@@ -315,7 +315,7 @@ fn a_consumed_hold_stays_consumed() {
     let extend = Command::Extend {
         on,
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     assert_eq!(
         world.apply(extend).unwrap_err(),

@@ -1,7 +1,8 @@
 //! Areas, takeovers and changes: any open places, and old holds ended whole.
 
 use soldonce_core::{
-    Answer, Command, Conflict, Fence, HoldState, NewHold, Origin, Rejection, StateKind, Wish,
+    Answer, Command, Conflict, Fence, HoldState, NewHold, Origin, Rejection, StateKind, TtlMax,
+    Wish,
 };
 
 use super::{change, unknown, world};
@@ -141,7 +142,7 @@ fn places_are_taken_from_an_open_one_on_and_around() {
         holder: holder("bob"),
         wish: Wish::Named(world.select("floor*3")),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     });
     let mut taken = |from| {
         world.inventory.begin_trial(from);

@@ -1,6 +1,8 @@
 //! What an inventory keeps: nothing that waits is forgotten, nothing is made twice.
 
-use soldonce_core::{Command, EventNo, HoldState, NewHold, Policy, PolicyChange, Rejection, Wish};
+use soldonce_core::{
+    Command, EventNo, HoldState, NewHold, Policy, PolicyChange, Rejection, TtlMax, Wish,
+};
 
 use super::world;
 use crate::world::{booked, holder, policy, text};
@@ -76,7 +78,7 @@ fn an_id_that_exists_stops_the_writer() {
         holder,
         wish,
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     drop(world.apply(Command::Hold(new)));
 }

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Answer, Command, Effect, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentState,
-    Policy, PolicyChange, Rejection, Span, StateKind, Timestamp, Together, Wish,
+    Policy, PolicyChange, Rejection, Span, StateKind, Timestamp, Together, TtlMax, Wish,
 };
 
 use super::{world, world_with};
@@ -13,11 +13,11 @@ fn a_hold_is_never_extended_beyond_its_cap_nor_made_shorter() {
     let mut world = world();
     let hold = world.hold("ann", "A-1");
     let extend = |world: &mut World, ms: u64| {
-        let (ttl, ttl_max) = (Some(Span::from_ms(ms)), None);
+        let ttl = Some(Span::from_ms(ms));
         let applied = world.apply(Command::Extend {
             on: on(hold),
             ttl,
-            ttl_max,
+            ttl_max: TtlMax::HoldMax,
         })?;
         Ok(held(&applied).expires_at.ms() - 1_000_000)
     };
@@ -39,7 +39,7 @@ fn a_hold_is_never_extended_beyond_its_cap_nor_made_shorter() {
 #[test]
 fn the_time_asked_for_has_bounds() {
     let mut world = world();
-    let mut ask = |ttl: u64, most: Option<u64>| {
+    let mut ask = |ttl: u64, ttl_max: TtlMax| {
         let new = NewHold {
             event: world.event,
             hold: world.mint_hold(),
@@ -50,22 +50,30 @@ fn the_time_asked_for_has_bounds() {
                 together: Together::Preferred,
             },
             ttl: Some(Span::from_ms(ttl)),
-            ttl_max: most.map(Span::from_ms),
+            ttl_max,
         };
         world
             .apply(Command::Hold(new))
             .map(|applied| held(&applied).expires_at.ms() - 1_000_000)
     };
-    assert_eq!(ask(1_000, None), Ok(1_000));
-    assert_eq!(ask(180_000, None), Ok(180_000));
-    assert_eq!(ask(60_000, Some(60_000)), Ok(60_000), "a session's bound");
-    for (ttl, most, bounds) in [
-        (999, None, "999 is outside 1000 ..= 180000"),
-        (180_001, None, "180001 is outside 1000 ..= 180000"),
-        (60_001, Some(60_000), "60001 is outside 1000 ..= 60000"),
+    assert_eq!(ask(1_000, TtlMax::HoldMax), Ok(1_000));
+    assert_eq!(ask(180_000, TtlMax::HoldMax), Ok(180_000));
+    assert_eq!(
+        ask(60_000, TtlMax::HoldTtl),
+        Ok(60_000),
+        "a session's bound"
+    );
+    for (ttl, ttl_max, bounds) in [
+        (999, TtlMax::HoldMax, "999 is outside 1000 ..= 180000"),
+        (
+            180_001,
+            TtlMax::HoldMax,
+            "180001 is outside 1000 ..= 180000",
+        ),
+        (60_001, TtlMax::HoldTtl, "60001 is outside 1000 ..= 60000"),
     ] {
         assert_eq!(
-            ask(ttl, most),
+            ask(ttl, ttl_max),
             Err(Invalid::new("ttl_ms", bounds.to_owned()).into())
         );
     }
@@ -101,7 +109,7 @@ fn a_pin_gives_the_payment_window() {
         .apply(Command::Extend {
             on: on(hold),
             ttl,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
         .unwrap();
     assert_eq!(ends(&world), 180_000, "the cap");
@@ -128,7 +136,7 @@ fn a_pin_gives_the_payment_window() {
         .apply(Command::Extend {
             on: on(hold),
             ttl,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
         .unwrap_err();
     assert_eq!(refusal.code(), "cap_reached");
@@ -213,7 +221,7 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
     let extend = Command::Extend {
         on: on(hold),
         ttl,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     world.apply(extend).unwrap();
     world.wait(120_000);

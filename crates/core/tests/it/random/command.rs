@@ -3,7 +3,7 @@
 use soldonce_core::{
     Amount, Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence,
     GivenLines, Hold, HoldId, Holder, LineChoice, NewHold, Policy, PolicyChange, Selection, Span,
-    UnitNo, Wish,
+    TtlMax, UnitNo, Wish,
 };
 
 use super::ops::{By, Known, OnBooking, OnEvent, OnHold, Reach, Units};
@@ -104,7 +104,7 @@ impl Play {
                 Command::Extend {
                     on,
                     ttl,
-                    ttl_max: None,
+                    ttl_max: TtlMax::HoldMax,
                 }
             }
             OnHold::Checkout(given) => {
@@ -201,7 +201,7 @@ impl Play {
             holder: named(holder),
             wish,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Actor, Answer, Authority, CategoryNo, Change, Command, Conflict, ConflictState, EventState,
-    HoldState, OnHold, Rejection, Selection, Span, Text, Together, UnitNo, UnitState, Wish,
+    HoldState, OnHold, Rejection, Selection, Span, Text, Together, TtlMax, UnitNo, UnitState, Wish,
 };
 use soldonce_engine::ledger::Done;
 
@@ -130,7 +130,7 @@ pub(super) async fn an_extension_ends_at_the_cap(test: TestLedger) {
     let extend = || Command::Extend {
         on: on(&hold),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     test.advance_ms(50_000);
     let longer = held(test.ask(extend()).await).unwrap();
@@ -158,7 +158,7 @@ pub(super) async fn a_hold_is_over_at_its_very_millisecond(test: TestLedger) {
     let extend = Command::Extend {
         on: on(&late),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     assert_eq!(test.ask(extend).await.unwrap_err(), Rejection::HoldExpired);
     test.hold(&event, "eve", &["A-2"]).await.unwrap();

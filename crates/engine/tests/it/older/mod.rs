@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
 use soldonce_clock::ManualClock;
-use soldonce_core::{BookingState, Command, EventNo, NewHold, Timestamp, Together, Wish};
+use soldonce_core::{BookingState, Command, EventNo, NewHold, Timestamp, Together, TtlMax, Wish};
 use soldonce_engine::ledger::postgres::verify as verify_database;
 use soldonce_engine::ledger::sqlite::SqliteOptions;
 use soldonce_engine::ledger::sqlite::verify::verify;
@@ -86,6 +86,6 @@ fn best(test: &TestLedger, quantity: u32) -> Command {
             together: Together::Preferred,
         },
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     })
 }

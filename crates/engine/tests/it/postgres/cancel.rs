@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Command, Event, Hold, HoldState, NewHold, Rejection, Span, Text};
+use soldonce_core::{Command, Event, Hold, HoldState, NewHold, Rejection, Span, Text, TtlMax};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
@@ -35,7 +35,7 @@ impl Servers {
                 let extend = Command::Extend {
                     on: on(hold),
                     ttl: None,
-                    ttl_max: None,
+                    ttl_max: TtlMax::HoldMax,
                 };
                 let refused = held(self.ask(server, extend).await).unwrap_err();
                 assert!(matches!(refused, Rejection::HoldRevoked(_)), "{refused:?}");

@@ -1,6 +1,8 @@
 //! Holders whose rows a server does not remember, because they hold and have bought nothing.
 
-use soldonce_core::{Authority, BookingId, Command, Event, Hold, LineChoice, Rejection, Span};
+use soldonce_core::{
+    Authority, BookingId, Command, Event, Hold, LineChoice, Rejection, Span, TtlMax,
+};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
@@ -79,7 +81,7 @@ async fn a_hold_that_another_server_extended_counts() {
     let extend = Command::Extend {
         on: on(&hold),
         ttl: Some(Span::from_ms(600_000)),
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     held(servers.ask(0, extend).await).unwrap();
     let over = format!("SELECT ledger_clock() > {} + 250", hold.expires_at.ms());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use soldonce_core::{Adjacency, Answer, Authority, Command, LineChoice, Policy, Rejection};
+use soldonce_core::{Adjacency, Answer, Authority, Command, LineChoice, Policy, Rejection, TtlMax};
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger};
 use tokio::task::JoinSet;
@@ -69,7 +69,7 @@ fn command(run: &mut Run, ids: &TestLedger) -> Command {
         10..=11 => Command::Extend {
             on,
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         },
         12..=14 => Command::Release { on },
         15..=16 => Command::Confirm {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
     Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
-    Rejection, Selection, Wish,
+    Rejection, Selection, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, OpenError, PostgresLedger, PostgresOptions, Statements, migrate,
@@ -138,7 +138,7 @@ impl Servers {
             holder: holder(who),
             wish: Wish::Named(selection),
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         })
     }
 

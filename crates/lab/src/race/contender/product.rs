@@ -11,7 +11,7 @@ use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Authority, CallerId, Command, Currency, Event, EventId,
     History, Hold, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
-    Rejection, Text, Wish,
+    Rejection, Text, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions};
 use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
@@ -106,7 +106,7 @@ impl ProductSale {
             },
             wish: Wish::Named(selection),
             ttl: None,
-            ttl_max: None,
+            ttl_max: TtlMax::HoldMax,
         }))
     }
 

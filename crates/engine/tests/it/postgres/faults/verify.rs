@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
     Change, Command, Event, GivenLines, LineChoice, PaymentReport, PaymentState, Policy,
-    PolicyChange, Selection, Text, Wish,
+    PolicyChange, Selection, Text, TtlMax, Wish,
 };
 use soldonce_engine::ledger::Done;
 use soldonce_engine::ledger::postgres::{PostgresOptions, unit_history, verify};
@@ -31,7 +31,7 @@ async fn very_busy(test: &TestLedger) {
     let extend = Command::Extend {
         on: on(&kept),
         ttl: None,
-        ttl_max: None,
+        ttl_max: TtlMax::HoldMax,
     };
     let kept = held(test.ask(extend).await).unwrap();
     let change = Change {
