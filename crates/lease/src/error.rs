@@ -71,7 +71,8 @@ pub struct Conflict {
 pub struct Refusal {
     /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,
-    /// When asking again is worth while.
+    /// When asking again is worth while: once all that hold the names end without renewal, or the first of them
+    /// where any of the names will do.
     pub retry_after: Duration,
     /// Whether we have a place in the fair queue.
     pub queued: bool,

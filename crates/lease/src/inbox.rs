@@ -54,11 +54,12 @@ impl AcquireParams {
     }
 }
 
-/// A grant on its way to its caller. Dropped before it is claimed, it is released.
+/// A grant on its way to its caller. Dropped before it is claimed, it is released, or left to its ticket.
 pub(crate) struct Unclaimed {
     /// `None` once it is claimed.
     grant: Option<Arc<Grant>>,
     ctx: Arc<Ctx>,
+    has_ticket: bool,
 }
 
 impl Unclaimed {
@@ -66,7 +67,15 @@ impl Unclaimed {
         Self {
             grant: Some(grant),
             ctx: Arc::clone(ctx),
+            has_ticket: false,
         }
+    }
+
+    /// The same of a ticket, which is good until its ttl ends.
+    pub(crate) fn resumed(grant: Arc<Grant>, ctx: &Arc<Ctx>) -> Self {
+        let mut unclaimed = Self::new(grant, ctx);
+        unclaimed.has_ticket = true;
+        unclaimed
     }
 
     /// Hands the grant to its guard, which releases it from now on.
@@ -81,7 +90,11 @@ impl Drop for Unclaimed {
             && grant.is_held_here()
             && grant.give_back()
         {
-            self.ctx.give_back(grant);
+            if self.has_ticket {
+                self.ctx.unwatch(grant.terms.owner);
+            } else {
+                self.ctx.give_back(grant);
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms, Whereabouts};
 pub(crate) struct Grant {
     pub(crate) terms: Terms,
     clock: Arc<dyn Clock>,
-    /// The longest ttl in force, in nanoseconds: `renew_for` may change it.
+    /// The ttl that was asked for last, in nanoseconds: `renew_for` may change it.
     ttl_nanos: AtomicU64,
     /// That it has been held for long was told.
     long_told: AtomicBool,
@@ -40,6 +40,8 @@ struct Life {
     deadline: BootTime,
     /// When the last confirmed question was sent, by both clocks.
     sent: BootTime,
+    /// When the backend ends it by itself, at the latest.
+    kept_until: BootTime,
     wall_ms: i64,
     boot: BootTime,
     /// The cap cut the last answer short: the deadline cannot move any more.
@@ -58,6 +60,7 @@ impl Grant {
         let life = Life {
             deadline: timing::deadline(confirmed.sent, confirmed.granted, terms.safety),
             sent: confirmed.sent,
+            kept_until: confirmed.sent.plus(confirmed.granted),
             wall_ms: clock.wall_ms(),
             boot: clock.boot(),
             capped: confirmed.is_capped(),
@@ -148,6 +151,11 @@ impl Grant {
         self.life().sent
     }
 
+    /// When the backend ends it by itself, at the latest.
+    pub(crate) fn kept_until(&self) -> BootTime {
+        self.life().kept_until
+    }
+
     /// LT7: the wall clock ran ahead of the boot clock, as after a resume of a virtual host.
     pub(crate) fn has_drifted(&self) -> bool {
         let life = *self.life();
@@ -166,6 +174,8 @@ impl Grant {
     pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
         let mut life = self.life();
         let now = self.clock.boot();
+        let kept_until = confirmed.sent.plus(confirmed.granted);
+        life.kept_until = life.kept_until.max(kept_until);
         if life.end_at(now).is_some() {
             return false;
         }

@@ -87,7 +87,7 @@ impl Worker {
             .into()),
             RenewReply::Failed(error) => Err(AcquireError::Unavailable(error).into()),
         };
-        // A grant without a receiver is dropped here, and released.
+        // A grant without a receiver is dropped here, and left to its ticket.
         drop(to.send(answer));
     }
 
@@ -101,11 +101,11 @@ impl Worker {
             return Err(ended());
         }
         let grant = Arc::new(grant);
-        let resumed = Unclaimed::new(grant.clone(), &self.ctx);
-        if !self.ctx.watch(grant) {
+        if !self.ctx.watch(grant.clone()) {
+            drop(Unclaimed::new(grant, &self.ctx));
             return Err(AcquireError::Closed.into());
         }
-        Ok(resumed)
+        Ok(Unclaimed::resumed(grant, &self.ctx))
     }
 
     pub(super) fn inspect(&mut self, name: Names, to: oneshot::Sender<Holding>) {

@@ -10,7 +10,9 @@ use super::job::{ReleaseJob, Why};
 use super::local_queues::LocalQueues;
 use super::release::Next;
 use super::table::Table;
-use crate::backend::{Backend, BackendContext, Facts, Fencing, Release, ReleaseReply};
+use crate::backend::{
+    Acquire, Backend, BackendContext, Facts, Fencing, Names, Release, ReleaseReply,
+};
 use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
@@ -29,7 +31,8 @@ pub(crate) struct Ctx {
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
     pub(super) in_place: Option<InPlace>,
-    pub(super) queues: LocalQueues,
+    /// Waiters that take no place in the backend's queue, and fair ones: a fair one behind another would take none.
+    queues: [LocalQueues; 2],
     floors: Mutex<Floors>,
     table: Mutex<Table>,
     /// Releases for the loop; `None` when it has ended.
@@ -59,7 +62,7 @@ impl Ctx {
             counters,
             notices: context.notices,
             in_place,
-            queues: LocalQueues::default(),
+            queues: <[LocalQueues; 2]>::default(),
             floors: Mutex::default(),
             table: Mutex::default(),
             left_behind: Mutex::new(Some(Vec::new())),
@@ -75,6 +78,17 @@ impl Ctx {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);
         u64::from_le_bytes(bits)
+    }
+
+    /// The local queues of those that wait as `command` does.
+    pub(super) fn queues_of(&self, command: &Acquire) -> &LocalQueues {
+        let [others, fair] = &self.queues;
+        if command.fair { fair } else { others }
+    }
+
+    /// Wakes the waiters of this process for `names`, which it has released.
+    pub(super) fn poke(&self, names: &Names) {
+        self.queues.iter().for_each(|queues| queues.poke(names));
     }
 
     /// What `call` answers, or nothing after `limit`.
@@ -164,8 +178,10 @@ impl Ctx {
             waiter: None,
         };
         let ttl = grant.ttl();
-        let again = (grant.terms.deletes == Deletes::Twice).then_some(ttl / 2);
-        let give_up = grant.sent().plus(ttl).max(self.now().plus(ttl / 2));
+        // A holder elsewhere may be granted the names again, and a late delete would end that.
+        let twice = grant.terms.deletes == Deletes::Twice && grant.is_held_here();
+        let again = twice.then_some(ttl / 2);
+        let give_up = grant.kept_until().max(self.now().plus(ttl / 2));
         ReleaseJob::of(release, why, give_up, again)
     }
 

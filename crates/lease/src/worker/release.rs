@@ -46,7 +46,7 @@ impl ReleaseJob {
     }
 
     fn note(&self, ctx: &Ctx, outcome: ReleaseOutcome) {
-        ctx.queues.poke(&self.release.names);
+        ctx.poke(&self.release.names);
         let home = || self.release.names.routing_key().cloned();
         match self.why {
             Why::Guard { token, born } => {

@@ -21,6 +21,9 @@ use crate::{BackendError, Clock};
 /// Longest wait for the connection, and for each answer on it.
 const STEP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// A subscription that has been quiet for so long is asked whether it still lives.
+const QUIET_MAX: Duration = Duration::from_secs(3);
+
 /// Shortest and longest pause between two attempts to connect.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -173,8 +176,13 @@ impl Task {
         // A release that happened without a subscription is found by trying again.
         self.topics.wake_all();
         loop {
+            let quiet_until = self.clock.boot().plus(QUIET_MAX);
             let ask = tokio::select! {
                 ask = self.asked.recv() => ask,
+                () = self.clock.sleep_until(quiet_until) => {
+                    subscriber.ping(STEP_TIMEOUT).await?;
+                    continue;
+                }
                 () = self.link.rebuilt() => return Ok(()),
                 () = broken.notified() => return Ok(()),
             };

@@ -33,6 +33,19 @@ impl Subscriber {
         acknowledged(timeout(within, asking).await.ok(), within)
     }
 
+    /// Sees that the server still answers. Connections to a cluster are replaced when its main ones fall silent.
+    pub(super) async fn ping(&mut self, within: Duration) -> Result<(), BackendError> {
+        match self {
+            Subscriber::Server(connection) => {
+                let ping = redis::cmd("PING");
+                let asking = ping.query_async(connection);
+                acknowledged(timeout(within, asking).await.ok(), within)
+            }
+            #[cfg(feature = "cluster")]
+            Subscriber::Cluster(_) => Ok(()),
+        }
+    }
+
     /// Listens on it no more.
     pub(super) async fn unsubscribe(
         &mut self,

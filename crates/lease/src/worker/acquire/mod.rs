@@ -164,7 +164,13 @@ impl Attempt {
                 };
                 self.granted((picked, token), confirmed, (again, replicas))
             }
-            AcquireReply::Refused(refusal) => {
+            AcquireReply::Refused(mut refusal) => {
+                let ends = refusal.conflicts.iter().map(|held| held.remaining);
+                if self.command.names.is_any()
+                    && let Some(first) = ends.min()
+                {
+                    refusal.retry_after = first;
+                }
                 self.queued = refusal.queued;
                 Tried::Refused(refusal)
             }

@@ -17,8 +17,9 @@ impl Attempt {
     pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
+        let queues = ctx.queues_of(&self.command);
         // Only the head of this process's queue takes a place in the backend's queue.
-        let may_ask = !self.command.fair && !ctx.queues.is_contended(&names);
+        let may_ask = !self.command.fair && !queues.is_contended(&names);
         let first = if may_ask || self.is_over(end) {
             Some(self.try_once().await)
         } else {
@@ -34,13 +35,17 @@ impl Attempt {
         if self.is_over(end) {
             return Err(last);
         }
-        let Ok(position) = ctx.queues.enter(&names) else {
+        let Ok(position) = queues.enter(&names) else {
             return Err(AcquireError::QueueFull.into());
         };
         let turn = tokio::select! {
             biased;
             turn = position.turn() => turn,
-            () = sleep_until(&ctx, end) => return Err(last),
+            // Without a try of its own nothing is known of the names.
+            () = sleep_until(&ctx, end) => return match self.attempts {
+                0 => self.once().await,
+                _ => Err(last),
+            },
         };
         let span = tracing::debug_span!("lease.wait");
         let waiting = self.wait_at_the_head(&position, end, last);
@@ -142,14 +147,11 @@ impl Attempt {
         const SPREAD: Duration = Duration::from_millis(20);
         let ctx = &*self.ctx;
         let poll = timing::around(ctx.facts.poll, 20, ctx.draw());
-        let free = match refusal.conflicts.iter().map(|held| held.remaining).max() {
-            Some(longest) => longest,
-            None if refusal.retry_after.is_zero() => return poll,
-            // The name is free, and the first of the waiters before us may be dead by then.
-            None => refusal.retry_after,
-        };
+        if refusal.conflicts.is_empty() && refusal.retry_after.is_zero() {
+            return poll;
+        }
         let spread = timing::below(SPREAD, ctx.draw());
-        free.saturating_add(spread).min(poll)
+        refusal.retry_after.saturating_add(spread).min(poll)
     }
 }
 

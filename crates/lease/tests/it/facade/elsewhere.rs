@@ -128,6 +128,20 @@ async fn a_lost_answer_and_a_dropped_call_are_asked_again() {
     assert_eq!(world.locks.stats().released, 0);
 }
 
+/// The first answer was lost, which has a grant of this process deleted twice.
+#[tokio::test]
+async fn a_release_ends_nothing_that_the_owner_is_granted_later() {
+    let world = World::start().await;
+    let owner = owner();
+    let ask = || Box::pin(world.locks.lease("a").grant_to(owner, ms(0)));
+    world.faulty.next(Op::Acquire, Fault::LoseReply);
+    let granted = world.drive(ask()).await.unwrap().unwrap();
+    assert_eq!(granted.release().await, Ok(ReleaseOutcome::Released));
+    ask().await.unwrap().unwrap();
+    world.pass(secs(6)).await;
+    assert!(world.holds("a").await);
+}
+
 #[tokio::test]
 async fn a_cap_ends_it_and_the_owner_is_granted_anew() {
     let world = World::start().await;

@@ -3,7 +3,7 @@
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{LeaseState, LeaseTicket, ReleaseOutcome, TokenError, Unsettled, block_on};
 
-use super::{World, ms, secs, until};
+use super::{World, is_pending, ms, secs, until};
 
 #[tokio::test]
 async fn guard_moves_between_threads() {
@@ -108,6 +108,44 @@ async fn a_ticket_is_resumed_once_it_is_in_time() {
     for wrong in ["{}", "{\"owner\":\"x\"}", "[]"] {
         assert!(serde_json::from_str::<LeaseTicket>(wrong).is_err());
     }
+}
+
+#[tokio::test]
+async fn a_ticket_outlives_a_resume_that_was_dropped() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let ticket = lease.detach();
+    world.faulty.next(Op::Renew, Fault::DelayReply(ms(400)));
+    let mut resume = Box::pin(world.locks.resume(ticket.clone()));
+    assert!(is_pending(&mut resume).await);
+    until(|| world.faulty.calls(Op::Renew) == 1).await;
+    drop(resume);
+    world.pass(secs(1)).await;
+    assert_eq!(world.faulty.calls(Op::Release), 0);
+    let other = world.other().await;
+    assert!(other.resume(ticket).await.unwrap().is_some());
+    world.pass(secs(20)).await;
+    assert_eq!(
+        world.faulty.calls(Op::Renew),
+        1,
+        "nothing renews what was left"
+    );
+}
+
+/// The backend keeps the longest life that it has promised.
+#[tokio::test]
+async fn a_release_is_sent_until_the_longest_life_ends() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").manual_renewal().acquire().await;
+    let lease = lease.unwrap();
+    lease.renew_for(secs(600)).await.unwrap();
+    lease.renew_for(secs(1)).await.unwrap();
+    world.faulty.pause();
+    assert_eq!(world.drive(Box::pin(lease.release())).await, Err(Unsettled));
+    world.pass(secs(10)).await;
+    world.faulty.resume();
+    world.pass(secs(5)).await;
+    assert!(!world.holds("a").await);
 }
 
 #[cfg(feature = "tokio-util")]

@@ -115,6 +115,15 @@ impl World {
         }
     }
 
+    /// Lets time pass until the future has an answer.
+    pub(super) async fn drive<F: Future + Unpin>(&self, mut future: F) -> F::Output {
+        loop {
+            if let Some(output) = self.poll_or_pass(&mut future, ms(20)).await {
+                return output;
+            }
+        }
+    }
+
     /// Two round trips: what was due before the first has been answered after the second.
     pub(super) async fn settle(&self) {
         for _ in 0..2 {

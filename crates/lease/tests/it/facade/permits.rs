@@ -107,3 +107,15 @@ async fn a_writer_waits_for_the_readers_and_they_for_it() {
     );
     assert!(unsupported, "{fair:?}");
 }
+
+#[tokio::test]
+async fn a_refused_permit_is_worth_asking_for_when_the_first_ends() {
+    let world = World::start().await;
+    let permit = |ttl| world.locks.permit("api", 2).ttl(ttl).manual_renewal();
+    let _long = permit(secs(60)).acquire().await.unwrap();
+    let _short = permit(secs(1)).acquire().await.unwrap();
+    let refused = permit(secs(1)).acquire_or_refusal(std::time::Duration::ZERO);
+    let refusal = refused.await.unwrap().unwrap_err();
+    assert_eq!(refusal.conflicts.len(), 2);
+    assert!(refusal.retry_after <= secs(1), "{:?}", refusal.retry_after);
+}

@@ -238,3 +238,65 @@ async fn a_line_that_is_too_long_is_refused() {
     held.release().await.unwrap();
     assert!(soon(world.locks.lease("a").acquire()).await.is_ok());
 }
+
+/// None of those behind the head of the queue has asked, so nothing says that another holds the name.
+#[tokio::test]
+async fn a_waiter_behind_another_hears_that_nothing_answers() {
+    let world = World::start().await;
+    for _ in 0..1_000 {
+        world.faulty.next(Op::Acquire, Fault::NotSent);
+    }
+    let ask = |span| Box::pin(world.locks.lease("a").acquire_within(span));
+    let (mut first, mut behind) = (ask(secs(2)), ask(secs(1)));
+    assert!(is_pending(&mut first).await);
+    until_quiet(&world).await;
+    assert!(is_pending(&mut behind).await);
+    let told = [world.drive(behind).await, world.drive(first).await];
+    let is_away = |told| matches!(told, &Err(AcquireError::Unavailable(_)));
+    assert!(told.iter().all(is_away), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_waiter_behind_another_is_told_who_holds_the_name() {
+    let world = World::start().await;
+    let held = world.locks.lease("a").acquire().await.unwrap();
+    let mut first = Box::pin(world.locks.lease("a").acquire());
+    assert!(is_pending(&mut first).await);
+    until_quiet(&world).await;
+    let behind = Box::pin(world.locks.lease("a").acquire_or_refusal(ms(300)));
+    let refusal = world.drive(behind).await.unwrap().unwrap_err();
+    assert_eq!(refusal.conflicts.len(), 1);
+    drop(held);
+}
+
+/// A waiter that takes no place in the backend's queue is refused while others have one.
+#[tokio::test]
+async fn a_fair_waiter_stands_behind_no_other_kind() {
+    let world = World::start().await;
+    let other = world.other().await;
+    let mut held = other.lease("a").fair().acquire().await.unwrap();
+    let mut unfair = Box::pin(world.locks.lease("a").acquire());
+    let mut fair = Box::pin(world.locks.lease("a").fair().acquire());
+    for _ in 0..8 {
+        let mut next = Box::pin(other.lease("a").fair().acquire());
+        for _ in 0..4 {
+            assert!(is_pending(&mut next).await);
+            assert!(is_pending(&mut unfair).await);
+            assert!(is_pending(&mut fair).await);
+            world.pass(ms(25)).await;
+        }
+        held.release().await.unwrap();
+        let served = async {
+            tokio::select! {
+                biased;
+                _ = &mut fair => None,
+                granted = &mut next => Some(granted),
+            }
+        };
+        let Some(granted) = world.drive(Box::pin(served)).await else {
+            return;
+        };
+        held = granted.unwrap();
+    }
+    panic!("it is overtaken without end");
+}

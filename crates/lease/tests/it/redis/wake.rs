@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use soldonce_lease::NoticeKind;
+use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
+use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, Redis};
 use tokio::time::timeout;
 
@@ -125,6 +127,29 @@ async fn waiters_are_woken_when_the_connection_is_back() {
     .await;
     release(&site.backend, &mine, None).await;
     assert!(woken(&mut wakes).await, "and it listens again");
+}
+
+/// As through a router that forgot it: neither end is told, and the connections for calls are well.
+#[tokio::test]
+async fn a_subscription_that_fell_silent_is_replaced() {
+    let redis = Redis::start().unwrap();
+    let proxy = Proxy::to(redis.address()).unwrap();
+    let url = format!("redis://{}", proxy.address());
+    let backend = RedisBackend::connect(&url.into(), settings()).await;
+    let backend = backend.unwrap();
+    let mine = ask(one("a"));
+    granted(&backend, &mine).await;
+    let before = proxy.connections();
+    let mut wakes = backend.wake(&mine.names).await;
+    assert_eq!(proxy.connections(), before + 1);
+    proxy.set_for(before + 1, Fault::HalfOpen);
+    until("another subscription", async || {
+        (proxy.connections() == before + 2).then_some(())
+    })
+    .await;
+    assert!(woken(&mut wakes).await, "a release may have been missed");
+    release(&backend, &mine, None).await;
+    assert!(woken(&mut wakes).await);
 }
 
 #[tokio::test]
