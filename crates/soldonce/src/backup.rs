@@ -12,7 +12,7 @@ use soldonce_engine::reply::Rfc3339;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use crate::serve::{LedgerArgs, LedgerPlace};
+use crate::serve::{EPOCHS, LedgerArgs, LedgerPlace};
 use crate::verify::{describe, watched};
 
 /// Arguments of `soldonce backup`.
@@ -60,6 +60,10 @@ const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, 
                              `soldonce reconcile` if a provider takes money: it settles payments that the copy knows. Look at the \
                              provider for payments that are later.\n";
 
+/// What is to be done where leases are anchored in the folder.
+const NO_EPOCHS: &str = "There is no folder `lease-epochs` here: if programs take leases of this server, copy the one of the lost folder, \
+                         or fencing tokens begin anew, below those that were given.\n";
+
 pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
     let LedgerPlace::Folder(options) = args.ledger.place()? else {
         return Err(usage(anyhow!(
@@ -78,9 +82,14 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
     let (copied, report) = copy(&args.from, &data, no_copy)?;
     output::report(args.json, &told(copied, &report), || {
+        let leases = if data.join(EPOCHS).exists() {
+            ""
+        } else {
+            NO_EPOCHS
+        };
         let (data, ends, lost) = (data.display(), ends(copied), lost(copied));
         let verified = describe(&report);
-        format!("restored into {data}: {ends}{lost}{AFTER_RESTORE}{verified}")
+        format!("restored into {data}: {ends}{lost}{AFTER_RESTORE}{leases}{verified}")
     })?;
     Ok(Exit::done_if(report.is_clean()))
 }

@@ -57,7 +57,7 @@ enum Command {
     Clock(clock::ClockArgs),
     /// How servers are: what they sold and refused, how fast, and what is left to do
     Status(status::StatusArgs),
-    /// The same, each second anew
+    /// What `status` shows, each second anew
     Top(status::TopArgs),
     /// Checks a ledger against itself, live or stopped
     Verify(verify::VerifyArgs),
@@ -73,7 +73,7 @@ enum Command {
     Openapi,
     /// API keys: make, list, revoke
     Keys(keys::KeysArgs),
-    /// Events: drop one that is over
+    /// Events: list, create, cancel, drop
     Events(events::EventsArgs),
     /// Looks at the machine, the data folder and the lease backend, and says what would hurt
     Doctor(doctor::DoctorArgs),

@@ -72,8 +72,10 @@ pub(crate) fn success(response: Response) -> anyhow::Result<Value> {
         "--admin-key: the server does not know this key"
     );
     let detail = response.body.get("detail").and_then(Value::as_str);
+    let is_elsewhere = response.status == StatusCode::METHOD_NOT_ALLOWED
+        || detail.is_some_and(|detail| detail.contains("no such route"));
     anyhow::ensure!(
-        !detail.is_some_and(|detail| detail.contains("no such route")),
+        !is_elsewhere,
         "--url: this address has no such route; give that of --admin-listen, if the server has one"
     );
     Ok(response.into_success()?)

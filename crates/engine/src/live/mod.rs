@@ -339,7 +339,6 @@ impl Observer for Live {
     }
 
     fn failed(&self, why: &str) {
-        self.metrics.ledger_failed();
         tracing::error!(
             reason = why,
             "the ledger failed to store and takes no more commands"

@@ -204,10 +204,6 @@ impl Metrics {
         self.commit_seconds.observe(commit.as_secs_f64());
     }
 
-    pub(crate) fn ledger_failed(&self) {
-        self.ledger_writable.set(0);
-    }
-
     /// Counts a refusal.
     pub fn refused(&self, rejection: &Rejection) {
         if let Rejection::UnitUnavailable(refusal) = rejection {

@@ -114,6 +114,9 @@ async fn readyz(req: ApiRequest) -> Handled {
 
 /// `GET /metrics`: `OpenMetrics` where `Accept` names it.
 async fn metrics(req: ApiRequest) -> Handled {
+    let engine = &req.app.engine;
+    let writable = i64::from(engine.is_writable());
+    engine.metrics().ledger_writable.set(writable);
     let mut text = String::new();
     encode(&mut text, &req.app.registry).map_err(|error| Problem::internal(&error))?;
     let (text, media) = if prometheus::is_open_metrics_asked(&req.parts.headers) {

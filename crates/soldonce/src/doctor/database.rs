@@ -49,6 +49,7 @@ fn judge(found: &Examination) -> Vec<Finding> {
     findings.push(checksums(found));
     findings.push(connections(found));
     findings.push(schema(found));
+    findings.extend(privileges(found));
     findings.extend(numbers(found));
     findings.extend(times(found));
     findings
@@ -148,6 +149,16 @@ fn schema(found: &Examination) -> Finding {
             Finding::wrong(what, shown, advice)
         }
     }
+}
+
+fn privileges(found: &Examination) -> Option<Finding> {
+    let lacking = found.lacking.as_ref()?;
+    let advice = "give this user a database of its own: CREATE DATABASE soldonce OWNER the_user";
+    Some(Finding::wrong(
+        "privileges",
+        format!("without {lacking}"),
+        advice,
+    ))
 }
 
 fn numbers(found: &Examination) -> Option<Finding> {

@@ -12,7 +12,7 @@ use soldonce_server::{LeasePlace, LeaseSettings};
 use crate::lease::backend::{self, BackendArgs};
 
 /// In the data folder: what makes the tokens of leases rise through a restart.
-const EPOCHS: &str = "lease-epochs";
+pub(crate) const EPOCHS: &str = "lease-epochs";
 /// Of a Redlock: its servers that restarted do not vote for so long.
 const REDLOCK_TTL_MS_MAX: u64 = 60_000;
 

@@ -136,7 +136,7 @@ fn log_end(drained: &Drained) {
         finished = drained.finished,
         cut = drained.cut,
         panicked = drained.panicked,
-        "the server has ended"
+        "all requests have ended"
     );
 }
 

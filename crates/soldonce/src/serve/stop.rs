@@ -2,6 +2,8 @@
 
 use std::future::pending;
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
@@ -11,6 +13,9 @@ use super::fault::until_a_restart_helps;
 use super::start::Started;
 use crate::exit::Exit;
 use crate::lease::is_ignored;
+
+/// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more.
+const END_MS_MAX: u64 = 9_800;
 
 /// The signals that end a server in order. They are caught before it says where it serves.
 pub(super) struct Signals {
@@ -76,10 +81,20 @@ pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> 
     };
     tracing::info!("ending: no new requests, those in flight are answered");
     started.shutdown.cancel();
-    while let Some(ended) = started.tasks.join_next().await {
-        log_panic(ended);
+    let clock = Arc::clone(&started.engine.world().clock);
+    let late = clock.boot().plus(Duration::from_millis(END_MS_MAX));
+    let ended = async {
+        while let Some(ended) = started.tasks.join_next().await {
+            log_panic(ended);
+        }
+        started.engine.close().await;
+    };
+    tokio::select! {
+        () = ended => tracing::info!("the server has ended"),
+        () = clock.sleep_until(late) => {
+            tracing::warn!("ended without waiting any longer for the ledger: what it acknowledged is stored");
+        }
     }
-    started.engine.close().await;
     Ok(exit)
 }
 

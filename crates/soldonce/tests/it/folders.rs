@@ -230,6 +230,25 @@ fn every_file_of_a_ledger_is_its_owners_alone_in_an_open_folder_too() {
     std::fs::remove_dir_all(&place).unwrap();
 }
 
+/// A new ledger in its place would be served as if it were the shop's.
+#[test]
+fn a_folder_with_half_a_copy_is_not_started() {
+    let place = folder("half-a-copy");
+    let data = place.join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("ledger.sqlite.part"), "half").unwrap();
+    let log = place.join("server");
+    let refused = Server::run(serving(&data), &log).err().unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{}", refused.log);
+    assert!(
+        refused.log.contains("was cut off: make it again"),
+        "{}",
+        refused.log
+    );
+    assert!(!data.join("ledger.sqlite").exists());
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
 /// What a service prints is kept in logs for long.
 #[test]
 fn a_key_that_is_made_is_in_a_file_of_its_owner_and_not_in_the_output() {

@@ -66,6 +66,10 @@ fn a_server_is_ready_while_its_database_takes_commands() {
     let mut becomes = |status: u16| {
         let is_so = || client.ask(&Ask::get("/readyz".to_owned())).unwrap().status == status;
         until(&format!("/readyz is {status}"), PATIENCE, is_so).unwrap();
+        // What alerts look at.
+        let metrics = client.ask(&Ask::get("/metrics".to_owned())).unwrap();
+        let writable = format!("soldonce_ledger_writable {}\n", u8::from(status == 200));
+        assert!(String::from_utf8_lossy(&metrics.body).contains(&writable));
     };
     becomes(200);
     database.stop_immediately().unwrap();
@@ -77,6 +81,42 @@ fn a_server_is_ready_while_its_database_takes_commands() {
     becomes(503);
     database.resume().unwrap();
     becomes(200);
+}
+
+/// Supervisors kill what takes longer.
+#[test]
+fn a_server_ends_while_its_database_hangs() {
+    let mut database = migrated();
+    let server = serve(&database, "hangs");
+    database.pause().unwrap();
+    assert!(server.stop().success());
+    let log = std::fs::read_to_string(logs().join("hangs.log")).unwrap();
+    assert!(log.contains("without waiting any longer"), "{log}");
+    database.resume().unwrap();
+}
+
+#[test]
+fn a_user_without_rights_is_told_which() {
+    let database = migrated();
+    let sql = "CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader";
+    database.query(sql).unwrap();
+    let as_reader = |name| database.url_of(name).replace("postgres@", "reader@");
+    let url = as_reader("postgres");
+    let (code, told) = said(Command::new(PROGRAM).args(["doctor", "--database-url", &url]));
+    assert_eq!(code, Some(1), "{told}");
+    let lacks = "WRONG   privileges: without INSERT on bookings, INSERT on holds, INSERT on units";
+    assert!(told.contains(lacks), "{told}");
+    database.query("CREATE DATABASE fresh").unwrap();
+    let url = as_reader("fresh");
+    let (code, told) = said(Command::new(PROGRAM).args(["doctor", "--database-url", &url]));
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("without CREATE on schema public"), "{told}");
+    let (code, told) = said(Command::new(PROGRAM).args(["migrate", "--database-url", &url]));
+    assert_eq!(code, Some(3), "{told}");
+    assert!(
+        told.contains("permission denied for schema public"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -25,6 +25,18 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
        (SELECT count(*) FROM pg_stat_replication)::integer,
        current_setting('default_transaction_read_only') = 'on'";
 
+/// What this user may not do that a server does; of a database without tables, what `migrate` does.
+const LACKING: &str = "-- lacking
+SELECT string_agg(lacking, ', ' ORDER BY lacking) FROM (
+    SELECT privilege || ' on ' || name AS lacking
+    FROM unnest(ARRAY['bookings', 'holds', 'units']) AS name,
+         unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS privilege
+    WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(to_regclass(name), privilege)
+    UNION ALL
+    SELECT 'CREATE on schema ' || coalesce(current_schema(), 'public')
+    WHERE to_regclass('units') IS NULL
+      AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)) AS found";
+
 /// How old the oldest batch is that has no number, and how far the ledger's clock is ahead of the
 /// machine's, milliseconds.
 const WAITING: &str = concat!(
@@ -69,6 +81,8 @@ pub struct Examination {
     pub schema: i64,
     /// The newest schema of this program.
     pub schema_known: i64,
+    /// What the user may not do, if a server does it.
+    pub lacking: Option<String>,
     /// How long ago the oldest commit was made that has no number yet, if one waits.
     pub waiting_ms: Option<i64>,
     /// How far the ledger's clock is ahead of the database's, because that one stepped back.
@@ -101,8 +115,11 @@ pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError
     let setting = |name, at| Ok::<_, OpenError>((name, columns.get::<String>(at)?));
     let there: i64 = columns.get(9)?;
     let schema = schema::version(&mut connection).await?;
+    let rows = connection.rows(LACKING, &[]).await?;
+    let lacking = Columns::new(rows.first().ok_or_else(nothing)?, "privileges");
+    let lacking: Option<String> = lacking.get(0)?;
     let (mut waiting_ms, mut ledger_ahead_ms) = (None, 0);
-    if schema == schema::SCHEMA {
+    if schema == schema::SCHEMA && lacking.is_none() {
         let rows = connection.rows(WAITING, &[]).await?;
         let columns = Columns::new(rows.first().ok_or_else(nothing)?, "batches");
         (waiting_ms, ledger_ahead_ms) = (columns.get(0)?, columns.get(1)?);
@@ -127,6 +144,7 @@ pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError
         connections_taken: columns.get(8)?,
         schema,
         schema_known: schema::SCHEMA,
+        lacking,
         waiting_ms,
         ledger_ahead_ms,
         round_trip,

@@ -78,10 +78,12 @@ impl Failure {
             PoolError::Backend(error) if is_of_a_standby(error) => Self::Standby,
             PoolError::Backend(error) => Self::Away(chain(error)),
             PoolError::Timeout(TimeoutType::Wait) => Self::Full(error.to_string()),
-            PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
-            | PoolError::Closed
-            | PoolError::NoRuntimeSpecified
-            | PoolError::PostCreateHook(_) => Self::Away(error.to_string()),
+            PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
+                Self::Away("no connection was made in time".to_owned())
+            }
+            PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+                Self::Away(error.to_string())
+            }
         }
     }
 
@@ -242,10 +244,10 @@ fn is_of_a_standby(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// The driver keeps the reason in the source.
-pub(super) fn chain(error: &tokio_postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
+/// An error with its sources: the driver keeps the reason there.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |told, source| {
+        format!("{told}: {source}")
+    })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::address::Serves;
 use super::bind::bind;
 use super::database::{Connection, Database};
-use super::failure::Failure;
+use super::failure::{Failure, chain};
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
 use super::tables::{Columns, keys};
 use super::{Durability, OpenError, PostgresOptions, Statements, guards};
@@ -67,7 +67,7 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     let report = runner
         .run_async(connection.driver()?)
         .await
-        .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
+        .map_err(|error| OpenError::Failed(format!("the migration failed: {}", chain(&error))))?;
     // Also when a call before was cut off between the two, or a guard was dropped.
     if found < SCHEMA || !guards::missing(&mut connection).await?.is_empty() {
         connection.run(guards::GUARDS).await?;

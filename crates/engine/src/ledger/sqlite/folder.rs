@@ -125,6 +125,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Whether a copy into it was cut off.
+    pub(super) fn has_part(&self) -> Result<bool, OpenError> {
+        self.0.join(PART).try_exists().map_err(self.failed())
+    }
+
     /// Makes an empty file for a copy of a database, in place of one that was left half copied.
     pub(super) fn make_part(&self) -> Result<PathBuf, OpenError> {
         let part = self.0.join(PART);

@@ -84,6 +84,12 @@ pub(super) fn open(
 /// Passes a folder whose database is not lost, before another one is made in its place.
 pub(super) fn require_database(folder: &Folder) -> Result<(), OpenError> {
     if folder.is_without_database()? {
+        if folder.has_part()? {
+            return Err(OpenError::Failed(format!(
+                "a copy into `{}` was cut off: make it again, or delete `ledger.sqlite.part` for a new ledger",
+                folder.path().display()
+            )));
+        }
         return require_whole(folder, folder.high_water(), None);
     }
     Ok(())
