@@ -110,6 +110,15 @@ test("the way back keeps the seats, and the next payment has a key of its own", 
   assert.equal(new Set(keys).size, 2);
 });
 
+test("the way back takes over what another tab chose after it went back first", () => {
+  const { shop, shopper } = payer();
+  shop.unpin();
+  shop.change(shop.holdOf("hold-1"), { add: [{ seat: "A-2" }] });
+  shopper.press({ kind: "abandon" });
+  shopper.settle();
+  assert.deepEqual([shopper.held, shopper.wanted], [["A-1", "A-2"], ["A-1", "A-2"]]);
+});
+
 test("a reload finds the payment by its key", () => {
   const { shopper } = payer();
   shopper.reload();
