@@ -19,7 +19,7 @@ class Shop extends FakeServer {
   answer(call) {
     switch (call.route) {
       case "POST /v1/holds/{hold}/checkout": {
-        const hold = this.live(call.id);
+        const hold = this.active(call.id);
         Object.assign(hold, { state: "pinned", booking: BOOKING });
         return { ...this.booking(), secret: "bs_1", payment: { intent: "pi_1", client_secret: "secret", state: "created" } };
       }
@@ -147,6 +147,31 @@ test("a tab without the key watches the payment of another", () => {
   shopper.settle();
   assert.equal(shopper.state.payment?.stage, "elsewhere");
   assert.deepEqual(look("confirmed", "captured").booked, { id: BOOKING, isLate: false });
+});
+
+test("a window that presses anything while another one pays watches that payment", () => {
+  /** @type {((shopper: Shopper) => void)[]} */ const acts = [
+    (shopper) => shopper.press({ kind: "pay" }),
+    (shopper) => shopper.press({ kind: "extend" }),
+    (shopper) => shopper.toggle("A-2"),
+    (shopper) => shopper.toggle("A-2", "A-3"),
+  ];
+  for (const act of acts) {
+    for (const isReloaded of [false, true]) {
+      const shop = new Shop(4);
+      const shopper = new Shopper(shop, PAID);
+      shopper.toggle("A-1");
+      shopper.settle();
+      Object.assign(shop.holdOf("hold-1"), { state: "pinned", booking: BOOKING });
+      act(shopper);
+      if (isReloaded) shopper.reload();
+      shopper.settle();
+      const { payment, refusal, task } = shopper.state;
+      assert.deepEqual([payment?.stage, payment?.booking, task], ["elsewhere", BOOKING, null], `${act}`);
+      assert.deepEqual([shopper.held, shopper.wanted], [["A-1"], ["A-1"]], `${act}`);
+      if (!isReloaded) assert.equal(refusal?.problem.code, "payment_in_progress", `${act}`);
+    }
+  }
 });
 
 test("a payment that failed gives the seats back to choose again, or ends the hold by its event's policy", () => {

@@ -223,6 +223,10 @@ export function refused(state, command, problem) {
 /** Whether the same may be taken a moment later. @param {Problem} problem */
 const isBusy = ({ status }) => status === 429 || status === 503;
 
+/** Whether another window pays for the hold, and this one has not read so yet.
+ *  @param {State} state @param {Problem} problem */
+const isNewsOfPayment = (state, { code }) => code === "payment_in_progress" && state.hold !== null && !state.payment;
+
 /** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
 function changeRefused(state, { asked, goal }, problem) {
   if (problem.code === "unit_unavailable") return unavailable(state, problem, asked);
@@ -235,7 +239,8 @@ function changeRefused(state, { asked, goal }, problem) {
   // A server that made a mistake may have done it.
   if (problem.status >= 500) return refuse({ ...stays, inDoubt: true }, problem, asked);
   // The refused goal is no longer what is wanted: the next command asks for that.
-  return goal.equals(state.wanted) ? refuse(stays, problem, asked) : state;
+  const next = goal.equals(state.wanted) ? refuse(stays, problem, asked) : state;
+  return isNewsOfPayment(state, problem) ? { ...next, inDoubt: true } : next;
 }
 
 /** What the shopper has chosen meanwhile is still wanted. @param {State} state @param {Command} command
@@ -246,7 +251,7 @@ function taskRefused(state, { kind, asked }, problem) {
   if (isPayment && (kind === "charge" || kind === "prove")) return state;
   if (OVER.includes(problem.code) && state.hold) return { ...state, inDoubt: true };
   const known = isPayment && kind === "checkout" ? forgetPayment(state) : state;
-  const isOld = problem.code === "stale_fence" || known !== state;
+  const isOld = problem.code === "stale_fence" || known !== state || isNewsOfPayment(state, problem);
   return refuse(isOld ? { ...known, inDoubt: true } : known, problem, asked);
 }
 
