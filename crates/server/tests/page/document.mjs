@@ -54,6 +54,15 @@ export class FakeElement {
     this.append(...nodes);
   }
 
+  /** @param {FakeElement|null} node @returns {boolean} */
+  contains(node) {
+    return node !== null && (node === this || this.contains(node.parent));
+  }
+
+  focus() {
+    /** @type {any} */ (document).activeElement = this;
+  }
+
   isEqualNode(/** @type {FakeElement} */ other) {
     return this.name === other.name && this.textContent === other.textContent;
   }
@@ -66,6 +75,7 @@ export class FakeElement {
 
 Object.assign(globalThis, {
   document: {
+    activeElement: null,
     documentElement: new FakeElement("html"),
     getElementById: () => null,
     createElement: (/** @type {string} */ name) => new FakeElement(name),
