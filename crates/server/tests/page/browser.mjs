@@ -10,7 +10,7 @@ const storage = {
 
 Object.assign(globalThis, {
   window: { localStorage: storage, sessionStorage: storage },
-  matchMedia: () => ({ matches: false }),
+  matchMedia: () => ({ matches: false, addEventListener: () => {} }),
   addEventListener: () => {},
   removeEventListener: () => {},
 });

@@ -233,6 +233,57 @@ test("a hold that ended elsewhere can be held again", () => {
   assert.deepEqual(shopper.held, ["A-1", "A-2"]);
 });
 
+test("what another tab added or took away is taken over by what is pressed here, and never undone", () => {
+  const add = { add: [{ seat: "A-3" }] };
+  const drop = { drop: [{ seat: "A-2" }] };
+  const extend = (/** @type {Shopper} */ shopper) => shopper.press({ kind: "extend" });
+  const giveBack = (/** @type {Shopper} */ shopper) =>
+    shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] });
+  const extendAndChoose = (/** @type {Shopper} */ shopper) => (extend(shopper), shopper.toggle("A-4"));
+  /** @type {[string, object, (shopper: Shopper) => void, string[]][]} */ const cases = [
+    ["choose one more", add, (shopper) => shopper.toggle("A-4"), ["A-1", "A-2", "A-3", "A-4"]],
+    ["choose one more", drop, (shopper) => shopper.toggle("A-4"), ["A-1", "A-4"]],
+    ["give one back", add, (shopper) => shopper.toggle("A-2"), ["A-1", "A-3"]],
+    ["give all back", add, giveBack, ["A-3"]],
+    ["give all back", drop, giveBack, []],
+    ["more time", add, extend, ["A-1", "A-2", "A-3"]],
+    ["more time", drop, extend, ["A-1"]],
+    ["more time, and choose one more", add, extendAndChoose, ["A-1", "A-2", "A-3", "A-4"]],
+  ];
+  for (const [name, change, act, held] of cases) {
+    const { server, shopper } = shopperIn();
+    shopper.toggle("A-1", "A-2");
+    shopper.settle();
+    server.change(server.live("hold-1"), change);
+    act(shopper);
+    shopper.settle();
+    const told = `${name} ${JSON.stringify(change)}`;
+    assert.deepEqual([shopper.held, shopper.wanted, shopper.state.refusal], [held, held, null], told);
+    assert.deepEqual([...server.owner].flatMap(([id, owner]) => (owner ? [id] : [])), held, told);
+  }
+});
+
+test("places of both tabs are held, as many as each chose", () => {
+  const { server, shopper } = shopperIn();
+  shopper.floor(1);
+  shopper.settle();
+  server.change(server.live("hold-1"), { add: [{ area: "floor", quantity: 1 }] });
+  shopper.floor(2);
+  shopper.settle();
+  assert.deepEqual([shopper.held, server.holdOf("hold-1").places], [["floor", "floor", "floor"], 3]);
+});
+
+test("the best seats take nothing from another tab that chose more meanwhile", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-9");
+  shopper.settle();
+  server.change(server.live("hold-1"), { add: [{ seat: "A-8" }] });
+  shopper.press({ kind: "best", quantity: 1, category: null });
+  shopper.settle();
+  assert.deepEqual([shopper.held, shopper.state.replaced, shopper.state.refusal], [["A-1"], null, null]);
+  assert.equal(server.owner.get("A-8"), "hold-1");
+});
+
 test("what another tab changed is shown before it is bought", () => {
   const { server, shopper } = shopperIn();
   shopper.toggle("A-1");
@@ -411,12 +462,34 @@ function run(seed) {
   const { server, shopper } = shopperIn(8);
   const pick = numbers(seed);
   /** @type {string[][]} */ const agreed = [];
+  /** What another tab added to a hold, or took from it, and was not chosen anew here.
+   *  @type {Map<string, {hold: string, isHeld: boolean}>} */
+  const others = new Map();
+  const chosen = (/** @type {any[]} */ units) => units.forEach(({ seat }) => others.delete(seat));
+  const isChosen = (/** @type {string} */ id) => {
+    const { state } = shopper;
+    return heldIn(state).seats.has(id) !== state.wanted.seats.has(id);
+  };
+  const elsewhere = (/** @type {string} */ id, /** @type {boolean} */ isHeld) => {
+    const hold = server.live(shopper.state.hold?.id);
+    if (!isHeld && hold.seats.size + hold.places < 2) return;
+    server.change(hold, { [isHeld ? "add" : "drop"]: [{ seat: id }] });
+    // What is on its way here is chosen here.
+    if (isChosen(id)) others.delete(id);
+    else others.set(id, { hold: hold.id, isHeld });
+  };
   const seat = () => `A-${1 + pick(8)}`;
   // What was done under its key is answered so.
   const refuse = (/** @type {string} */ code) => !server.keys.has(shopper.state.pending?.call.key ?? "") && shopper.refuse(code);
+  const toggle = (/** @type {string} */ id) => (chosen([{ seat: id }]), shopper.toggle(id));
+  const again = () => {
+    const { drop = [], add = [] } = shopper.state.refusal?.again ?? {};
+    chosen([...drop, ...add]);
+    shopper.again();
+  };
   const acts = [
-    () => shopper.toggle(seat()),
-    () => shopper.toggle(seat()),
+    () => toggle(seat()),
+    () => toggle(seat()),
     () => shopper.floor(pick(4)),
     () => shopper.hear(),
     () => shopper.hear(),
@@ -429,17 +502,21 @@ function run(seed) {
     },
     () => server.hold(server.best(1), false),
     // Another tab of the same shopper.
-    () => server.change(server.live(shopper.state.hold?.id), { add: server.best(1) }),
+    () => elsewhere(server.best(1)[0].seat, true),
+    () => elsewhere([...server.live(shopper.state.hold?.id).seats][0], false),
     () => pick(3) === 0 && server.end(server.live(shopper.state.hold?.id), "revoked"),
     () => (server.now += 9000),
     () => refuse("overloaded"),
     () => refuse("internal_error"),
-    () => shopper.again(),
+    again,
     () => shopper.dispatch({ type: "dismiss", what: "refusal" }),
     () => shopper.dispatch({ type: "recheck" }),
     () => shopper.press({ kind: "best", quantity: 1 + pick(3), category: null }),
     () => shopper.press({ kind: "extend" }),
-    () => shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] }),
+    () => {
+      chosen(shopper.state.wanted.requests());
+      shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] });
+    },
     () => pick(4) === 0 && shopper.reload(),
     () => {
       if (!shopper.state.task && shopper.state.hold) agreed.push(shopper.wanted);
@@ -454,24 +531,33 @@ function run(seed) {
       if (!(error instanceof Refusal)) throw error;
     }
   }
-  shopper.again();
+  again();
   shopper.settle();
   if (!shopper.state.booked) {
     shopper.dispatch({ type: "recheck" });
     shopper.settle();
   }
-  return { server, shopper, agreed };
+  return { server, shopper, agreed, others };
 }
 
 test("five hundred random runs end with what is wanted held, and only what was agreed to bought", () => {
   const seen = new Set();
   for (let seed = 1; seed <= 500; seed += 1) {
-    const { server, shopper, agreed } = run(seed);
+    const { server, shopper, agreed, others } = run(seed);
     const { state } = shopper;
     assert.ok(heldIn(state).equals(state.wanted), `seed ${seed}: wanted is held`);
     if (state.hold) {
       const { units } = server.shown(server.holds.get(state.hold.id));
       assert.deepEqual(shopper.held, namesOf(units), `seed ${seed}: the server agrees`);
+    }
+    // What the best seats took the place of was given back here.
+    const replaced = shopper.sent.flatMap(({ kind, hold }) => (kind === "best" && hold ? [hold] : []));
+    for (const [id, { hold, isHeld }] of others) {
+      const { state: now, seats } = server.holdOf(hold);
+      const isReplaced = replaced.some((one) => one.id === hold && one.units.some((unit) => unit.seat === id));
+      const isOpen = ["active", "consumed"].includes(now) || (now === "released" && isHeld && !isReplaced);
+      const isSo = now !== "released" && seats.has(id) === isHeld;
+      assert.ok(!isOpen || isSo, `seed ${seed}: ${id} of ${hold}, ${now}, as another tab left it: ${isHeld}`);
     }
     // Only a hold that the best seats took the place of may be left over by a reload, until its time is over.
     const live = [...server.holds.values()].filter((hold) => hold.mine && server.shown(hold).state === "active");

@@ -1,8 +1,11 @@
-// The map is what the feed says, however its commits are cut into frames.
+// The map is what the feed says, however its commits are cut into frames, and its picture is what the map says.
 
+import "./browser.mjs";
+import "./document.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FREE, HELD, Inventory, SOLD } from "../../web/js/inventory.js";
+import { Layer } from "../../web/js/layer.js";
 import { Plan } from "../../web/js/plan.js";
 
 const seat = (/** @type {string} */ id) => ({ seat: id, label: id, category: "S" });
@@ -65,4 +68,30 @@ test("each of a thousand categories keeps its own price", () => {
   const chart = /** @type {any} */ ({ ...CHART, zones: [{ zone: "z", name: "Z", rows: [{ row: "A", seats }] }], areas: [] });
   const plan = new Plan(chart, prices);
   assert.deepEqual(seats.filter(({ seat, category }) => plan.categoryOf(seat).price !== prices[category]), []);
+});
+
+test("a picture is true also if the hall sold out while it was drawn and the page was hidden", () => {
+  const rows = Array.from({ length: 20 }, (_, k) => row(`R${k}`));
+  const plan = new Plan({ ...CHART, zones: [{ zone: "z", name: "Z", rows }] }, { S: 1 });
+  for (const sold of [1, 4000, plan.size]) {
+    const map = new Inventory(plan);
+    map.applySnapshot(/** @type {any} */ ({ seq: 5, held: [], sold: [], blocked: [], areas: [] }));
+    const layer = new Layer(plan, map, false);
+    const side = new Uint8Array(plan.size);
+    // What each seat looks like on the canvas.
+    const paint = (/** @type {unknown} */ _, /** @type {number} */ seat) => (side[seat] = map.state[seat]);
+    Object.assign(layer, { sheetFor: () => ({ half: 4, side: 8 }), drawSeat: paint, mendSide: paint });
+    map.onSeat = (changed) => layer.mend(changed);
+    const { left: x, top: y } = plan.bounds;
+    layer.begin({ x, y, width: 1e5, height: 1e5, scale: 1 }, /** @type {any} */ ({}), 1);
+    assert.equal(layer.found, plan.size);
+    while (layer.drawn < 0.9 * plan.size) layer.step(0);
+    for (let k = 0; k < sold; k += 200) {
+      const seats = plan.ids.slice(k, Math.min(k + 200, sold));
+      map.applyFrame(frame(map.seq + 1, { state: "sold", seats }));
+    }
+    assert.equal(map.counts().sold, sold);
+    while (!layer.step(Infinity));
+    assert.equal(side.filter((look, k) => look !== map.state[k]).length, 0, `${sold} sold`);
+  }
 });

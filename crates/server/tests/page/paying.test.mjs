@@ -19,7 +19,7 @@ class Shop extends FakeServer {
   answer(call) {
     switch (call.route) {
       case "POST /v1/holds/{hold}/checkout": {
-        const hold = this.live(call.id);
+        const hold = this.active(call.id);
         Object.assign(hold, { state: "pinned", booking: BOOKING });
         return { ...this.booking(), secret: "bs_1", payment: { intent: "pi_1", client_secret: "secret", state: "created" } };
       }
@@ -110,6 +110,15 @@ test("the way back keeps the seats, and the next payment has a key of its own", 
   assert.equal(new Set(keys).size, 2);
 });
 
+test("the way back takes over what another tab chose after it went back first", () => {
+  const { shop, shopper } = payer();
+  shop.unpin();
+  shop.change(shop.holdOf("hold-1"), { add: [{ seat: "A-2" }] });
+  shopper.press({ kind: "abandon" });
+  shopper.settle();
+  assert.deepEqual([shopper.held, shopper.wanted], [["A-1", "A-2"], ["A-1", "A-2"]]);
+});
+
 test("a reload finds the payment by its key", () => {
   const { shopper } = payer();
   shopper.reload();
@@ -138,6 +147,31 @@ test("a tab without the key watches the payment of another", () => {
   shopper.settle();
   assert.equal(shopper.state.payment?.stage, "elsewhere");
   assert.deepEqual(look("confirmed", "captured").booked, { id: BOOKING, isLate: false });
+});
+
+test("a window that presses anything while another one pays watches that payment", () => {
+  /** @type {((shopper: Shopper) => void)[]} */ const acts = [
+    (shopper) => shopper.press({ kind: "pay" }),
+    (shopper) => shopper.press({ kind: "extend" }),
+    (shopper) => shopper.toggle("A-2"),
+    (shopper) => shopper.toggle("A-2", "A-3"),
+  ];
+  for (const act of acts) {
+    for (const isReloaded of [false, true]) {
+      const shop = new Shop(4);
+      const shopper = new Shopper(shop, PAID);
+      shopper.toggle("A-1");
+      shopper.settle();
+      Object.assign(shop.holdOf("hold-1"), { state: "pinned", booking: BOOKING });
+      act(shopper);
+      if (isReloaded) shopper.reload();
+      shopper.settle();
+      const { payment, refusal, task } = shopper.state;
+      assert.deepEqual([payment?.stage, payment?.booking, task], ["elsewhere", BOOKING, null], `${act}`);
+      assert.deepEqual([shopper.held, shopper.wanted], [["A-1"], ["A-1"]], `${act}`);
+      if (!isReloaded) assert.equal(refusal?.problem.code, "payment_in_progress", `${act}`);
+    }
+  }
 });
 
 test("a payment that failed gives the seats back to choose again, or ends the hold by its event's policy", () => {

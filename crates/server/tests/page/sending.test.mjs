@@ -117,6 +117,19 @@ test("where cookies do not come back, the token of a later session takes the pla
   assert.ok(sessions > first + 10);
 });
 
+test("the fence of what is given back stands in the address, as its command has no body", async () => {
+  /** @type {string[]} */ const sent = [];
+  mock.method(globalThis, "fetch", async (/** @type {string} */ path, /** @type {any} */ { method }) => {
+    sent.push(`${method} ${path}`);
+    return Response.json({ id: "hold-1" });
+  });
+  lasting.set("soldonce.session", "open");
+  await asShopper({ route: "DELETE /v1/holds/{hold}", id: "hold-1", fence: 0 });
+  await asShopper({ route: "DELETE /v1/holds/{hold}", id: "hold-1" });
+  mock.restoreAll();
+  assert.deepEqual(sent, ["DELETE /v1/holds/hold-1?fence=0", "DELETE /v1/holds/hold-1"]);
+});
+
 test("a snapshot counts as known once it is applied", async () => {
   const answer = () => Response.json({ seq: 5 }, { headers: { ETag: '"5"' } });
   mock.method(globalThis, "fetch", async () => answer());

@@ -55,7 +55,7 @@ export class FakeServer {
   }
 
   /** @param {any} call */
-  answer({ route, id, body }) {
+  answer({ route, id, body, fence }) {
     switch (route) {
       case "POST /v1/events/{event}/holds":
         return this.hold(body.units ?? this.best(body.best.quantity));
@@ -64,16 +64,18 @@ export class FakeServer {
       case "GET /v1/holds/{hold}":
         return this.shown(this.holdOf(id));
       case "PATCH /v1/holds/{hold}":
-        return this.change(this.live(id), body);
-      case "DELETE /v1/holds/{hold}":
-        return this.end(this.live(id), "released");
+        return this.change(this.active(id, body.fence), body);
+      case "DELETE /v1/holds/{hold}": {
+        const hold = this.holdOf(id);
+        return hold.state === "released" ? this.shown(hold) : this.end(this.live(id, fence), "released");
+      }
       case "POST /v1/holds/{hold}/extend": {
-        const hold = this.live(id);
+        const hold = this.active(id);
         hold.expires = this.now + MINUTE_MS;
         return this.shown(hold);
       }
       case "POST /v1/holds/{hold}/confirm":
-        return this.confirm(this.live(id), body.fence);
+        return this.confirm(this.active(id, body.fence));
       default:
         throw new Error(`the server knows no ${route}`);
     }
@@ -143,9 +145,8 @@ export class FakeServer {
     }
   }
 
-  /** @param {any} hold @param {number} fence */
-  confirm(hold, fence) {
-    if (hold.fence !== fence) throw new Refusal(412, "stale_fence");
+  /** @param {any} hold */
+  confirm(hold) {
     const id = `booking-${hold.id}`;
     this.bookings.set(id, { id, units: namesOf(this.shown(hold).units) });
     for (const seat of hold.seats) this.owner.set(seat, id);
@@ -167,11 +168,19 @@ export class FakeServer {
     return hold;
   }
 
-  /** @param {any} id */
-  live(id) {
+  /** @param {any} id @param {number} [fence]  What the caller knows; none skips the check. */
+  live(id, fence) {
     const hold = this.holdOf(id);
     if (hold.state === "active" && this.now >= hold.expires) this.end(hold, "expired");
-    if (hold.state !== "active") throw new Refusal(409, `hold_${hold.state}`);
+    if (!["active", "pinned"].includes(hold.state)) throw new Refusal(409, `hold_${hold.state}`);
+    if (fence !== undefined && hold.fence !== fence) throw new Refusal(409, "stale_fence");
+    return hold;
+  }
+
+  /** As `live`, for what a payment under way forbids. @param {any} id @param {number} [fence] */
+  active(id, fence) {
+    const hold = this.live(id, fence);
+    if (hold.state === "pinned") throw new Refusal(409, "payment_in_progress", { booking: hold.booking });
     return hold;
   }
 

@@ -30,6 +30,23 @@ test("Ctrl leads through the seats by arrows, Home and End; all else with it is 
   assert.deepEqual(keys.filter(takes), ["ArrowLeft", "ArrowDown", "Home", "End"]);
 });
 
+test("a key that is kept down chooses a seat once, and moves and zooms on", () => {
+  /** @type {string[]} */ const done = [];
+  const target = { toggle: () => done.push("toggle"), zoom: (/** @type {string} */ way) => done.push(way) };
+  const { actionOf } = SeatGrid.prototype;
+  const grid = { seat: 0, target, actionOf, goalOf: SeatGrid.prototype.goalOf, focus: () => done.push("move") };
+  const plan = { rowOf: [0], rows: [{ first: 0, end: 2 }], neighbour: () => 1 };
+  for (const key of ["Enter", " ", "ArrowRight", "+"]) {
+    let taken = 0;
+    for (const repeat of [false, true, true]) {
+      const event = { key, repeat, ctrlKey: false, altKey: false, metaKey: false, preventDefault: () => (taken += 1) };
+      SeatGrid.prototype.key.call(/** @type {any} */ ({ ...grid, plan }), /** @type {any} */ (event));
+    }
+    assert.equal(taken, 3, "the page does not scroll");
+  }
+  assert.deepEqual(done, ["toggle", "toggle", "move", "move", "move", "in", "in", "in"]);
+});
+
 test("a ticket of an event that was called off says so, and what becomes of the money", () => {
   const event = /** @type {any} */ ({ state: "cancelled" });
   const booking = (/** @type {object} */ facts) =>

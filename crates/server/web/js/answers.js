@@ -53,7 +53,7 @@ export function answered(state, action) {
     case "change":
       return accept(state, action.answer);
     case "extend":
-      return accept(done, action.answer);
+      return merge(done, action.answer);
     case "release":
       return released(state, action.command);
     case "best":
@@ -66,7 +66,7 @@ export function answered(state, action) {
       return opened(state, action.answer);
     case "abandon": {
       const hold = action.answer;
-      return isLive(hold) ? accept(forgetPayment(done), hold) : end(forgetPayment(done), hold);
+      return isLive(hold) ? merge(forgetPayment(done), hold) : end(forgetPayment(done), hold);
     }
     case "charge": {
       // With this policy the seats are free again by now; the booking says so.
@@ -96,8 +96,15 @@ function watch(state) {
   return { ...state, payment: { booking, intent: "", clientSecret: "", stage: "elsewhere", reported: "created" } };
 }
 
-/** The hold as it is now: what another tab did to it is taken over in place of being undone.
- *  @param {State} state @param {Hold} hold @returns {State} */
+/** The hold as it is now: what another tab did to it is taken over in place of being undone, and what was chosen
+ *  here is still wanted. @param {State} state @param {Hold} hold @param {ReturnType<typeof difference>} [chosen]
+ *  @returns {State} */
+function merge(state, hold, { drop, add } = difference(heldIn(state), state.wanted)) {
+  const next = accept(state, hold);
+  return { ...next, wanted: heldIn(next).minus(drop).plus(add) };
+}
+
+/** @param {State} state @param {Hold} hold @returns {State} */
 function read(state, hold) {
   const known = { ...state, inDoubt: false, unanswered: null };
   if (!isLive(hold)) return end(known, hold);
@@ -105,10 +112,9 @@ function read(state, hold) {
   // Places are summed: those of a change that was done are in it already. Seats are the same twice.
   const isDone = state.unanswered && state.hold && hold.fence > state.hold.fence;
   const left = isDone ? difference(state.unanswered, state.wanted) : own;
-  const next = accept(known, hold);
   const change = [own.drop, own.add].map((units) => units.filter(isSeat));
   const [drop, add] = [left.drop, left.add].map((units, k) => [...change[k], ...units.filter((unit) => !isSeat(unit))]);
-  return { ...next, wanted: heldIn(next).minus(drop).plus(add) };
+  return merge(known, hold, { drop, add });
 }
 
 /** @param {UnitRequest} unit */
@@ -208,6 +214,7 @@ export function refused(state, command, problem) {
   const isNeeded = problem.status >= 500 && !(hold && hold === state.replaced);
   if (call.isPatient && (isBusy(problem) || isNeeded)) return stall(state, problem);
   if (kind === "find" || kind === "list" || kind === "read") return readRefused(state, kind, problem);
+  // Also if another tab changed it meanwhile: then it is that tab's, which goes on with it.
   if (hold && hold === state.replaced) return { ...state, replaced: null };
   if (RECONCILING.includes(kind)) return changeRefused(state, command, problem);
   return taskRefused({ ...state, task: null }, command, problem);
@@ -216,17 +223,24 @@ export function refused(state, command, problem) {
 /** Whether the same may be taken a moment later. @param {Problem} problem */
 const isBusy = ({ status }) => status === 429 || status === 503;
 
+/** Whether another window pays for the hold, and this one has not read so yet.
+ *  @param {State} state @param {Problem} problem */
+const isNewsOfPayment = (state, { code }) => code === "payment_in_progress" && state.hold !== null && !state.payment;
+
 /** @param {State} state @param {Command} command @param {Problem} problem @returns {State} */
 function changeRefused(state, { asked, goal }, problem) {
   if (problem.code === "unit_unavailable") return unavailable(state, problem, asked);
-  if (OVER.includes(problem.code) && state.hold) return { ...state, inDoubt: true };
+  // Another tab changed it meanwhile: nothing was done, and what is wanted is compared with what it is now.
+  const isOld = OVER.includes(problem.code) || problem.code === "stale_fence";
+  if (isOld && state.hold) return { ...state, inDoubt: true };
   const held = heldIn(state);
   const stays = { ...state, wanted: held };
   if (isBusy(problem)) return refuse(stays, problem, asked, difference(held, state.wanted));
   // A server that made a mistake may have done it.
   if (problem.status >= 500) return refuse({ ...stays, inDoubt: true }, problem, asked);
   // The refused goal is no longer what is wanted: the next command asks for that.
-  return goal.equals(state.wanted) ? refuse(stays, problem, asked) : state;
+  const next = goal.equals(state.wanted) ? refuse(stays, problem, asked) : state;
+  return isNewsOfPayment(state, problem) ? { ...next, inDoubt: true } : next;
 }
 
 /** What the shopper has chosen meanwhile is still wanted. @param {State} state @param {Command} command
@@ -237,7 +251,7 @@ function taskRefused(state, { kind, asked }, problem) {
   if (isPayment && (kind === "charge" || kind === "prove")) return state;
   if (OVER.includes(problem.code) && state.hold) return { ...state, inDoubt: true };
   const known = isPayment && kind === "checkout" ? forgetPayment(state) : state;
-  const isOld = problem.code === "stale_fence" || known !== state;
+  const isOld = problem.code === "stale_fence" || known !== state || isNewsOfPayment(state, problem);
   return refuse(isOld ? { ...known, inDoubt: true } : known, problem, asked);
 }
 

@@ -108,7 +108,8 @@ export async function request(call) {
   const { body, version, isLasting } = call;
   const [method, template] = call.route.split(" ");
   const path = template.replace(/\{.*?\}/, encodeURIComponent(call.id ?? ""));
-  const query = call.after ? `?after=${encodeURIComponent(call.after)}` : "";
+  const { after, fence } = call;
+  const query = after ? `?after=${encodeURIComponent(after)}` : fence === undefined ? "" : `?fence=${fence}`;
   const requestId = newKey();
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MS);

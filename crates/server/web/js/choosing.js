@@ -4,7 +4,10 @@
 import { heldIn } from "./basket.js";
 import { amend, announce, el, icon, reveal, setText, setWaiting } from "./dom.js";
 import { count, left as leftIn, money, plural, spokenMoney } from "./format.js";
-import { compromise } from "./selectors.js";
+import { compromise, mustGiveBackFirst } from "./selectors.js";
+
+const INSTEAD = "Takes the place of the seats you hold now.";
+const TOO_MANY = "With the seats you hold now that would be too many: give them back first.";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./inventory.js").Inventory} Inventory */
@@ -105,7 +108,7 @@ export class BestTogether {
         onclick: () => this.ask(),
       })
     );
-    this.hint = el("p.hint", {}, "Takes the place of the seats you hold now.");
+    this.hint = el("p.hint");
     this.element = el(
       "section.card.best",
       { "aria-label": "Best seats together" },
@@ -145,13 +148,15 @@ export class BestTogether {
     const { task, hold } = this.holding.state;
     this.quantity = Math.min(this.quantity, this.max);
     const busy = task?.kind === "best";
-    this.button.disabled = task?.kind === "confirm" || !this.open;
+    const isTooMany = !busy && mustGiveBackFirst(this.holding.state, this.quantity);
+    this.button.disabled = task?.kind === "confirm" || !this.open || isTooMany;
     setWaiting(this.button, busy);
     const text =
       this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
     amend(this.button, icon("pair"), busy ? "Looking…" : text);
     this.stepper.set(this.quantity, 1, this.max);
-    this.hint.hidden = !hold;
+    setText(this.hint, isTooMany ? TOO_MANY : INSTEAD);
+    this.hint.hidden = !hold && !isTooMany;
   }
 }
 

@@ -58,12 +58,13 @@ function read(state, { id, secret }) {
   return command(state, "read", call("GET /v1/holds/{hold}", { id, secret, isPatient: true }));
 }
 
-/** @param {State} state @param {Hold} hold */
+/** By its fence, as every change: what another tab added meanwhile is not given back unseen.
+ *  @param {State} state @param {Hold} hold */
 function release(state, hold) {
-  const { id, secret } = hold;
+  const { id, secret, fence } = hold;
   // One that was replaced is shown nowhere: no shopper would give it back.
   const isPatient = hold === state.replaced;
-  return command(state, "release", call("DELETE /v1/holds/{hold}", { id, secret, isPatient }), { hold });
+  return command(state, "release", call("DELETE /v1/holds/{hold}", { id, secret, fence, isPatient }), { hold });
 }
 
 /** Turns what is held into what is wanted. @param {State} state @param {string} key */
@@ -76,7 +77,7 @@ function reconcile(state, key) {
     return command(state, "hold", call("POST /v1/events/{event}/holds", made), { asked: add });
   }
   if (wanted.size === 0) return release(state, hold);
-  const body = { ...(add.length ? { add } : {}), ...(drop.length ? { drop } : {}) };
+  const body = { fence: hold.fence, ...(add.length ? { add } : {}), ...(drop.length ? { drop } : {}) };
   // A change has no key: whether it happened is read from the hold itself.
   const change = { id: hold.id, body, secret: hold.secret, isOnce: true };
   return command(state, "change", call("PATCH /v1/holds/{hold}", change), { asked: add });

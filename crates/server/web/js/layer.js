@@ -9,7 +9,7 @@ const CLOCK_EVERY = 192;
 const LABEL_FROM_PX = 15;
 const TEXT_FROM_PX = 6;
 const DOT_PX = 6;
-// A layer is whole within a second; the ring is far larger than what changes meanwhile.
+// A layer is whole within a second, in which far fewer seats change; but while the page is hidden nothing is drawn.
 const MISSED_MAX = 4096;
 
 /** @typedef {{x: number, y: number, width: number, height: number, scale: number}} Frame  Chart
@@ -82,6 +82,8 @@ export class Layer {
   /** Draws until `deadline`; answers whether the layer is whole. @param {number} deadline */
   step(deadline) {
     if (!this.building) return true;
+    // More than is remembered: what is drawn already is not known to be true any more.
+    if (this.missedCount > MISSED_MAX && this.palette) this.begin(this.back.frame, this.palette, this.back.ratio);
     while (this.drawn < this.found) {
       const end = Math.min(this.drawn + CLOCK_EVERY, this.found);
       for (let k = this.drawn; k < end; k += 1) this.drawSeat(this.back, this.list[k]);
@@ -93,8 +95,7 @@ export class Layer {
     this.front.palette = this.palette;
     this.building = false;
     this.ready = true;
-    const missed = Math.min(this.missedCount, MISSED_MAX);
-    for (let k = 0; k < missed; k += 1) this.mendSide(this.front, this.missed[k]);
+    for (let k = 0; k < this.missedCount; k += 1) this.mendSide(this.front, this.missed[k]);
     return true;
   }
 
@@ -102,7 +103,7 @@ export class Layer {
   mend(seat) {
     if (this.ready) this.mendSide(this.front, seat);
     if (!this.building) return;
-    this.missed[this.missedCount % MISSED_MAX] = seat;
+    if (this.missedCount < MISSED_MAX) this.missed[this.missedCount] = seat;
     this.missedCount += 1;
   }
 

@@ -26,26 +26,37 @@ export async function openMine() {
   const unlisted = new Set([...holds, ...bookings].map(({ event }) => event).filter((id) => !nameOf.has(id)));
   const read = [...unlisted].slice(0, READ_MAX).map((id) => asAnyone({ route: "GET /v1/events/{event}", id }).catch(() => null));
   for (const event of await Promise.all(read)) if (event) nameOf.set(event.id, event);
-  const clocks = holds.map((hold) => ({ hold, time: el("strong.time") }));
+  let held = holds.map((hold) => {
+    const time = el("strong.time");
+    return { hold, time, line: holdLine(hold, time, nameOf) };
+  });
+  const title = el("h1", { tabindex: "-1" }, "My bookings");
+  const heldNow = el("h2", {}, "Held for you now");
+  const nothing = el(
+    "p.nothing",
+    { "data-testid": "nothing-own" },
+    "Nothing here yet. A booking made elsewhere opens by its own link.",
+  );
   const element = el(
     "main.mine",
     { "data-testid": "mine" },
-    el("h1", { tabindex: "-1" }, "My bookings"),
-    clocks.length > 0 && el("h2", {}, "Held for you now"),
-    el("ul.own-list", {}, ...clocks.map(({ hold, time }) => holdLine(hold, time, nameOf))),
+    title,
+    heldNow,
+    el("ul.own-list", {}, ...held.map(({ line }) => line)),
     bookings.length > 0 && el("h2", {}, "Booked"),
     el("ul.own-list", {}, ...bookings.map((booking) => bookingLine(booking, nameOf))),
-    clocks.length + bookings.length === 0 &&
-      el(
-        "p.nothing",
-        { "data-testid": "nothing-own" },
-        "Nothing here yet. A booking made elsewhere opens by its own link.",
-      ),
+    nothing,
   );
   const tick = () => {
-    for (const { hold, time } of clocks) {
-      setText(time, clock.known ? remaining(clock.until(hold.expires_at)) : "");
+    const over = held.filter(({ hold }) => clock.known && clock.until(hold.expires_at) === 0);
+    for (const { line } of over) {
+      if (line.contains(document.activeElement)) title.focus({ preventScroll: true });
+      line.remove();
     }
+    held = held.filter((one) => !over.includes(one));
+    for (const { hold, time } of held) setText(time, clock.known ? remaining(clock.until(hold.expires_at)) : "");
+    heldNow.hidden = held.length === 0;
+    nothing.hidden = held.length + bookings.length > 0;
   };
   tick();
   const ticking = setInterval(tick, TICK_MS);

@@ -127,7 +127,9 @@ export class SeatGrid {
     const act = this.actionOf(event.key);
     if (!act) return;
     event.preventDefault();
-    act();
+    // A key that is kept down chooses once, not again and again.
+    const isChoice = event.key === "Enter" || event.key === " ";
+    if (!(isChoice && event.repeat)) act();
   }
 
   /** The seat a key leads to; -1 where there is none, undefined if it is no key of ours. */

@@ -20,6 +20,15 @@ export function canBuy({ payments }, total) {
 /** Whether what is wanted is not held yet. @param {State} state */
 export const isPending = (state) => !state.wanted.equals(heldIn(state));
 
+/** Whether the best so many can be had only once what is held is given back: the server counts both until the best
+ *  ones are ours. Units that were bought may count too; of those the server knows.
+ *  @param {Pick<State, "event"|"wanted">} state @param {number} quantity */
+export function mustGiveBackFirst({ event, wanted }, quantity) {
+  const { units_per_holder_max: held, units_bought_per_holder_max: bought } = event.policy;
+  const limit = Math.min(held, bought ?? held);
+  return quantity <= limit && wanted.size + quantity > limit;
+}
+
 /** Prices of a hold are frozen; what is only wanted yet is shown at the chart's price.
  *  @param {State} state @param {import("./plan.js").Plan} plan */
 export function wantedTotal(state, plan) {

@@ -67,6 +67,8 @@ export interface Call<R extends Route = Route> {
   body?: Body<R>;
   /** Proves ownership of a hold or a booking. */
   secret?: string | undefined;
+  /** The hold's fence that the caller knows, for a route without a body: another one is refused. */
+  fence?: number;
   /** Idempotency-Key. */
   key?: string;
   /** What the caller has; takes the newer one. An answer that has not changed is `null`. */
