@@ -210,6 +210,7 @@ async fn attempt(
     Attempt {
         number: delivery.number,
         endpoint: endpoint.id,
+        before: delivery.attempts,
         at: ended,
         status: posted.status,
         problem: posted.problem,

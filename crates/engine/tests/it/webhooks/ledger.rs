@@ -40,6 +40,7 @@ fn tried(number: i64, at: Timestamp, then: Then) -> Attempt {
     Attempt {
         number,
         endpoint: endpoint(1).id,
+        before: 0,
         at,
         status: Some(500),
         problem: Some("refused"),
@@ -257,6 +258,31 @@ async fn one_server_at_a_time_works_on_a_delivery() {
     // What failed falls to any server.
     note(&other, own[1].number, Then::Again(other.ledger.now())).await;
     assert_eq!(take(&test).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_of_before_undoes_no_resend() {
+    for test in every_ledger().await {
+        let ledger = std::sync::Arc::clone(&test.ledger);
+        let webhooks = ledger.webhooks();
+        let new = NewEndpoint::new(endpoint(1), None);
+        webhooks.add_endpoint(new).await.unwrap();
+        sell(&test, &*test.event().await, &["A-1"]).await;
+        let now = test.ledger.now();
+        let due = take(&test).await;
+        note(&test, due[0].number, Then::Again(now)).await;
+        let due = take(&test).await;
+        assert_eq!(due[0].attempts, 1);
+        let resent = webhooks.resend(endpoint(1).id, due[0].message, now);
+        assert!(resent.await.unwrap().is_some());
+        let late = Attempt {
+            before: 1,
+            ..tried(due[0].number, now, Then::GiveUp)
+        };
+        webhooks.note_attempts(vec![late]).await.unwrap();
+        let due = take(&test).await;
+        assert_eq!((due.len(), due[0].attempts), (1, 0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

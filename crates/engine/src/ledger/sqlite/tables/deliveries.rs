@@ -33,7 +33,7 @@ ORDER BY next_at LIMIT ?3";
     NOTE_ATTEMPT = "-- note_attempt
 UPDATE deliveries SET state = ?2, attempts = attempts + 1, status = ?3, problem = ?4, tried_at = ?5,
                       next_at = ?6
-WHERE n = ?1 AND state = 0";
+WHERE n = ?1 AND state = 0 AND (attempts = ?7 OR ?2 = 1)";
 
     // So that those behind are not looked at again and again while it waits.
     WAIT_BEHIND = "-- wait_behind
@@ -164,6 +164,7 @@ pub(crate) fn note<'a>(
             attempt.problem,
             attempt.at.ms(),
             next_at,
+            attempt.before,
         ])?;
         if noted == 0 {
             continue;
