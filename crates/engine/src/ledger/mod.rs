@@ -161,9 +161,6 @@ pub trait Ledger: Send + Sync + 'static {
     /// The newest `limit` transitions of a unit, oldest first.
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>>;
 
-    /// The commits of an event after `after`, oldest first, at most `limit`: where a feed goes on.
-    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>>;
-
     /// Everything that happened in an event, for the auditor.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
-use soldonce_testkit::postgres::{PgBouncer, Postgres};
+use soldonce_testkit::postgres::{PgBouncer, Postgres, query};
+use soldonce_testkit::{PATIENCE, until};
 
 use crate::oracle::Oracle;
 
@@ -224,6 +225,21 @@ impl Drop for TestLedger {
     }
 }
 
+/// Waits until every commit in a database has its number; calls `meanwhile` before each new look. Reading an
+/// event's history would not do: it shows commits without a number under one of its own.
+pub(crate) fn wait_for_numbers(url: &str, meanwhile: impl Fn()) {
+    let waiting = "SELECT count(*) FROM batches b WHERE commands > 0 \
+                   AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";
+    let are_there = || {
+        let is_last = query(url, waiting).unwrap() == "0";
+        if !is_last {
+            meanwhile();
+        }
+        is_last
+    };
+    until("every commit has its number", PATIENCE, are_there).unwrap();
+}
+
 /// What is stored in a database is whole after every test.
 pub(crate) fn verified(options: &PostgresOptions) {
     let direct = PostgresOptions {
@@ -417,6 +433,14 @@ impl TestLedger {
 
     pub(crate) fn advance_ms(&self, ms: u64) {
         self.clock.advance(Duration::from_millis(ms));
+    }
+
+    /// Waits until every commit has its number. Its ledger gives numbers as its clock goes on, which is why
+    /// the clock does.
+    pub(crate) fn numbered(&self) {
+        if let Some((_, options)) = &self.postgres {
+            wait_for_numbers(&options.url, || self.advance_ms(20));
+        }
     }
 
     /// A fresh id, later than all before.

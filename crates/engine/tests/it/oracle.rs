@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use soldonce_clock::Clock;
 use soldonce_core::{
     Applied, Booking, BookingId, BookingState, Command, Commit, EventId, EventNo, History, Hold,
-    HoldId, HoldTerms, Holder, Inventory, Origin, Payment, PaymentState, Rejection, Seq, Span,
+    HoldId, HoldTerms, Holder, Inventory, Origin, Payment, PaymentState, Rejection, Span,
     Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
@@ -183,10 +183,6 @@ impl Ledger for Oracle {
     }
 
     fn unit_history(&self, _: EventNo, _: UnitNo, _: usize) -> Read<'_, Vec<Commit>> {
-        unreachable!("{NOT_HERE}")
-    }
-
-    fn commits_after(&self, _: EventNo, _: Seq, _: usize) -> Read<'_, Vec<Commit>> {
         unreachable!("{NOT_HERE}")
     }
 

@@ -66,8 +66,6 @@ pub(super) const OWN_STEPS_MAX: usize = 65_536;
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
 /// Rows of a dropped event that one transaction deletes, one batch's more or less.
 pub(super) const CLEAR_ROWS_MAX: i64 = 1_000;
-/// Most commits in one answer of `commits_after`.
-pub(super) const COMMITS_READ_MAX: usize = 10_000;
 /// How often an unknown outcome is asked for before its caller is told so.
 pub(super) const RESOLVE_TRIES: usize = 4;
 /// Longest time for all of it, milliseconds.

@@ -12,16 +12,15 @@ use super::bind::{Value, bind};
 use super::context::Context;
 use super::database::{Connection, Database};
 use super::failure::Failure;
-use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
+use super::limits::HOLDS_WAIT_MS;
 use super::replica::{SNAPSHOT, bookings_by_id};
 use super::tables::{Id, audit, bookings, holder_key, holds, int, keys, most, outbox};
-use super::{PostgresLedger, feed, finish, tasks};
+use super::{PostgresLedger, finish, tasks};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
 use crate::ledger::rows::reader::column;
-use crate::ledger::rows::to_i64;
 use crate::ledger::{
     Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, ReadError, Transaction,
     Webhooks, Write,
@@ -162,22 +161,6 @@ impl Ledger for PostgresLedger {
             let mut history = self.read(audit::AUDIT_OF_UNIT, &values, read).await?;
             history.reverse();
             Ok(history)
-        })
-    }
-
-    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
-        Box::pin(async move {
-            let context = &self.parts.context;
-            // Those that can have a number get it first.
-            feed::number(context).await?;
-            let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
-            let last = after.0.saturating_add(limit);
-            let values = (int(event.0)?, to_i64(after.0)?, to_i64(last)?);
-            let values = [bind(&values.0), bind(&values.1), bind(&values.2)];
-            let rows = context.database.rows(audit::AUDIT_AFTER, &values).await?;
-            let mut commits = audit::read(event, &rows)?;
-            commits.retain(|commit| commit.seq > after && commit.seq.0 <= last);
-            Ok(commits)
         })
     }
 

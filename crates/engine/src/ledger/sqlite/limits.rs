@@ -23,8 +23,6 @@ pub(super) const STATEMENTS_MAX: usize = 96;
 pub(super) const FORGET_MAX: u64 = 2 * BATCH_MAX as u64;
 /// Rows of a dropped event that one transaction deletes, one booking's lines more or less.
 pub(super) const CLEAR_ROWS_MAX: usize = 1_000;
-/// Most commits in one answer of the feed's read.
-pub(super) const COMMITS_READ_MAX: usize = 4_096;
 
 const _: () = assert!(BATCH_MAX <= QUEUE_MAX);
 const _: () = assert!(FORGET_MAX > BATCH_MAX as u64);

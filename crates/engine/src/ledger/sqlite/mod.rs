@@ -38,7 +38,7 @@ use rusqlite::Connection;
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
-    Seq, Span, Timestamp, UnitNo,
+    Span, Timestamp, UnitNo,
 };
 use tokio::sync::oneshot;
 
@@ -377,13 +377,6 @@ impl Ledger for SqliteLedger {
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         self.readers
             .read(move |connection| tables::audit::of_unit(connection, event, unit, limit))
-    }
-
-    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
-        let limit = u64::try_from(limit.min(limits::COMMITS_READ_MAX)).unwrap_or(0);
-        let last = Seq(after.0.saturating_add(limit));
-        self.readers
-            .read(move |connection| tables::audit::commits(connection, event, (after, last)))
     }
 
     fn history(&self, event: EventId) -> Read<'_, History> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
-use soldonce_core::{EventId, History, HoldTerms, Seq};
+use soldonce_core::{EventId, History, HoldTerms};
 use tokio::sync::Semaphore;
 
 use super::connection;
@@ -120,11 +120,10 @@ pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, 
     if let Some(fault) = first_fault {
         return Err(fault);
     }
-    let everything = (Seq::default(), Seq(i64::MAX.cast_unsigned()));
     Ok(History {
         units: event.chart.units(),
         terms: events::steady_terms(connection, event)?,
         holds: terms,
-        commits: audit::commits(connection, event.no, everything)?,
+        commits: audit::of_event(connection, event.no)?,
     })
 }

@@ -1,9 +1,7 @@
 //! An event that is over is dropped for good, and nothing else is touched.
 
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
-use soldonce_core::{
-    Command, Effect, Event, Origin, PaymentState, Rejection, Seq, Span, Timestamp,
-};
+use soldonce_core::{Command, Effect, Event, Origin, PaymentState, Rejection, Span, Timestamp};
 use soldonce_engine::ledger::sqlite::verify::verify;
 
 use super::bookings::checkout;
@@ -14,29 +12,11 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 async fn drop_event(test: &TestLedger, event: &Event) -> Result<Timestamp, Rejection> {
     // A commit without its number is open, too. It gets none while another test has written in a transaction
     // that began earlier on the same server.
-    loop {
-        let numbered = test.ledger.commits_after(event.no, Seq(0), 1_000);
-        numbered.await.unwrap();
-        if unnumbered(test, event) == "0" {
-            break;
-        }
-    }
+    test.numbered();
     let origin = Origin::system("test");
     test.ledger
         .drop_event(event.no, Span::default(), origin)
         .await
-}
-
-fn unnumbered(test: &TestLedger, event: &Event) -> String {
-    let Some((_, options)) = &test.postgres else {
-        return "0".to_owned();
-    };
-    let count = format!(
-        "SELECT count(*) FROM batches b WHERE event_no = {} AND commands > 0 \
-         AND NOT EXISTS (SELECT FROM feed WHERE batch = b.id)",
-        event.no.0
-    );
-    soldonce_testkit::postgres::query(&options.url, &count).unwrap()
 }
 
 async fn call_off(test: &TestLedger, event: &Event) {

@@ -89,7 +89,7 @@ on_every_ledger! {
     reads:
         lists_show_the_newest_first
         a_unit_knows_its_history
-        a_feed_goes_on_where_it_was
+        commits_get_the_numbers_they_were_shown_with
         unsettled_bookings_are_read_in_parts
         api_keys_are_kept_and_revoked
         ledger_time_never_goes_back

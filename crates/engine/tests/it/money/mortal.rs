@@ -10,7 +10,7 @@ use std::time::Duration;
 use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_core::{
     Amount, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, Holder,
-    Origin, Seq, Span, Timestamp, UnitNo,
+    Origin, Span, Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
@@ -198,10 +198,6 @@ impl Ledger for MortalLedger {
 
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         self.inner.unit_history(event, unit, limit)
-    }
-
-    fn commits_after(&self, event: EventNo, after: Seq, limit: usize) -> Read<'_, Vec<Commit>> {
-        self.inner.commits_after(event, after, limit)
     }
 
     fn history(&self, event: EventId) -> Read<'_, History> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{Adjacency, BookingId, Command, Rejection, Seq, Span};
+use soldonce_core::{Adjacency, BookingId, Command, Rejection, Span};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
@@ -47,14 +47,7 @@ async fn a_clock_that_steps_back_stops_neither_sales_nor_the_feed() {
         (500..60_000).contains(&passed),
         "the ledger's time goes on: {passed} ms"
     );
-    let mut shown = Vec::new();
-    while shown.len() <= 2 * turns && SystemClock.boot() < limit {
-        shown = servers.ledgers[0]
-            .commits_after(event.no, Seq(0), 10_000)
-            .await
-            .unwrap();
-    }
-    assert_eq!(shown.len(), 1 + 2 * turns);
+    servers.shown(0, &event, 1 + 2 * turns).await;
     servers.judge(0, &event.id).await;
 }
 

@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
-    Rejection, Selection, TtlMax, Wish,
+    Answer, Auditor, Command, Commit, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold,
+    Policy, Rejection, Selection, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, OpenError, PostgresLedger, PostgresOptions, Statements, migrate,
@@ -34,7 +34,9 @@ use soldonce_engine::ledger::postgres::{
 use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_testkit::postgres::Postgres;
 
-use crate::ledgers::{HALL, Recorder, held, holder, log, new_event, select, transaction};
+use crate::ledgers::{
+    HALL, Recorder, held, holder, log, new_event, select, transaction, wait_for_numbers,
+};
 
 /// One database and some servers on it.
 struct Servers {
@@ -166,6 +168,15 @@ impl Servers {
     ) -> Result<Hold, Rejection> {
         let command = self.wish(event, who, seats);
         held(self.ask(server, command).await)
+    }
+
+    /// The commits of an event, which are so many, once each has its number.
+    async fn shown(&self, server: usize, event: &Event, count: usize) -> Vec<Commit> {
+        wait_for_numbers(&self.options.url, || {});
+        let history = self.ledgers[server].history(event.id.clone()).await;
+        let shown = history.unwrap().commits;
+        assert_eq!(shown.len(), count, "of {}", event.id);
+        shown
     }
 
     /// The whole history, judged; and every commit has the next number.

@@ -228,12 +228,7 @@ async fn steps_of_a_unit_stay_in_their_order_when_a_clock_is_ahead() {
     let release = Command::Release { on: on(&before) };
     held(servers.ask(1, release).await).unwrap();
     servers.hold(0, &event, "bob", &["A-1"]).await.unwrap();
-    let ledger = &servers.ledgers[0];
-    let limit = SystemClock.boot().plus(Duration::from_secs(20));
-    let mut commits = Vec::new();
-    while commits.len() < 3 && SystemClock.boot() < limit {
-        commits = ledger.commits_after(event.no, Seq(0), 10).await.unwrap();
-    }
+    let commits = servers.shown(0, &event, 3).await;
     let versions = commits.iter().map(|commit| commit.transitions[0].version.0);
     assert_eq!(versions.collect::<Vec<_>>(), [1, 2, 3]);
 }

@@ -102,7 +102,7 @@ struct Head {
 ///
 /// # Errors
 /// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
-pub(in super::super) async fn number(context: &Context) -> Result<usize, Failure> {
+pub(super) async fn number(context: &Context) -> Result<usize, Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
     let done = number_oldest(context, &mut connection).await;

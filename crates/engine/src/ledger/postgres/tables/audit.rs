@@ -50,21 +50,6 @@ pub(in super::super) const AUDIT_OF_BATCHES: &str = select_audit!(
      ORDER BY b.at, b.place, a.command, a.n"
 );
 
-/// Of an event after a number, in the order of the numbers.
-pub(in super::super) const AUDIT_AFTER: &str = select_audit!(
-    "-- audit_after",
-    "b.id",
-    "FROM feed f
-     JOIN batches b ON b.id = f.batch
-     CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
-     CROSS JOIN LATERAL (
-         SELECT * FROM audit
-         WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version OFFSET 0
-     ) AS a
-     WHERE f.event_no = $1 AND f.first_seq + f.commands > $2 + 1 AND f.first_seq <= $3
-     ORDER BY f.first_seq, a.command, a.n"
-);
-
 /// Everything of an event, numbered or not.
 pub(in super::super) const AUDIT_OF_EVENT: &str = select_audit!(
     "-- audit_of_event",

@@ -7,8 +7,8 @@ use super::{all_rows, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::chain::{self, AuditRow, get_step};
 use crate::ledger::rows::column::Column;
+use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{most, to_i64};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "audit";
@@ -34,9 +34,9 @@ INSERT OR FAIL INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner
                    to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
-    AUDIT_AFTER = select!(
-        "-- audit_after",
-        "WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n"
+    AUDIT_OF_EVENT = select!(
+        "-- audit_of_event",
+        "WHERE event_no = ?1 ORDER BY seq, n"
     );
 
     AUDIT_OF_UNIT = select!(
@@ -187,30 +187,24 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
     Ok(ReadRow { commit, n, hash })
 }
 
-/// Every row of an event after commit `after`, up to commit `last`. A damaged row is given as the
-/// fault it is.
-pub(crate) fn each_after(
+/// Gives `take` every row of an event, oldest first. A damaged row is given as the fault it is.
+pub(crate) fn each_of_event(
     connection: &Connection,
     event: EventNo,
-    (after, last): (Seq, Seq),
     mut take: impl FnMut(Result<ReadRow, Fault>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(AUDIT_AFTER)?;
-    let mut rows = statement.query(params![event.0, to_i64(after.0)?, to_i64(last.0)?])?;
+    let mut statement = connection.prepare_cached(AUDIT_OF_EVENT)?;
+    let mut rows = statement.query(params![event.0])?;
     while let Some(row) = rows.next()? {
         take(read(row))?;
     }
     Ok(())
 }
 
-/// The commits of an event after commit `after`, up to commit `last`, whole.
-pub(crate) fn commits(
-    connection: &Connection,
-    event: EventNo,
-    range: (Seq, Seq),
-) -> Result<Vec<Commit>, Fault> {
+/// The commits of an event, whole, oldest first.
+pub(crate) fn of_event(connection: &Connection, event: EventNo) -> Result<Vec<Commit>, Fault> {
     let mut commits: Vec<Commit> = Vec::new();
-    each_after(connection, event, range, |row| {
+    each_of_event(connection, event, |row| {
         let mut commit = row?.commit;
         match commits.last_mut() {
             Some(last) if last.seq == commit.seq => {

@@ -1,7 +1,7 @@
 //! Reads one event's audit row by row, each with the hash that was stored with it.
 
 use rusqlite::Connection;
-use soldonce_core::{Commit, Event, HoldTerms, Seq};
+use soldonce_core::{Commit, Event, HoldTerms};
 
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::audit::{self, Chain, ReadRow};
@@ -24,9 +24,8 @@ pub(super) fn walk(
         commit: None,
     };
     let before = report.transitions;
-    let everything = (Seq::default(), Seq(i64::MAX.cast_unsigned()));
     let mut read: u64 = 0;
-    audit::each_after(connection, event.no, everything, |row| {
+    audit::each_of_event(connection, event.no, |row| {
         match row {
             Ok(row) => rows.row(row),
             Err(fault) => report.damaged(Some(event), &fault),

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{Command, Commit, Event, Rejection, Seq};
+use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres::{Postgres, carry_over};
@@ -25,26 +23,6 @@ const UNNUMBER: &str = "
     DELETE FROM feed WHERE n = (SELECT max(n) FROM feed);
     UPDATE feed_heads SET seq = seq - 1,
         hash = (SELECT hash FROM feed ORDER BY n DESC LIMIT 1);";
-
-/// The commits of an event with numbers, once there are so many.
-pub(super) async fn shown(
-    servers: &Servers,
-    server: usize,
-    event: &Event,
-    count: usize,
-) -> Vec<Commit> {
-    let limit = SystemClock.boot().plus(Duration::from_secs(15));
-    let mut shown = Vec::new();
-    while shown.len() < count && SystemClock.boot() < limit {
-        let ledger = &servers.ledgers[server];
-        shown = ledger
-            .commits_after(event.no, Seq(0), 10_000)
-            .await
-            .unwrap_or_default();
-    }
-    assert_eq!(shown.len(), count, "the commits have their numbers");
-    shown
-}
 
 /// Servers on a ledger that has rows of other ones: ids go on behind theirs.
 async fn begin_anew(database: Postgres, count: usize) -> Servers {
@@ -71,14 +49,14 @@ async fn carried_back(last: &str) {
     old.database.query(BURN).unwrap();
     let hold = old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
     old.hold(0, &event, "bob", &["A-2"]).await.unwrap();
-    let before = shown(&old, 0, &event, 2).await;
+    let before = old.shown(0, &event, 2).await;
     old.ledgers[0].close().await;
     old.database.query(last).unwrap();
     let new = Postgres::start().unwrap();
     carry_over(&old.options.url, &new.url()).unwrap();
 
     let servers = begin_anew(new, 2).await;
-    assert_eq!(shown(&servers, 0, &event, 2).await, before);
+    assert_eq!(servers.shown(0, &event, 2).await, before);
     // What one server writes the other sees, and both get numbers.
     let release = Command::Release { on: on(&hold) };
     held(servers.ask(0, release).await).unwrap();
@@ -88,7 +66,7 @@ async fn carried_back(last: &str) {
         matches!(refused, Err(Rejection::UnitUnavailable(_))),
         "{refused:?}"
     );
-    shown(&servers, 1, &event, 4).await;
+    servers.shown(1, &event, 4).await;
     assert_eq!(servers.judge(0, &event.id).await, 4);
     let shifts = "SELECT count(*) FROM batches WHERE xid <= (SELECT xid FROM batches b JOIN feed f \
                   ON f.batch = b.id WHERE f.n = 2) AND commands > 0";
@@ -105,7 +83,7 @@ async fn one_hold_moves() -> (Arc<Event>, Postgres) {
     let event = old.event(|_| {}).await;
     old.database.query(BURN).unwrap();
     old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    shown(&old, 0, &event, 1).await;
+    old.shown(0, &event, 1).await;
     old.ledgers[0].close().await;
     let new = Postgres::start().unwrap();
     carry_over(&old.options.url, &new.url()).unwrap();
@@ -118,7 +96,7 @@ async fn what_is_held_at_once_in_the_new_cluster_gets_its_number() {
     let (event, new) = one_hold_moves().await;
     let servers = begin_anew(new, 1).await;
     servers.hold(0, &event, "bob", &["A-2"]).await.unwrap();
-    shown(&servers, 0, &event, 2).await;
+    servers.shown(0, &event, 2).await;
     assert_eq!(servers.judge(0, &event.id).await, 2);
 }
 
@@ -127,15 +105,15 @@ async fn a_ledger_stays_as_it_is_in_a_cluster_with_more_transactions() {
     let old = Servers::start(1).await;
     let event = old.event(|_| {}).await;
     old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    let before = shown(&old, 0, &event, 1).await;
+    let before = old.shown(0, &event, 1).await;
     old.ledgers[0].close().await;
     let new = Postgres::start().unwrap();
     new.query(BURN).unwrap();
     carry_over(&old.options.url, &new.url()).unwrap();
     let servers = begin_anew(new, 1).await;
-    assert_eq!(shown(&servers, 0, &event, 1).await, before);
+    assert_eq!(servers.shown(0, &event, 1).await, before);
     servers.hold(0, &event, "bob", &["A-2"]).await.unwrap();
-    shown(&servers, 0, &event, 2).await;
+    servers.shown(0, &event, 2).await;
     assert_eq!(
         servers
             .database

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_core::Seq;
+use soldonce_core::UnitNo;
 use soldonce_engine::ledger::postgres::PostgresOptions;
 use soldonce_engine::ledger::{Ledger, ReadError};
 use tokio::task::JoinSet;
@@ -26,7 +26,7 @@ async fn a_database_that_is_away_is_told_from_a_damaged_one() {
         ledger.hold(hold.id).await.err(),
         ledger.holds_of(holder("ann"), None, 10).await.err(),
         ledger.bookings_of(holder("ann"), None, 10).await.err(),
-        ledger.commits_after(event.no, Seq(0), 10).await.err(),
+        ledger.unit_history(event.no, UnitNo(0), 10).await.err(),
         ledger.history(event.id.clone()).await.err(),
     ];
     for read in reads {

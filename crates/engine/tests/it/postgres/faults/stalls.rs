@@ -10,7 +10,6 @@ use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::load;
-use super::moves::shown;
 use crate::postgres::Servers;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +27,7 @@ async fn a_server_that_stops_in_its_turn_does_not_stop_the_numbers() {
     let has_stopped = || proxy.to_come() == 0;
     until("a server stops in its turn", PATIENCE, has_stopped).unwrap();
     servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    shown(&servers, 0, &event, 1).await;
+    servers.shown(0, &event, 1).await;
     let took = SystemClock.boot().since(begun);
     // No other server was in the way: the lock was there.
     assert!(took > Duration::from_millis(500), "{took:?}");

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
     Change, Command, Event, GivenLines, LineChoice, PaymentReport, PaymentState, Policy,
     PolicyChange, Selection, Text, TtlMax, Wish,
@@ -87,20 +86,6 @@ async fn exchanged(test: &TestLedger, event: &Event) {
             booking: sold.id,
             units: sold.lines.iter().map(|line| line.unit).collect(),
         });
-    }
-}
-
-/// Waits until every commit has its number.
-async fn numbered(test: &TestLedger, url: &str) {
-    let waiting = "SELECT count(*) FROM batches b WHERE commands > 0 \
-                   AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";
-    let no = soldonce_core::EventNo(0);
-    let limit = SystemClock.boot().plus(PATIENCE);
-    while postgres::query(url, waiting).unwrap() != "0" {
-        assert!(SystemClock.boot() < limit, "a commit gets no number");
-        // A server that reads on sees to the numbers; another may be at it just now.
-        let shown = test.ledger.commits_after(no, soldonce_core::Seq(0), 1_000);
-        shown.await.unwrap();
     }
 }
 
@@ -281,7 +266,7 @@ async fn every_damage_is_found() {
     very_busy(&test).await;
     let (_, options) = test.postgres.as_ref().unwrap();
     let url = &options.url;
-    numbered(&test, url).await;
+    test.numbered();
     test.ledger.close().await;
     let sound = report(options).await;
     assert_eq!(sound.findings, []);
@@ -308,7 +293,7 @@ async fn a_commit_that_will_never_get_a_number_is_found() {
     busy(&test).await;
     let (_, options) = test.postgres.as_ref().unwrap();
     let url = &options.url;
-    numbered(&test, url).await;
+    test.numbered();
     test.ledger.close().await;
     let lose = "DELETE FROM feed WHERE n = (SELECT n FROM sequencer); \
                 UPDATE feed_heads SET seq = seq - 1, hash = (SELECT hash FROM feed ORDER BY n DESC \
