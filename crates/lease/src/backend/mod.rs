@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use crate::{BackendError, Name};
 
 pub use connect::{BackendContext, BackendFactory, Fencing};
-pub use memory::{Command, Memory, Reply, State, apply};
+pub use memory::{Memory, State};
 pub use message::{
     Acquire, AcquireReply, Durability, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
     Waiter,

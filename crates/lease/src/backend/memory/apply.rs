@@ -1,5 +1,5 @@
-//! The rules of a backend as one pure function. It reads no clock, draws no randomness and cannot
-//! fail: every other backend is held against it.
+//! The rules of a backend as pure functions. They read no clock, draw no randomness and cannot
+//! fail: every other backend is held against them.
 
 use std::time::Duration;
 
@@ -9,63 +9,6 @@ use crate::backend::{
     Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
 };
 use crate::{BootTime, Conflict, FencingToken, Name, Refusal};
-
-/// What can be asked of [`State`].
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// See [`Acquire`].
-    Acquire(Acquire),
-    /// See [`Renew`].
-    Renew(Renew),
-    /// See [`Release`].
-    Release(Release),
-    /// Who holds a name.
-    Inspect {
-        /// The group of the name, if it has one.
-        group: Option<Name>,
-        /// The name.
-        name: Name,
-    },
-    /// Begins a higher epoch.
-    Install(u32),
-}
-
-/// What [`apply`] answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// To [`Command::Acquire`].
-    Acquire(AcquireReply),
-    /// To [`Command::Acquire`]: nothing is granted before an epoch above `above` is installed.
-    NeedsEpoch {
-        /// The highest epoch that is not enough.
-        above: u32,
-    },
-    /// To [`Command::Renew`].
-    Renew(RenewReply),
-    /// To [`Command::Release`].
-    Release(ReleaseReply),
-    /// To [`Command::Inspect`].
-    Inspect(Option<Holder>),
-    /// To [`Command::Install`].
-    Installed,
-}
-
-/// Applies `command` at `now`, the backend's own time.
-pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
-    match command {
-        Command::Acquire(ask) => match acquire(state, now, &ask) {
-            Ok(reply) => Reply::Acquire(reply),
-            Err(NeedsEpoch(above)) => Reply::NeedsEpoch { above },
-        },
-        Command::Renew(ask) => Reply::Renew(renew(state, now, &ask)),
-        Command::Release(ask) => Reply::Release(release(state, now, &ask)),
-        Command::Inspect { group, name } => Reply::Inspect(inspect(state, now, &(group, name))),
-        Command::Install(epoch) => {
-            state.install(epoch);
-            Reply::Installed
-        }
-    }
-}
 
 fn places(names: &Names) -> impl Iterator<Item = LeaseKey> + '_ {
     let group = names.group().cloned();

@@ -8,7 +8,6 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use apply::{Command, Reply, apply};
 use state::NeedsEpoch;
 pub use state::State;
 
@@ -121,11 +120,6 @@ impl Memory {
     /// Puts `state` in the place of what is kept.
     pub fn restore(&self, state: State) {
         self.kept().state = state;
-    }
-
-    /// Applies `command` at the backend's own time.
-    pub fn apply(&self, command: Command) -> Reply {
-        self.with(|state, now| apply(state, now, command))
     }
 
     fn with<T>(&self, rule: impl FnOnce(&mut State, BootTime) -> T) -> T {

@@ -11,7 +11,7 @@ use crate::{BootTime, FencingToken, Name, Owner};
 /// Where a name lives: its group, if it has one, and the name itself.
 pub(super) type LeaseKey = (Option<Name>, Name);
 
-/// Everything that the memory backend knows. Only [`super::apply`] changes it.
+/// Everything that the memory backend knows. Only the rules in `apply` change it.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub(super) held: HashMap<LeaseKey, Held>,

@@ -1,7 +1,7 @@
 //! Random commands to the backend under test and to the oracle: both must answer alike. Times are
 //! whole units, lives and caps end between them, so that small delays decide nothing.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ use proptest::test_runner::{
     Config, FailurePersistence, FileFailurePersistence, TestCaseError, TestRunner,
 };
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Command, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
-    Reply, State, apply,
+    Acquire, AcquireReply, Backend, Durability, Memory, Names, Release, ReleaseReply, Renew,
+    RenewReply, State,
 };
-use soldonce_lease::{BootTime, FencingToken, Name};
+use soldonce_lease::{FencingToken, ManualClock, Name};
 
 use super::{Bench, owner};
 
@@ -129,18 +129,21 @@ pub(super) async fn compare(bench: &dyn Bench, saved: Option<Box<dyn FailurePers
 /// The oracle and what both sides have granted, in order.
 struct Both<'a> {
     bench: &'a dyn Bench,
-    oracle: State,
-    now: BootTime,
+    oracle: Memory,
+    clock: ManualClock,
     case: u32,
     oracle_tokens: Vec<FencingToken>,
     bench_tokens: Vec<FencingToken>,
 }
 
 async fn run(bench: &dyn Bench, case: u32, sequence: &[Op]) -> Result<(), String> {
+    let clock = ManualClock::at(0);
+    let oracle = Memory::new(Arc::new(clock.clone()));
+    oracle.restore(State::default());
     let mut both = Both {
         bench,
-        oracle: State::default(),
-        now: BootTime::default(),
+        oracle,
+        clock,
         case,
         oracle_tokens: Vec::new(),
         bench_tokens: Vec::new(),
@@ -178,10 +181,7 @@ impl Both<'_> {
                     durability: Durability::Primary,
                 };
                 let seen = self.bench.backend().acquire(&command).await;
-                let expected = match self.ask_oracle(Command::Acquire(command)) {
-                    Reply::Acquire(reply) => reply,
-                    other => panic!("{other:?}"),
-                };
+                let expected = self.oracle.acquire(&command).await;
                 (
                     acquired(&expected, &mut self.oracle_tokens),
                     acquired(&seen, &mut self.bench_tokens),
@@ -201,7 +201,7 @@ impl Both<'_> {
             Op::Advance(units) => {
                 let span = self.unit() * *units;
                 self.bench.advance(span).await;
-                self.now = self.now.plus(span);
+                self.clock.advance(span);
                 (String::new(), String::new())
             }
         }
@@ -215,11 +215,9 @@ impl Both<'_> {
             ttl: self.life(2),
         };
         let batch = [message(token(&self.bench_tokens, grant))];
-        let command = Command::Renew(message(token(&self.oracle_tokens, grant)));
+        let ours = [message(token(&self.oracle_tokens, grant))];
         let seen = self.bench.backend().renew(&batch).await.remove(0);
-        let Reply::Renew(expected) = self.ask_oracle(command) else {
-            panic!("not an answer to renew");
-        };
+        let expected = self.oracle.renew(&ours).await.remove(0);
         (
             renewed(&expected, &self.oracle_tokens),
             renewed(&seen, &self.bench_tokens),
@@ -234,11 +232,11 @@ impl Both<'_> {
             waiter: None,
         };
         let batch = [message(grant.map(|grant| token(&self.bench_tokens, grant)))];
-        let ours = message(grant.map(|grant| token(&self.oracle_tokens, grant)));
+        let ours = [message(
+            grant.map(|grant| token(&self.oracle_tokens, grant)),
+        )];
         let seen = self.bench.backend().release(&batch).await.remove(0);
-        let Reply::Release(expected) = self.ask_oracle(Command::Release(ours)) else {
-            panic!("not an answer to release");
-        };
+        let expected = self.oracle.release(&ours).await.remove(0);
         (
             released(&expected, &self.oracle_tokens),
             released(&seen, &self.bench_tokens),
@@ -248,10 +246,7 @@ impl Both<'_> {
     async fn inspect(&mut self, text: &str) -> (String, String) {
         let name = self.name(text);
         let seen = self.bench.backend().inspect(None, &name).await.unwrap();
-        let command = Command::Inspect { group: None, name };
-        let Reply::Inspect(expected) = self.ask_oracle(command) else {
-            panic!("not an answer to inspect");
-        };
+        let expected = self.oracle.inspect(None, &name).await.unwrap();
         let word = |token, tokens: &[FencingToken]| number(token, tokens);
         (
             format!(
@@ -263,10 +258,6 @@ impl Both<'_> {
                 seen.map(|holder| word(holder.token, &self.bench_tokens))
             ),
         )
-    }
-
-    fn ask_oracle(&mut self, command: Command) -> Reply {
-        apply(&mut self.oracle, self.now, command)
     }
 
     /// Cases share a backend and differ by their names and owners.
