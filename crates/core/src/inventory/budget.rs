@@ -17,22 +17,31 @@ pub(super) struct Demand<'a> {
 /// What a holder has, holds that the clock has ended left out. All that a limit may rest on but the event:
 /// to read it is noted in the [`crate::Basis`] of the command.
 #[derive(Clone, Copy)]
-struct Account {
+pub(super) struct Account {
     held: u32,
     bought: u32,
 }
 
-type Limit = fn(&Policy, Account, &Demand<'_>) -> Result<(), Rejection>;
+/// Passes or refuses a demand: [`may_hold`] or [`may_buy`].
+pub(super) type Limit = fn(&Policy, Account, &Demand<'_>) -> Result<(), Rejection>;
 
 /// Passes units that the holder may hold, and buy.
-fn may_hold(policy: &Policy, account: Account, demand: &Demand<'_>) -> Result<(), Rejection> {
+pub(super) fn may_hold(
+    policy: &Policy,
+    account: Account,
+    demand: &Demand<'_>,
+) -> Result<(), Rejection> {
     let limit = policy.units_per_holder_max;
     within(Budget::Held, limit, account.held, demand.units)?;
     may_buy(policy, account, demand)
 }
 
 /// Passes units that the holder may buy; what they hold counts.
-fn may_buy(policy: &Policy, account: Account, demand: &Demand<'_>) -> Result<(), Rejection> {
+pub(super) fn may_buy(
+    policy: &Policy,
+    account: Account,
+    demand: &Demand<'_>,
+) -> Result<(), Rejection> {
     match policy.units_bought_per_holder_max {
         Some(limit) => {
             let used = account.bought.saturating_add(account.held);
@@ -54,33 +63,11 @@ fn within(budget: Budget, limit: u32, used: u32, units: u32) -> Result<(), Rejec
 }
 
 impl Inventory {
-    /// Passes when the holder may hold so many more units, and buy them.
+    /// Passes when a limit lets the holder have so many more units.
     ///
     /// # Errors
     /// `BudgetExceeded` with the limit and what counts against it.
     pub(super) fn require_budget(
-        &self,
-        work: &mut Work<'_>,
-        book: &OpenEvent,
-        demand: &Demand<'_>,
-    ) -> Result<(), Rejection> {
-        self.require(work, book, demand, may_hold)
-    }
-
-    /// Passes when the holder may buy so many more units.
-    ///
-    /// # Errors
-    /// As [`Inventory::require_budget`].
-    pub(super) fn require_bought(
-        &self,
-        work: &mut Work<'_>,
-        book: &OpenEvent,
-        demand: &Demand<'_>,
-    ) -> Result<(), Rejection> {
-        self.require(work, book, demand, may_buy)
-    }
-
-    fn require(
         &self,
         work: &mut Work<'_>,
         book: &OpenEvent,

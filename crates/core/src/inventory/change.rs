@@ -1,7 +1,7 @@
 //! Change: add units to a hold and drop units from it in one commit, choosing seat by seat.
 
 use super::Inventory;
-use super::budget::Demand;
+use super::budget::{Demand, may_hold};
 use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::indexes::OpenEvent;
@@ -63,7 +63,7 @@ impl Inventory {
             besides: Some(hold.id),
             units,
         };
-        self.require_budget(work, book, &demand)?;
+        self.require_budget(work, book, &demand, may_hold)?;
         Ok(added)
     }
 

@@ -1,7 +1,7 @@
 //! Hold: units of an event become one holder's for a while.
 
 use super::Inventory;
-use super::budget::Demand;
+use super::budget::{Demand, may_hold};
 use super::claim::{Choice, require_adjacency, rest_on_neighbours};
 use super::indexes::OpenEvent;
 use super::work::Work;
@@ -34,7 +34,7 @@ impl Inventory {
             besides: None,
             units: terms.count,
         };
-        self.require_budget(work, book, &demand)?;
+        self.require_budget(work, book, &demand, may_hold)?;
         match new.wish {
             Wish::Named(_) => require_adjacency(work, book, &claim.units, None)?,
             // The engine's own pick leaves no orphan that it need not.

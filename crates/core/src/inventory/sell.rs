@@ -1,7 +1,7 @@
 //! FREE > SOLD in one step: the box office, and late money that finds its units free (model.md 3).
 
 use super::Inventory;
-use super::budget::Demand;
+use super::budget::{Demand, may_buy};
 use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::indexes::OpenEvent;
@@ -70,7 +70,7 @@ impl Inventory {
             besides: None,
             units: count(units.len()),
         };
-        self.require_bought(work, book, &demand)?;
+        self.require_budget(work, book, &demand, may_buy)?;
         require_adjacency(work, book, units, None)
     }
 }
