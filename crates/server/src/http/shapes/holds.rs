@@ -3,6 +3,8 @@
 
 use utoipa::ToSchema;
 
+use super::words::{HoldState, UnitState};
+
 /// A unit: a seat, or a place of an area.
 #[derive(ToSchema)]
 pub(in crate::http) struct Unit {
@@ -13,15 +15,6 @@ pub(in crate::http) struct Unit {
     /// The public id of a place, such as `floor.17`.
     #[schema(nullable = false)]
     place: Option<String>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(in crate::http) enum UnitState {
-    Free,
-    Held,
-    Sold,
-    Blocked,
 }
 
 /// A unit of a hold.
@@ -73,17 +66,6 @@ pub(in crate::http) struct Hold {
     /// The commit number of the command.
     #[schema(nullable = false)]
     seq: Option<u64>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(in crate::http) enum HoldState {
-    Active,
-    Pinned,
-    Consumed,
-    Released,
-    Expired,
-    Revoked,
 }
 
 #[derive(ToSchema)]

@@ -5,6 +5,7 @@ mod holds;
 mod refusals;
 mod seats;
 mod webhooks;
+mod words;
 
 pub(super) use self::holds::{
     BlockedUnits, Booking, BookingList, Hold, HoldList, Transition, UnblockedUnits,
@@ -12,6 +13,6 @@ pub(super) use self::holds::{
 pub(super) use self::refusals::Problem;
 pub(super) use self::seats::{Chart, FeedFrame, Seats};
 pub(super) use self::webhooks::{
-    BookingMessage, DeliveryState, EventMessage, HoldMessage, MessageType, NewWebhookEndpoint,
-    WebhookEndpoint,
+    BookingMessage, EventMessage, HoldMessage, NewWebhookEndpoint, WebhookEndpoint,
 };
+pub(super) use self::words::{DeliveryState, MessageType};

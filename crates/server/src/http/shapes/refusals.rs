@@ -4,6 +4,7 @@
 use utoipa::ToSchema;
 
 use super::holds::Unit;
+use super::words::Advice;
 
 /// A refusal (RFC 9457). Which of the last members it has, its code tells.
 #[derive(ToSchema)]
@@ -54,15 +55,6 @@ pub(in crate::http) struct Problem {
     cancel_until: Option<String>,
     #[schema(nullable = false, format = DateTime)]
     droppable_at: Option<String>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(in crate::http) enum Advice {
-    RetryAfter,
-    DoNotRetry,
-    Reacquire,
-    AskState,
 }
 
 /// A wanted seat, area or name of a lease that cannot be had.

@@ -8,7 +8,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::holds::UnitState;
+use super::words::UnitState;
 
 /// A seat plan in the native format.
 #[derive(ToSchema)]

@@ -4,6 +4,7 @@
 use utoipa::ToSchema;
 
 use super::holds::{Booking, Hold};
+use super::words::MessageType;
 
 /// News of a hold.
 #[derive(ToSchema)]
@@ -80,32 +81,4 @@ pub(in crate::http) struct NewWebhookEndpoint {
     quiet_until: Option<String>,
     /// `whsec_` and base 64: what messages are signed with, shown to the caller that made or rotated it.
     secret: String,
-}
-
-/// What a message tells.
-#[derive(ToSchema)]
-pub(in crate::http) enum MessageType {
-    #[schema(rename = "hold.expired")]
-    HoldExpired,
-    #[schema(rename = "booking.confirmed")]
-    BookingConfirmed,
-    #[schema(rename = "booking.cancelled")]
-    BookingCancelled,
-    #[schema(rename = "booking.refunded")]
-    BookingRefunded,
-    #[schema(rename = "booking.exchanged")]
-    BookingExchanged,
-    #[schema(rename = "hold.revoked")]
-    HoldRevoked,
-    #[schema(rename = "event.cancelled")]
-    EventCancelled,
-}
-
-/// Where a delivery stands.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(in crate::http) enum DeliveryState {
-    Open,
-    Delivered,
-    GivenUp,
 }
