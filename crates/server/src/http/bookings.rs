@@ -1,8 +1,8 @@
 //! Bookings: confirm, box-office sale, cancel, look.
 
 use serde::Deserialize;
-use soldonce_core::{BookingId, Rejection};
-use soldonce_engine::{Engine, EngineError, SellAsk};
+use soldonce_core::Rejection;
+use soldonce_engine::{EngineError, SellAsk};
 
 use utoipa::ToSchema;
 
@@ -157,16 +157,9 @@ async fn cancel(mut req: ApiRequest) -> Handled {
     let call = req.keyed_call(&[&booking.to_string()], &body)?;
     match req.app.engine.cancel(&call, booking, &units).await {
         Ok(reply) => Ok(answer::reply(&req.app, &reply)),
-        Err(error) => Err(refused(&req.app.engine, booking, error).await),
+        Err(error) => {
+            let event = req.app.engine.event_of_booking(booking);
+            Err(units::refused_owned(&error, event, "booking").await)
+        }
     }
-}
-
-/// A refusal with its units named by the booking's event.
-async fn refused(engine: &Engine, booking: BookingId, error: EngineError) -> Problem {
-    let event = if units::are_named_by(&error) {
-        engine.event_of_booking(booking).await
-    } else {
-        None
-    };
-    units::refused_owned(&error, event.as_ref().map(|event| &*event.chart), "booking")
 }

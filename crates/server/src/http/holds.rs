@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use soldonce_core::{EventId, HoldId, Together};
-use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAsk};
+use soldonce_engine::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
 
 use utoipa::ToSchema;
 
@@ -232,18 +232,11 @@ async fn change_units(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: 
             let answer = answer::reply(&req.app, &reply);
             Ok(admitted.count(&req.app, hold, answer))
         }
-        Err(error) => Err(refused(&req.app.engine, hold, error).await),
+        Err(error) => {
+            let event = req.app.engine.event_of_hold(hold);
+            Err(units::refused_owned(&error, event, "hold").await)
+        }
     }
-}
-
-/// A refusal with its units named by the hold's event.
-async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
-    let event = if units::are_named_by(&error) {
-        engine.event_of_hold(hold).await
-    } else {
-        None
-    };
-    units::refused_owned(&error, event.as_ref().map(|event| &*event.chart), "hold")
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

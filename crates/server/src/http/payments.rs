@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
-use soldonce_core::{Amount, BookingId, HoldId, Rejection};
+use soldonce_core::{Amount, HoldId, Rejection};
 use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 
 use utoipa::ToSchema;
@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use super::address_holds::{AddressHolds, More};
 use super::answer;
 use super::api_request::ApiRequest;
-use super::app::App;
 use super::json::{self, Str, Whole};
 use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, post};
@@ -137,7 +136,10 @@ async fn pay(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) ->
             let answer = answer::reply(&req.app, &reply);
             Ok(admitted.count(&req.app, hold, answer))
         }
-        (Err(error), Some(of)) => Err(about_lines(&req.app, of, &error).await),
+        (Err(error), Some(of)) => {
+            let event = req.app.engine.event_of_booking(of);
+            Err(units::refused_owned(&error, event, "booking").await)
+        }
         (Err(error), None) => Err(error.into()),
     }
 }
@@ -231,7 +233,10 @@ async fn exchange(mut req: ApiRequest) -> Handled {
                           `exchange`, which takes the difference";
             Err(Problem::detailed(&kinds::PAYMENT_REQUIRED, detail))
         }
-        Err(error) => Err(about_lines(&req.app, booking, &error).await),
+        Err(error) => {
+            let event = req.app.engine.event_of_booking(booking);
+            Err(units::refused_owned(&error, event, "booking").await)
+        }
     }
 }
 
@@ -249,14 +254,4 @@ fn given_lines<'a>(
         booking: booking.map_err(|_| Problem::from(Rejection::BookingNotFound))?,
         release: units::owned(field, release)?,
     })
-}
-
-/// A refusal that may name lines of a booking.
-async fn about_lines(app: &App, booking: BookingId, error: &EngineError) -> Problem {
-    let EngineError::Rejected(Rejection::AlreadyCancelled(_) | Rejection::UnknownUnit(_)) = error
-    else {
-        return Problem::of(error, None);
-    };
-    let event = app.engine.event_of_booking(booking).await;
-    units::refused_owned(error, event.as_ref().map(|event| &*event.chart), "booking")
 }

@@ -1,8 +1,10 @@
 //! Units as requests name them. A client's idea of a price or a state never counts.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use soldonce_core::{Chart, Rejection};
+use soldonce_core::{Event, Rejection};
 use soldonce_engine::{EngineError, NamedUnits};
 
 use utoipa::ToSchema;
@@ -51,11 +53,6 @@ pub(super) struct OwnUnitRequest<'a> {
     _state: Option<IgnoredAny>,
 }
 
-/// Whether a refusal names units, for which the event's chart is needed.
-pub(super) fn are_named_by(error: &EngineError) -> bool {
-    matches!(error, EngineError::Rejected(rejection) if rejection.names_units())
-}
-
 /// Units that are wanted; `field` names their list in refusals.
 pub(super) fn wanted<'a>(
     field: &str,
@@ -102,9 +99,18 @@ pub(super) fn owned<'a>(
     Ok(named)
 }
 
-/// A refusal of units that are to be given up, with its units named by `chart`. That the chart knows a
-/// unit and `whose` thing does not have it is said so.
-pub(super) fn refused_owned(error: &EngineError, chart: Option<&Chart>, whose: &str) -> Problem {
+/// Makes a refusal of units that are to be given up, with its units named by their `event`, which is looked up
+/// only if there are some. That its chart knows a unit and `whose` thing does not have it is said so.
+pub(super) async fn refused_owned(
+    error: &EngineError,
+    event: impl Future<Output = Option<Arc<Event>>>,
+    whose: &str,
+) -> Problem {
+    let event = match error {
+        EngineError::Rejected(rejection) if rejection.names_units() => event.await,
+        EngineError::Rejected(_) | EngineError::Read(_) | EngineError::Provider(_) => None,
+    };
+    let chart = event.as_ref().map(|event| &*event.chart);
     let problem = Problem::of(error, chart);
     let (EngineError::Rejected(Rejection::UnknownUnit(names)), Some(chart)) = (error, chart) else {
         return problem;
