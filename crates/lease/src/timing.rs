@@ -55,6 +55,19 @@ pub(crate) fn before(limit: Duration) -> Duration {
     limit.saturating_sub(limit / 10)
 }
 
+/// LT6: how long a backend waits for the answer to renewals of these ttls. Not longer than the facade waits for a
+/// renewal by hand, or its silence would be seen by no one there.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) fn renewal_limit(
+    ttls: impl Iterator<Item = Duration>,
+    call_timeout: Duration,
+) -> Duration {
+    let shortest = ttls.filter(|ttl| !ttl.is_zero()).min();
+    shortest.map_or(call_timeout, |ttl| {
+        before(renew_timeout(ttl)).min(call_timeout)
+    })
+}
+
 /// LT6: how long after a failed renewal to try again; `draw` is random.
 pub(crate) fn renew_again(ttl: Duration, draw: u64) -> Duration {
     around(ttl / 12, 25, draw)

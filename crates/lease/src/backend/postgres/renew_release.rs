@@ -79,14 +79,8 @@ pub(super) async fn renew(backend: &Postgres, batch: &[Renew]) -> Vec<RenewReply
         (&all.tokens as _, Type::INT8_ARRAY),
         (&all.ttls as _, Type::INT8_ARRAY),
     ];
-    let shortest = batch
-        .iter()
-        .map(|renew| renew.ttl)
-        .filter(|ttl| !ttl.is_zero())
-        .min();
-    let limit = shortest.map_or(backend.call_timeout, |ttl| {
-        timing::before(timing::renew_timeout(ttl)).min(backend.call_timeout)
-    });
+    let ttls = batch.iter().map(|renew| renew.ttl);
+    let limit = timing::renewal_limit(ttls, backend.call_timeout);
     let rows = backend.settling.query_within(limit, RENEW, &params).await;
     match rows.and_then(|rows| fold(&rows, batch.len())) {
         Ok(grants) => grants.into_iter().map(OfName::renewed).collect(),

@@ -185,14 +185,8 @@ impl RedisBackend {
     }
 
     async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
-        let ttls = batch
-            .iter()
-            .map(|renew| renew.ttl)
-            .filter(|ttl| !ttl.is_zero());
-        // Not longer than the facade waits for a renewal by hand, or its silence would be seen by no one here.
-        let within = ttls.min().map_or(self.call_timeout, |ttl| {
-            timing::before(timing::renew_timeout(ttl)).min(self.call_timeout)
-        });
+        let ttls = batch.iter().map(|renew| renew.ttl);
+        let within = timing::renewal_limit(ttls, self.call_timeout);
         let parts = self.calls.renew(batch);
         let sent = parts
             .iter()
