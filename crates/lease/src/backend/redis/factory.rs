@@ -83,7 +83,7 @@ impl BackendFactory for Seeds {
     }
 }
 
-fn settings(with: BackendContext) -> RedisSettings {
+pub(super) fn settings(with: BackendContext) -> RedisSettings {
     let fenced = !matches!(with.fencing, Fencing::Off);
     let fence = match with.fencing {
         Fencing::Source(source) => Some(source),

@@ -9,14 +9,15 @@ use tokio::sync::mpsc;
 use super::quorum::majority;
 use super::{Machine, Redlock, RedlockConfig};
 use crate::backend::redis::config::RedisConfig;
+use crate::backend::redis::factory::settings;
 use crate::backend::redis::keys::{KeyScheme, Keyspace};
 use crate::backend::redis::link::Link;
 use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
 use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::redis::{RedisBackend, RedisSettings};
-use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, FenceSource, Leases, SystemEntropy, timing};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
+use crate::{BackendError, Builder, FenceSource, Leases, SystemEntropy};
 
 /// How long answers are waited for, one after the other, once a majority has answered.
 const STRAGGLERS: Duration = Duration::from_millis(50);
@@ -40,16 +41,11 @@ impl BackendFactory for RedlockConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let tokens = match with.fencing {
-                Fencing::Source(source) => Some(source),
-                Fencing::Clock | Fencing::Off => None,
-            };
-            let mut settings = RedisSettings::new(with.namespace);
-            settings.call_timeout = timing::before(with.call_timeout);
-            settings.clock = with.clock;
-            settings.notices = with.notices;
+            let entropy = Arc::clone(&with.entropy);
+            let mut settings = settings(with);
+            let tokens = settings.fence.take();
             let mut redlock = Redlock::build(*self, &settings, tokens)?;
-            redlock.machine.entropy = with.entropy;
+            redlock.machine.entropy = entropy;
             redlock.reach(settings.call_timeout).await?;
             Ok(Arc::new(redlock) as Arc<dyn Backend>)
         })
