@@ -27,7 +27,9 @@ const EVENT_USE: &str = concat!(
     "-- event_use
 SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
      + (SELECT count(*) FROM bookings
-        WHERE (payment < 4 OR payment = 10 OR state = 6
+        WHERE (",
+    unsettled!(),
+    "
                OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)) AND event_no = $1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
         WHERE o.done_at IS NULL AND b.event_no = $1)

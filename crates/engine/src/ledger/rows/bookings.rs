@@ -21,6 +21,14 @@ macro_rules! booking_columns {
     };
 }
 
+/// The condition of a booking whose payment is not at its end (`created`, `action_required`, `processing`,
+/// `authorised`, `declined`), or whose money must go back (`needs_refund`). Indexes have it in these words.
+macro_rules! unsettled {
+    () => {
+        "payment < 4 OR payment = 10 OR state = 6"
+    };
+}
+
 /// The columns that [`get_line`] reads.
 macro_rules! line_columns {
     () => {
@@ -104,4 +112,41 @@ pub(crate) fn get_line(row: &mut Reader<'_>) -> Result<Line, Damaged> {
         version: row.get()?,
         state: row.code(&LineState::ALL)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params};
+
+    use super::*;
+
+    #[test]
+    fn a_booking_is_unsettled_by_the_numbers_of_its_states() {
+        let store = Connection::open_in_memory().unwrap();
+        let sql = concat!(
+            "-- is_unsettled\nSELECT coalesce(",
+            unsettled!(),
+            ", 0) FROM (SELECT ?1 AS payment, ?2 AS state)"
+        );
+        let open = [
+            PaymentState::Created,
+            PaymentState::ActionRequired,
+            PaymentState::Processing,
+            PaymentState::Authorised,
+            PaymentState::Declined,
+        ];
+        let payments = PaymentState::ALL.map(Some).into_iter().chain([None]);
+        for payment in payments {
+            let is_open = payment.is_some_and(|payment| open.contains(&payment));
+            for state in BookingState::ALL {
+                let stored = params![
+                    payment.map(|payment| number(&PaymentState::ALL, &payment)),
+                    number(&BookingState::ALL, &state),
+                ];
+                let is_unsettled: bool = store.query_row(sql, stored, |row| row.get(0)).unwrap();
+                let is_due = is_open || state == BookingState::NeedsRefund;
+                assert_eq!(is_unsettled, is_due, "{payment:?} {state:?}");
+            }
+        }
+    }
 }

@@ -35,11 +35,14 @@ ORDER BY id DESC LIMIT $3";
 pub(in super::super) const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = $1 AND id > $2 ORDER BY id LIMIT $3";
 
-/// Those whose payment is not at its end, or whose money must go back.
-pub(in super::super) const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
-SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < $1 OR created_at > $2)
+pub(in super::super) const UNSETTLED_BOOKINGS: &str = concat!(
+    "-- unsettled_bookings
+SELECT id FROM bookings WHERE (",
+    unsettled!(),
+    ") AND (created_at < $1 OR created_at > $2)
   AND (created_at, id) > ($4, $5)
-ORDER BY created_at, id LIMIT $3";
+ORDER BY created_at, id LIMIT $3"
+);
 
 pub(in super::super) const EVENT_OF_BOOKING: &str = "-- event_of_booking
 SELECT event_no FROM bookings WHERE id = $1

@@ -50,10 +50,14 @@ ORDER BY id DESC LIMIT ?5";
     BOOKINGS_AFTER = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
-    UNSETTLED_BOOKINGS = "-- unsettled_bookings
-SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < ?1 OR created_at > ?2)
+    UNSETTLED_BOOKINGS = concat!(
+        "-- unsettled_bookings
+SELECT id FROM bookings WHERE (",
+        unsettled!(),
+        ") AND (created_at < ?1 OR created_at > ?2)
   AND (created_at, id) > (?4, ?5)
-ORDER BY created_at, id LIMIT ?3";
+ORDER BY created_at, id LIMIT ?3"
+    );
 }
 
 /// A booking without its lines: what is read of all of them at start.

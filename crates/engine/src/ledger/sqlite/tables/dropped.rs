@@ -22,9 +22,12 @@ const TABLE: &str = "dropped_events";
 statements! {
     /// What is open of an event, and the time of its last commit. A change of its policy or state and the effects of
     /// the last days are commits, too, and leave no row in the audit.
-    EVENT_USE = "-- event_use
+    EVENT_USE = concat!(
+        "-- event_use
 SELECT (SELECT count(*) FROM bookings
-        WHERE (payment < 4 OR payment = 10 OR state = 6
+        WHERE (",
+        unsettled!(),
+        "
                OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)) AND event_no = ?1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
         WHERE o.done_at IS NULL AND b.event_no = ?1)
@@ -37,7 +40,8 @@ SELECT (SELECT count(*) FROM bookings
        coalesce((SELECT max(o.at) FROM outbox o JOIN bookings b ON b.id = o.booking
                  WHERE b.event_no = ?1
                    AND o.n > coalesce((SELECT n FROM outbox WHERE at < ?2 ORDER BY n DESC LIMIT 1), 0)), 0)
-FROM events WHERE event_no = ?1";
+FROM events WHERE event_no = ?1"
+    );
 
     INSERT_DROPPED = "-- insert_dropped
 INSERT INTO dropped_events (event_no, at, actor, request, seq, hash, checksum)
