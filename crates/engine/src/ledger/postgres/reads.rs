@@ -81,7 +81,9 @@ impl Ledger for PostgresLedger {
             let (key, limit) = (holder_key(&holder), most(limit));
             let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
             let values = [bind(&key), bind(&before), bind(&limit)];
-            let mut found = self.named(bookings::BOOKINGS_OF_HOLDER, &values).await?;
+            let mut found = self
+                .bookings_selected_by(bookings::BOOKINGS_OF_HOLDER, &values)
+                .await?;
             found.reverse();
             Ok(found)
         })
@@ -106,7 +108,9 @@ impl Ledger for PostgresLedger {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
             let values = [bind(&event), bind(&after), bind(&limit)];
-            let mut found = self.named(bookings::BOOKINGS_AFTER, &values).await?;
+            let mut found = self
+                .bookings_selected_by(bookings::BOOKINGS_AFTER, &values)
+                .await?;
             found.sort_unstable_by_key(|booking| booking.id);
             Ok(found)
         })
@@ -149,7 +153,9 @@ impl Ledger for PostgresLedger {
             let now = self.parts.context.time.now().ms();
             let (before, now) = (bind(&before), bind(&now));
             let values = [before, now, bind(&limit), bind(&at), bind(&id)];
-            Ok(self.named(bookings::UNSETTLED_BOOKINGS, &values).await?)
+            Ok(self
+                .bookings_selected_by(bookings::UNSETTLED_BOOKINGS, &values)
+                .await?)
         })
     }
 
@@ -252,8 +258,8 @@ impl PostgresLedger {
         self.read(holds::HOLDS, &[bind(&ids)], holds::read).await
     }
 
-    /// The bookings whose ids a statement gives.
-    async fn named(
+    /// The bookings whose ids a statement selects.
+    async fn bookings_selected_by(
         &self,
         sql: &'static str,
         values: &[Value<'_>],

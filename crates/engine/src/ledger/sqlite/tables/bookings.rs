@@ -168,7 +168,7 @@ fn with_lines(connection: &Connection, mut row: BookingRow) -> Result<Booking, F
 }
 
 /// The bookings whose ids a statement selects.
-fn select(
+fn bookings_selected_by(
     connection: &Connection,
     sql: &'static str,
     values: impl Params,
@@ -232,7 +232,7 @@ pub(crate) fn of_holder(
     let before = before.map_or([u8::MAX; 16], |id| *id.bytes());
     let (caller, name) = (holder.caller.bytes(), holder.name.as_str());
     let values = params![key, caller, name, before, most(limit)];
-    select(connection, BOOKINGS_OF_HOLDER, values)
+    bookings_selected_by(connection, BOOKINGS_OF_HOLDER, values)
 }
 
 /// The bookings of an event after an id, in the order of their ids.
@@ -244,7 +244,7 @@ pub(crate) fn page(
 ) -> Result<Vec<Booking>, Fault> {
     let after = after.map_or([0; 16], |id| *id.bytes());
     let values = params![event.0, after, most(limit)];
-    select(connection, BOOKINGS_AFTER, values)
+    bookings_selected_by(connection, BOOKINGS_AFTER, values)
 }
 
 /// Bookings whose payment is not at its end, or whose money must go back, but for those that were made in
@@ -263,5 +263,5 @@ pub(crate) fn unsettled(
         at.ms(),
         id.bytes()
     ];
-    select(connection, UNSETTLED_BOOKINGS, values)
+    bookings_selected_by(connection, UNSETTLED_BOOKINGS, values)
 }
