@@ -193,7 +193,7 @@ async fn insert(
 ) -> Result<Result<(), Rejection>, Failure> {
     let wait = format!("SET LOCAL lock_timeout = {ENDPOINT_LOCK_MS}");
     connection.run(&wait).await?;
-    connection.rows(endpoints::ALONE, &[]).await?;
+    connection.rows(endpoints::LOCK_ENDPOINTS, &[]).await?;
     // No other server adds one between this look and the end.
     let known = connection.rows(endpoints::ENDPOINTS, &[]).await?.len();
     if let Err(full) = require_room(known) {

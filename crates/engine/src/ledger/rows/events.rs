@@ -19,6 +19,8 @@ macro_rules! event_columns {
 
 /// The place of the chart's number, which is read before the rest.
 pub(crate) const CHART_NO: usize = 5;
+/// The place, behind a column of the store's own, of whether the event was dropped.
+pub(crate) const IS_DROPPED: usize = 12;
 
 /// The columns of an event with the number of its chart, its prices and its policy as they are stored.
 pub(crate) fn put<'a>(

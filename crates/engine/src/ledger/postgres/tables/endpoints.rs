@@ -14,7 +14,7 @@ pub(in super::super) const ENDPOINTS: &str = concat!(
 
 /// No command is stored meanwhile: each has looked for endpoints before, and is stored by now, or
 /// looks after this.
-pub(in super::super) const ALONE: &str = "-- alone
+pub(in super::super) const LOCK_ENDPOINTS: &str = "-- lock_endpoints
 LOCK TABLE webhook_endpoints IN ACCESS EXCLUSIVE MODE";
 
 /// With the record of its key, if it has one.

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::Columns;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::read_again;
-use crate::ledger::rows::events::{CHART_NO, get};
+use crate::ledger::rows::events::{CHART_NO, IS_DROPPED, get};
 use crate::ledger::rows::policy::policy_from_json;
 use crate::ledger::rows::reader::Reader;
 
@@ -75,7 +75,7 @@ impl EventRow {
 
 /// The number and the id of a row of [`EVENTS_FROM`], if the event was dropped.
 pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>, Damaged> {
-    let is_dropped: bool = Columns::new(row, TABLE).get(12)?;
+    let is_dropped: bool = Columns::new(row, TABLE).get(IS_DROPPED)?;
     if !is_dropped {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use soldonce_core::{Chart, Event, EventNo, Policy, Timestamp};
 use super::{first_row, summed};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
-use crate::ledger::rows::events::{CHART_NO, get, put};
+use crate::ledger::rows::events::{CHART_NO, IS_DROPPED, get, put};
 use crate::ledger::rows::policy::{policy_from_json, policy_to_json, prices_to_json};
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
@@ -109,7 +109,7 @@ pub(crate) fn all(
             return Err(Fault::damaged(TABLE, format!("event {next} is missing")));
         }
         next += 1;
-        if !row.get::<_, bool>(12)? {
+        if !row.get::<_, bool>(IS_DROPPED)? {
             events.push(read(row, chart(row.get(CHART_NO)?)?)?);
         }
     }

@@ -69,13 +69,19 @@ pub(super) struct Writer {
     /// A job that is no command and came behind some.
     deferred: Option<Job>,
     waiters: Vec<(Reply<Done>, Outcome)>,
-    /// Holds and bookings that were read back for this batch.
-    loaded: (Vec<HoldId>, Vec<BookingId>),
+    loaded: Loaded,
     /// The last millisecond of the oldest idempotency record.
     records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
     /// Pages that the last checkpoint had to leave in the log.
     log_kept: u32,
+}
+
+/// What was read back for this batch.
+#[derive(Default)]
+struct Loaded {
+    holds: Vec<HoldId>,
+    bookings: Vec<BookingId>,
 }
 
 /// The life of the writer's thread.
@@ -165,7 +171,7 @@ impl Writer {
             queued: Vec::with_capacity(BATCH_MAX),
             deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
-            loaded: (Vec::new(), Vec::new()),
+            loaded: Loaded::default(),
             records_last: Timestamp::MIN,
             log_pages,
             log_kept: 0,
@@ -238,10 +244,14 @@ impl Writer {
     /// Forgets holds that are over and bookings that wait for no money: they are in the file.
     fn evict(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
         let inventory = &mut self.inventory;
-        for hold in holds.iter().copied().chain(self.loaded.0.drain(..)) {
+        for hold in holds.iter().copied().chain(self.loaded.holds.drain(..)) {
             inventory.forget_hold(hold);
         }
-        for booking in bookings.iter().copied().chain(self.loaded.1.drain(..)) {
+        for booking in bookings
+            .iter()
+            .copied()
+            .chain(self.loaded.bookings.drain(..))
+        {
             let known = inventory.booking(booking);
             if known.is_some_and(|known| known.state != BookingState::PendingPayment) {
                 inventory.forget_booking(booking);

@@ -67,7 +67,7 @@ impl Writer {
         let Some(booking) = bookings::find(&self.connection, id)? else {
             return Ok(false);
         };
-        self.loaded.1.push(id);
+        self.loaded.bookings.push(id);
         let hold = booking.hold;
         self.inventory.restore_booking(booking);
         if let Some(hold) = hold
@@ -88,7 +88,7 @@ impl Writer {
                 format!("{id} is live in the file alone"),
             ));
         }
-        self.loaded.0.push(id);
+        self.loaded.holds.push(id);
         self.inventory.restore_hold(hold);
         Ok(())
     }
