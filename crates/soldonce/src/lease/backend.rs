@@ -105,17 +105,13 @@ impl BackendArgs {
                 "several servers in one --redis-url: repeat the option for a Redlock, or write \
                  redis+cluster://HOST:PORT,HOST:PORT for a cluster"
             }
-            ([_], Some(_)) if database => {
-                "--epochs and --database-url both anchor the tokens: give one of them"
-            }
-            ([] | [_], _) => return None,
-            (nodes, _) if nodes.iter().any(is_cluster) => {
+            (nodes @ [_, _, ..], _) if nodes.iter().any(is_cluster) => {
                 "a Redlock is made of independent servers, not of clusters"
             }
-            (_, Some(_)) if database => {
+            ([_, ..], Some(_)) if database => {
                 "--epochs and --database-url both anchor the tokens: give one of them"
             }
-            (nodes, _) if nodes.len() % 2 == 0 => {
+            (nodes @ [_, _, ..], _) if nodes.len() % 2 == 0 => {
                 "an even number of servers tolerates no more than one less: give --redis-url once, \
                  or 3, 5 or 7 times"
             }
@@ -160,6 +156,15 @@ impl BackendArgs {
             "--database-url"
         };
         format!("{option}: {error}")
+    }
+
+    /// Adds the source that anchors the tokens of Redis, if one is named.
+    fn anchored(&self, builder: Builder, postgres: Option<PgConfig>) -> Builder {
+        match (postgres, &self.epochs) {
+            (Some(postgres), _) => builder.fence(PgFence::new(postgres)),
+            (None, Some(folder)) => builder.fence(FileFence::new(folder)),
+            (None, None) => builder,
+        }
     }
 
     /// Tells the contradiction, if there is one, and ends the command.
@@ -222,19 +227,8 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
     let postgres = args.database_url.as_deref().map(PgConfig::url);
     let builder = match (args.redis_url.as_slice(), postgres.transpose()?) {
         ([], Some(postgres)) => Leases::postgres(postgres),
-        ([one], Some(postgres)) => redis(one).fence(PgFence::new(postgres)),
-        ([one], None) => match &args.epochs {
-            Some(folder) => redis(one).fence(FileFence::new(folder)),
-            None => redis(one),
-        },
-        (nodes, Some(postgres)) => redlock(nodes, args.ttl_longest).fence(PgFence::new(postgres)),
-        (nodes, None) => {
-            let redlock = redlock(nodes, args.ttl_longest);
-            match &args.epochs {
-                Some(folder) => redlock.fence(FileFence::new(folder)),
-                None => redlock,
-            }
-        }
+        ([one], postgres) => args.anchored(redis(one), postgres),
+        (nodes, postgres) => args.anchored(redlock(nodes, args.ttl_longest), postgres),
     };
     Ok(builder
         .namespace(args.namespace.as_str())
