@@ -5,6 +5,9 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 /// The answer to a test payment; dropped, the bank may have been asked all the same.
 pub type TestPaymentFuture<'a, T = ()> =
     Pin<Box<dyn Future<Output = Result<T, TestPaymentRefusal>> + Send + 'a>>;
@@ -29,8 +32,9 @@ pub trait TestPayments: Debug + Send + Sync + 'static {
     fn answer<'a>(&'a self, of: TestIntent<'a>, answer: BankAnswer) -> TestPaymentFuture<'a>;
 }
 
-/// A test card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A test card of a demo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = DemoCard)]
 pub struct ShownCard {
     /// What it is asked for by.
     pub card: &'static str,

@@ -48,32 +48,17 @@ struct PaymentsBody<'a> {
     /// confirms only what costs nothing, and the shop sells the rest with its key.
     free_sales: bool,
     /// What the page of a demo pays with; a shop has none.
-    demo_cards: Vec<CardBody>,
-}
-
-/// A test card of a demo.
-#[derive(Serialize, ToSchema)]
-#[schema(as = DemoCard)]
-struct CardBody {
-    card: &'static str,
-    name: &'static str,
-    about: &'static str,
+    demo_cards: &'a [ShownCard],
 }
 
 async fn payments(req: ApiRequest) -> Handled {
     req.query()?;
     let app = &req.app;
     let payments = app.settings.test_payments.as_ref();
-    let cards: &[ShownCard] = payments.map_or(&[], |payments| payments.cards());
-    let card = |card: &ShownCard| CardBody {
-        card: card.card,
-        name: card.name,
-        about: card.about,
-    };
     let body = PaymentsBody {
         provider: app.engine.provider().map(|provider| provider.name()),
         free_sales: app.engine.gives_away(),
-        demo_cards: cards.iter().map(card).collect(),
+        demo_cards: payments.map_or(&[], |payments| payments.cards()),
     };
     Ok(answer::object(app, StatusCode::OK, &body))
 }
