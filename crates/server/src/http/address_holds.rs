@@ -52,7 +52,7 @@ struct Shopper {
 
 impl ApiRequest {
     /// Returns as whom the request's holds are counted.
-    pub(super) fn address_holds(&self) -> AddressHolds {
+    pub(super) fn held_by_address(&self) -> AddressHolds {
         let is_counted = matches!(&self.caller, Some(Caller::Shopper(_)));
         let is_limited = self.app.rates.are_holds_limited();
         let shopper = || Shopper {

@@ -84,7 +84,7 @@ async fn confirm(mut req: ApiRequest) -> Handled {
     let engine = &req.app.engine;
     match engine.confirm(&call, hold, fence, reference).await {
         Ok(reply) => {
-            req.address_holds().ended(hold).await;
+            req.held_by_address().ended(hold).await;
             Ok(answer::reply(&req.app, &reply))
         }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {

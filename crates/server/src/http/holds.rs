@@ -142,12 +142,13 @@ enum TogetherWord {
 async fn create(mut req: ApiRequest) -> Handled {
     let event = req.event_id()?;
     let body = req.json().await?;
-    let holds = req.address_holds();
-    let command = |holds| hold(req, holds, event, body);
-    holds.run_to_its_end(command).await
+    let counted = req.held_by_address();
+    counted
+        .run_to_its_end(|counted| hold(req, counted, event, body))
+        .await
 }
 
-async fn hold(req: ApiRequest, holds: AddressHolds, event: EventId, body: Bytes) -> Handled {
+async fn hold(req: ApiRequest, counted: AddressHolds, event: EventId, body: Bytes) -> Handled {
     let request: HoldRequest<'_> = json::parse(&body)?;
     let ask = HoldAsk {
         holder: json::holder(request.holder.as_ref())?,
@@ -180,7 +181,7 @@ async fn hold(req: ApiRequest, holds: AddressHolds, event: EventId, body: Bytes)
         WishAsk::Named(units) => units.count(),
         WishAsk::Best { quantity, .. } => *quantity,
     };
-    let admitted = holds.admit(&event, units, ask.ttl).await?;
+    let admitted = counted.admit(&event, units, ask.ttl).await?;
     match req.app.engine.hold(&call, &event, ask).await {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);
@@ -212,12 +213,18 @@ struct ChangeRequest<'a> {
 async fn change(mut req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let body = req.json().await?;
-    let holds = req.address_holds();
-    let command = |holds| change_units(req, holds, hold, body);
-    holds.run_to_its_end(command).await
+    let counted = req.held_by_address();
+    counted
+        .run_to_its_end(|counted| change_units(req, counted, hold, body))
+        .await
 }
 
-async fn change_units(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) -> Handled {
+async fn change_units(
+    req: ApiRequest,
+    counted: AddressHolds,
+    hold: HoldId,
+    body: Bytes,
+) -> Handled {
     let request: ChangeRequest<'_> = json::parse(&body)?;
     let ask = ChangeAsk {
         add: units::wanted("add", request.add)?,
@@ -226,7 +233,7 @@ async fn change_units(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: 
     };
     let call = req.keyed_call(&[&hold.to_string()], &body)?;
     let more = More::Units(ask.add.count().saturating_sub(ask.drop.count()));
-    let admitted = holds.admit_on(hold, more).await?;
+    let admitted = counted.admit_on(hold, more).await?;
     match req.app.engine.change(&call, hold, ask).await {
         Ok(reply) => {
             let answer = answer::reply(&req.app, &reply);
@@ -266,7 +273,7 @@ async fn release(req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let call = req.call()?;
     let reply = req.app.engine.release(&call, hold, fence).await?;
-    req.address_holds().ended(hold).await;
+    req.held_by_address().ended(hold).await;
     Ok(answer::reply(&req.app, &reply))
 }
 

@@ -109,12 +109,13 @@ struct GivenRequest<'a> {
 async fn checkout(mut req: ApiRequest) -> Handled {
     let hold = req.hold_id()?;
     let body = req.json().await?;
-    let holds = req.address_holds();
-    let command = |holds| pay(req, holds, hold, body);
-    holds.run_to_its_end(command).await
+    let counted = req.held_by_address();
+    counted
+        .run_to_its_end(|counted| pay(req, counted, hold, body))
+        .await
 }
 
-async fn pay(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) -> Handled {
+async fn pay(req: ApiRequest, counted: AddressHolds, hold: HoldId, body: Bytes) -> Handled {
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     json::url("return_url", request.return_url.as_ref())?;
@@ -128,9 +129,9 @@ async fn pay(req: ApiRequest, holds: AddressHolds, hold: HoldId, body: Bytes) ->
     };
     let of = ask.exchange.as_ref().map(|given| given.booking);
     let call = req.keyed_call(&[&hold.to_string()], &body)?;
-    let admitted = holds.admit_on(hold, More::Checkout).await?;
+    let admitted = counted.admit_on(hold, More::Checkout).await?;
     // The payment may have begun although the provider does not answer.
-    holds.doubt(hold);
+    counted.doubt(hold);
     match (req.app.engine.checkout(&call, hold, ask).await, of) {
         (Ok(reply), _) => {
             let answer = answer::reply(&req.app, &reply);
@@ -165,7 +166,7 @@ async fn abandon(mut req: ApiRequest) -> Handled {
     let call = req.call()?;
     let fence = json::fence(request.fence);
     let reply = req.app.engine.abandon(&call, hold, fence, booking).await?;
-    req.address_holds().doubt(hold);
+    req.held_by_address().doubt(hold);
     Ok(answer::reply(&req.app, &reply))
 }
 
@@ -225,7 +226,7 @@ async fn exchange(mut req: ApiRequest) -> Handled {
     let call = req.keyed_call(&[], &body)?;
     match req.app.engine.exchange(&call, ask).await {
         Ok(reply) => {
-            req.address_holds().ended(hold).await;
+            req.held_by_address().ended(hold).await;
             Ok(answer::reply(&req.app, &reply))
         }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
