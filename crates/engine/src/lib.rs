@@ -16,6 +16,7 @@ pub mod live;
 pub mod reply;
 
 mod caller;
+mod catch_panic;
 mod engine;
 mod idempotency;
 mod ids;

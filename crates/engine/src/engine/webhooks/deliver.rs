@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use soldonce_clock::BootTime;
 use soldonce_core::Span;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
+use crate::catch_panic::catch_panic;
 use crate::limits::{
     WEBHOOK_AT_ONCE_MAX, WEBHOOK_EVERY_MS, WEBHOOK_FORGET_EVERY_MS, WEBHOOK_FORGET_MAX,
     WEBHOOK_KEEP_MS, WEBHOOK_LOG_MS,
@@ -45,7 +46,7 @@ pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => return,
             () = clock.sleep_until(next) => {}
-            Some(ended) = work.running.join_next_with_id() => work.take_in(ended),
+            Some(ended) = work.running.join_next() => work.take_in(ended),
         }
         if shutdown.run_until_cancelled(work.step()).await.is_none() {
             return;
@@ -59,7 +60,7 @@ struct Work {
     sender: Sender,
     running: JoinSet<Attempt>,
     /// By number, until it is noted what came of them.
-    under_way: BTreeMap<i64, (EndpointId, Id)>,
+    under_way: BTreeMap<i64, EndpointId>,
     /// What came of attempts, and is not noted yet.
     ended: Vec<Attempt>,
     /// The endpoints of the last look.
@@ -71,19 +72,16 @@ struct Work {
 }
 
 impl Work {
-    fn take_in(&mut self, ended: Result<(Id, Attempt), JoinError>) {
+    fn take_in(&mut self, ended: Result<Attempt, JoinError>) {
         match ended {
-            Ok((_, attempt)) => self.ended.push(attempt),
-            Err(error) => {
-                tracing::error!(%error, "a delivery ended by a panic");
-                self.under_way.retain(|_, (_, task)| *task != error.id());
-            }
+            Ok(attempt) => self.ended.push(attempt),
+            Err(error) => tracing::error!(%error, "a delivery was not attempted to its end"),
         }
     }
 
     /// Notes what has ended, then begins what is due.
     async fn step(&mut self) {
-        while let Some(ended) = self.running.try_join_next_with_id() {
+        while let Some(ended) = self.running.try_join_next() {
             self.take_in(ended);
         }
         let now = self.engine.world().clock.boot();
@@ -129,7 +127,7 @@ impl Work {
         for delivery in due {
             let endpoint = endpoints.iter().find(|known| known.id == delivery.endpoint);
             let busy = self.under_way.values();
-            let busy = busy.filter(|(endpoint, _)| *endpoint == delivery.endpoint);
+            let busy = busy.filter(|endpoint| **endpoint == delivery.endpoint);
             let has_room = busy.count() < WEBHOOK_AT_ONCE_MAX;
             if let Some(endpoint) = endpoint
                 && has_room
@@ -142,12 +140,12 @@ impl Work {
     }
 
     fn start(&mut self, endpoint: Endpoint, delivery: DueDelivery) {
-        let (number, to) = (delivery.number, endpoint.id);
+        self.under_way.insert(delivery.number, endpoint.id);
         let (engine, sender) = (self.engine.clone(), self.sender.clone());
-        let task = self
-            .running
-            .spawn(async move { attempt(&engine, &sender, &endpoint, &delivery).await });
-        self.under_way.insert(number, (to, task.id()));
+        self.running.spawn(async move {
+            let attempted = catch_panic(attempt(&engine, &sender, &endpoint, &delivery)).await;
+            attempted.unwrap_or_else(|| panicked(&engine, &delivery))
+        });
     }
 
     /// Takes old deliveries out of the log now and then, and those of an endpoint that was deleted.
@@ -216,6 +214,21 @@ async fn attempt(
         problem: posted.problem,
         quiet_until,
         then,
+    }
+}
+
+/// An attempt that ended by a panic counts as one that failed: made again at once, it would panic again and again.
+fn panicked(engine: &Engine, delivery: &DueDelivery) -> Attempt {
+    let at = engine.now();
+    Attempt {
+        number: delivery.number,
+        endpoint: delivery.endpoint,
+        before: delivery.attempts,
+        at,
+        status: None,
+        problem: Some("internal"),
+        quiet_until: None,
+        then: next_attempt(delivery.attempts, at, None, &*engine.world().entropy),
     }
 }
 

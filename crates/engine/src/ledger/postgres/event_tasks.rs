@@ -7,10 +7,10 @@ use soldonce_clock::BootTime;
 use soldonce_core::EventNo;
 use tokio::task::{JoinError, JoinSet};
 
-use super::catch_panic::catch_panic;
 use super::context::Context;
 use super::failure::Failure;
 use super::limits::AGAIN_MS;
+use crate::catch_panic::catch_panic;
 use crate::trouble::Trouble;
 
 /// Why the work for an event came to nothing.

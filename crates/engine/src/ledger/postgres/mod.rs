@@ -27,7 +27,6 @@ mod read_set;
 mod replica;
 mod write;
 
-mod catch_panic;
 mod context;
 mod correct;
 mod create;

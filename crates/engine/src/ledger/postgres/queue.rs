@@ -11,7 +11,6 @@ use soldonce_clock::BootTime;
 use soldonce_core::{Command, Rejection, Span, Timestamp, Wish};
 use tokio::sync::mpsc;
 
-use super::catch_panic::catch_panic;
 use super::context::{Context, Stored};
 use super::database::Connection;
 use super::event_slot::{EventSlot, Job};
@@ -21,6 +20,7 @@ use super::limits::{
     TRIES_MAX,
 };
 use super::replica::{Replica, ToLoad};
+use crate::catch_panic::catch_panic;
 use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
 use crate::ledger::{Done, RequestKey, Transaction};
 

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 
 use super::bind::bind;
-use super::catch_panic::catch_panic;
 use super::context::Context;
 use super::failure::Failure;
 use super::feed::{self, Known};
 use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
 use super::tables::idempotency;
 use super::{Parts, PostgresLedger};
+use crate::catch_panic::catch_panic;
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, Entropy, SeededEntropy, SystemClock};
 use soldonce_core::{Command, Event, Hold};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
@@ -175,10 +175,19 @@ impl Rig {
 
 /// An engine of its own, as another process has one.
 pub(super) async fn engine(test: &TestLedger, sender: Sender) -> Engine {
+    engine_with(test, sender, Arc::new(SeededEntropy::new(11))).await
+}
+
+/// The same, with this source of random bits.
+pub(super) async fn engine_with(
+    test: &TestLedger,
+    sender: Sender,
+    entropy: Arc<dyn Entropy>,
+) -> Engine {
     let metrics = Arc::new(Metrics::default());
     let world = World {
         clock: Arc::new(test.clock.clone()),
-        entropy: Arc::new(SeededEntropy::new(11)),
+        entropy,
     };
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
     let ledger = Arc::clone(&test.ledger);

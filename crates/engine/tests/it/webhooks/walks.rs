@@ -1,5 +1,9 @@
 //! From a commit to an endpoint, on every ledger.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use soldonce_clock::{Entropy, SeededEntropy};
 use soldonce_core::{
     Amount, Authority, Booking, Command, Difference, GivenLines, LineChoice, PaymentReport,
     PaymentState, PolicyChange, Selection, Text, UnitNo,
@@ -7,8 +11,8 @@ use soldonce_core::{
 use soldonce_engine::webhook::{DeliveryState, EndpointChange, Kinds, MessageKind};
 use soldonce_testkit::webhooks::{Answer, is_by_one_of};
 
-use super::rig::{Rig, every_ledger};
-use crate::ledgers::{booked, caller, euro, on};
+use super::rig::{Rig, engine_with, every_ledger};
+use crate::ledgers::{TestLedger, booked, caller, euro, on};
 
 /// Five attempts or so.
 const HOUR_MS: u64 = 3_600_000;
@@ -260,6 +264,39 @@ async fn what_always_fails_is_given_up_seen_and_sent_again() {
         rig.until_over(&endpoint, 1).await;
         rig.assert_heard(&[&secret], &[(booking.id.to_string(), "booking.confirmed")]);
     }
+}
+
+/// Panics when the first jitter is drawn from it.
+struct Panicking(SeededEntropy, AtomicBool);
+
+impl Entropy for Panicking {
+    fn fill(&self, bytes: &mut [u8]) {
+        let is_jitter = bytes.len() == 2;
+        assert!(
+            !is_jitter || self.1.swap(true, Ordering::Relaxed),
+            "planted by a test"
+        );
+        self.0.fill(bytes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_that_panics_counts_and_is_not_made_at_once() {
+    let mut rig = Rig::on(TestLedger::sqlite()).await;
+    let event = rig.test.event().await;
+    let (endpoint, secret) = rig.endpoint().await;
+    rig.receiver.answer_next(vec![Answer::Status(503)]);
+    let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let booking = rig.test.confirm(&hold).await.unwrap();
+    let entropy = Arc::new(Panicking(SeededEntropy::new(1), AtomicBool::new(false)));
+    let sender = rig.engine.sender().unwrap().clone();
+    rig.run_of(engine_with(&rig.test, sender, entropy).await);
+    let log = rig.until(&endpoint, 20, |log| log[0].attempts == 1).await;
+    assert_eq!(log[0].problem.as_deref(), Some("internal"));
+    assert!(log[0].next_at.unwrap() > rig.test.ledger.now());
+    let log = rig.until_over(&endpoint, 1).await;
+    assert_eq!(log[0].attempts, 2);
+    rig.assert_heard(&[&secret], &[(booking.id.to_string(), "booking.confirmed")]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use soldonce_core::{Commit, EventNo, Seq};
 use tokio::sync::{MutexGuard, Semaphore, SemaphorePermit};
 
+use crate::catch_panic::catch_panic;
 use crate::ledger::postgres::bind::bind;
-use crate::ledger::postgres::catch_panic::catch_panic;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::event_slot::EventSlot;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::unnumbered;
-use crate::ledger::postgres::catch_panic::catch_panic;
+use crate::catch_panic::catch_panic;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};

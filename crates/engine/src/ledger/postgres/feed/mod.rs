@@ -21,9 +21,9 @@ use self::follow::Follower;
 pub(super) use self::follow::Known;
 pub(super) use self::number::follow_move;
 use self::number::number;
-use super::catch_panic::catch_panic;
 use super::context::Context;
 use super::limits::{FOLLOW_EVERY_MS, NUMBER_EVERY_MS, RENEWED_EVERY_MS};
+use crate::catch_panic::catch_panic;
 
 /// The condition of a batch `b` that has no number and is to get one.
 macro_rules! unnumbered {

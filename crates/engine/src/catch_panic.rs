@@ -1,4 +1,4 @@
-//! A panic ends the work that it came from, and nothing else: tasks of the ledger live as long as it.
+//! A panic ends the work that it came from, and nothing else: tasks of the engine live as long as it.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// What comes of the work; nothing when it panicked. What it changed may then be half done.
-pub(super) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
@@ -14,7 +14,7 @@ pub(super) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
             return polled.map(Some);
         }
         // The panic hook has told where and why.
-        tracing::error!("a task of the ledger panicked and goes on");
+        tracing::error!("a task of the engine panicked and goes on");
         Poll::Ready(None)
     })
     .await
