@@ -163,8 +163,8 @@ pub struct Attempt {
     pub number: i64,
     /// To which endpoint.
     pub endpoint: EndpointId,
-    /// How many attempts the delivery had when it was taken. If it was sent again meanwhile, it has fewer, and a failure
-    /// counts for nothing.
+    /// How many attempts the delivery had when it was taken. If it was sent again meanwhile, it has fewer,
+    /// and a failure counts for nothing.
     pub before: u32,
     pub at: Timestamp,
     /// The status of the answer, if there was one.
