@@ -91,7 +91,7 @@ impl Drop for Unclaimed {
             && grant.give_back()
         {
             if self.has_ticket {
-                self.ctx.unwatch(grant.terms.owner);
+                self.ctx.unwatch(&grant);
             } else {
                 self.ctx.give_back(grant);
             }

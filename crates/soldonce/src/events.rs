@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use soldonce_core::{EventId, Origin, Span};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::Rfc3339;
-use soldonce_server::{Client, ClientError, Response};
+use soldonce_server::{Client, Response};
 
 use crate::block_on;
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, REFUSED, code_of, usage};
 use crate::output::{print_json, report};
 use crate::target::{TargetArgs, success};
 
@@ -195,12 +195,8 @@ fn dropped(response: Response) -> anyhow::Result<Value> {
 
 /// Whether what was asked for was refused, as for an event that is not over, in use, gone or unknown.
 fn is_refusal(error: &anyhow::Error) -> bool {
-    let by_server = matches!(
-        error.downcast_ref(),
-        Some(ClientError::Problem(status, ..)) if status.is_client_error()
-    );
     let Some(EngineError::Rejected(rejection)) = error.downcast_ref() else {
-        return by_server;
+        return code_of(error) == REFUSED;
     };
     [
         "event_not_found",

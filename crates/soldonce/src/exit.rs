@@ -31,7 +31,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Done => ExitCode::SUCCESS,
-            Exit::Refused => ExitCode::from(1),
+            Exit::Refused => ExitCode::from(REFUSED),
             Exit::Restart => ExitCode::from(RESTART),
             Exit::Code(code) => ExitCode::from(code),
         }
@@ -44,29 +44,40 @@ pub(crate) const USAGE: u8 = 2;
 /// The exit code of an error: something needed was not available.
 const UNAVAILABLE: u8 = 3;
 
-/// Options, settings or a settings file that cannot be what is meant: asking again changes nothing.
-#[derive(Debug)]
-struct Usage(anyhow::Error);
+/// The exit code of what was refused, or of a check that failed.
+pub(crate) const REFUSED: u8 = 1;
 
-impl fmt::Display for Usage {
+/// An error with its exit code.
+#[derive(Debug)]
+struct Coded {
+    error: anyhow::Error,
+    code: u8,
+}
+
+impl fmt::Display for Coded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        write!(f, "{:#}", self.error)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for Coded {}
 
-/// The same error, ended with the exit code of wrong usage.
+/// The same error, ended with the exit code of wrong usage: options, settings or a settings file that cannot be
+/// what is meant, so that asking again changes nothing.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
-    Usage(error).into()
+    let code = USAGE;
+    Coded { error, code }.into()
+}
+
+/// The same error, ended with the exit code of a refusal.
+pub(crate) fn refused(error: anyhow::Error) -> anyhow::Error {
+    let code = REFUSED;
+    Coded { error, code }.into()
 }
 
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<Usage>() {
-        USAGE
-    } else {
-        UNAVAILABLE
-    }
+    let coded: Option<&Coded> = error.downcast_ref();
+    coded.map_or(UNAVAILABLE, |coded| coded.code)
 }
 
 #[cfg(test)]
@@ -82,6 +93,7 @@ mod tests {
         assert_eq!((shown.as_str(), code_of(&wrong)), ("listen: no number", 2));
         let deeper = Err::<(), _>(wrong).context("serve").unwrap_err();
         assert_eq!(code_of(&deeper), 2);
+        assert_eq!(code_of(&refused(anyhow!("no such key"))), 1);
         assert_eq!(code_of(&anyhow!("no answer")), 3);
     }
 }

@@ -1,7 +1,7 @@
 //! `soldonce keys`: make, list and revoke API keys, through a running server or on the data of a
 //! stopped one.
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use soldonce_engine::reply::Rfc3339;
 use soldonce_server::Client;
 
 use crate::block_on;
-use crate::exit::Exit;
+use crate::exit::{Exit, refused};
 use crate::output::{print, print_json};
 use crate::target::{TargetArgs, success};
 
@@ -25,7 +25,8 @@ use crate::target::{TargetArgs, success};
   soldonce keys revoke cal_01j.. --data ./data
   soldonce keys list --database-url postgres://soldonce@db/soldonce
 
-`--data` needs the ledger to itself: stop the server, or use `--url`.")]
+`--data` needs the ledger to itself: stop the server, or use `--url`. Exit code 1 when a key is not revoked: it is unknown,
+or the last one with scope admin.")]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
@@ -115,11 +116,11 @@ async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Val
         }
         KeysCommand::Revoke { id } => match engine.revoke_key(*id).await? {
             Revocation::Revoked(key) => Ok(describe(&key)),
-            Revocation::Unknown => anyhow::bail!("no key {id} that could be revoked"),
-            Revocation::LastAdmin => anyhow::bail!(
+            Revocation::Unknown => Err(refused(anyhow!("no key {id} that could be revoked"))),
+            Revocation::LastAdmin => Err(refused(anyhow!(
                 "key {id} is the last one with scope admin: make another one first, by \
                  `soldonce keys create --scope admin`"
-            ),
+            ))),
         },
     }
 }

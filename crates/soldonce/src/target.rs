@@ -11,7 +11,7 @@ use soldonce_engine::Engine;
 use soldonce_server::{Client, Response};
 
 use crate::env;
-use crate::exit::usage;
+use crate::exit::{refused, usage};
 use crate::serve::{DatabaseArgs, LedgerPlace, in_use};
 
 /// Which ledger, and how the answer is printed.
@@ -78,5 +78,10 @@ pub(crate) fn success(response: Response) -> anyhow::Result<Value> {
         !is_elsewhere,
         "--url: this address has no such route; give that of --admin-listen, if the server has one"
     );
-    Ok(response.into_success()?)
+    let is_refused = response.status.is_client_error();
+    let done = response.into_success().map_err(anyhow::Error::from);
+    if is_refused {
+        return done.map_err(refused);
+    }
+    done
 }

@@ -185,7 +185,7 @@ impl Lease {
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();
-        self.client.ctx.unwatch(self.grant.terms.owner);
+        self.client.ctx.unwatch(&self.grant);
         ticket
     }
 

@@ -72,6 +72,10 @@ impl Worker {
             confirmed,
             reply,
         } = resumed;
+        if to.is_closed() {
+            // The ticket stays good, and may have been resumed by another call meanwhile.
+            return;
+        }
         let answer = match reply {
             RenewReply::Renewed { granted } => self.take_over(
                 &grant,
@@ -102,7 +106,6 @@ impl Worker {
         }
         let grant = Arc::new(grant);
         if !self.ctx.watch(grant.clone()) {
-            drop(Unclaimed::new(grant, &self.ctx));
             return Err(AcquireError::Closed.into());
         }
         Ok(Unclaimed::resumed(grant, &self.ctx))

@@ -17,7 +17,7 @@ use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy, Owner};
+use crate::{BootTime, Clock, Entropy};
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
 pub(crate) struct Ctx {
@@ -154,9 +154,10 @@ impl Ctx {
         }
     }
 
-    pub(crate) fn unwatch(&self, owner: Owner) {
+    /// Takes a grant out of the live ones, but not another of its owner.
+    pub(crate) fn unwatch(&self, grant: &Grant) {
         let mut table = self.table();
-        table.live.remove(owner);
+        table.live.remove_this(grant);
         self.counters.live.set(table.live.len());
     }
 

@@ -204,7 +204,7 @@ impl Ctx {
 
     /// The release of a grant that its guard has ended.
     pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
-        self.unwatch(grant.terms.owner);
+        self.unwatch(grant);
         let (token, born) = (grant.terms.token, grant.terms.born);
         self.job(grant, Why::Guard { token, born })
     }

@@ -102,6 +102,15 @@ impl Live {
         Some(watched.grant)
     }
 
+    /// The same of this grant alone.
+    pub(super) fn remove_this(&mut self, grant: &Grant) {
+        let owner = grant.terms.owner;
+        let watched = self.grants.get(&owner);
+        if watched.is_some_and(|watched| Arc::as_ptr(&watched.grant) == std::ptr::from_ref(grant)) {
+            self.remove(owner);
+        }
+    }
+
     /// The grant with the next instant.
     pub(super) fn first(&self) -> Option<Arc<Grant>> {
         let (_, bits) = self.instants.first()?;

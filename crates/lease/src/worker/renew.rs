@@ -115,7 +115,7 @@ impl Worker {
     /// Ends a grant as lost.
     fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         let ended = grant.lose(reason);
-        self.ctx.unwatch(grant.terms.owner);
+        self.ctx.unwatch(grant);
         if let Some(reason) = ended {
             self.settle_loss(grant, reason);
         }
@@ -123,7 +123,7 @@ impl Worker {
 
     /// Reports a loss, and releases what the backend still keeps of the grant.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
-        self.ctx.unwatch(grant.terms.owner);
+        self.ctx.unwatch(grant);
         if grant.is_held_here() {
             let job = self.ctx.job(grant, Why::Lost);
             self.releases.push(job);

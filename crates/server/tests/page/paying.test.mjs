@@ -174,6 +174,20 @@ test("a window that presses anything while another one pays watches that payment
   }
 });
 
+test("a release that came too late ends no payment of another window", () => {
+  const shop = new Shop(4);
+  const shopper = new Shopper(shop, PAID);
+  shopper.toggle("A-1", "A-2");
+  shopper.settle();
+  const hold = shop.holdOf("hold-1");
+  shop.change(hold, { drop: [{ seat: "A-1" }] });
+  Object.assign(hold, { state: "pinned", booking: BOOKING });
+  shopper.toggle("A-1", "A-2");
+  shopper.settle();
+  assert.equal(shopper.state.payment?.stage, "elsewhere");
+  assert.deepEqual([hold.state, shopper.held, shopper.wanted], ["pinned", ["A-2"], ["A-2"]]);
+});
+
 test("a payment that failed gives the seats back to choose again, or ends the hold by its event's policy", () => {
   const kept = payer();
   kept.shopper.press({ kind: "charge", card: "declined" });

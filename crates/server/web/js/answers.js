@@ -101,7 +101,9 @@ function watch(state) {
  *  @returns {State} */
 function merge(state, hold, { drop, add } = difference(heldIn(state), state.wanted)) {
   const next = accept(state, hold);
-  return { ...next, wanted: heldIn(next).minus(drop).plus(add) };
+  // Giving back what is being paid would end the payment; an addition is refused in words.
+  const given = hold.state === "pinned" ? [] : drop;
+  return { ...next, wanted: heldIn(next).minus(given).plus(add) };
 }
 
 /** @param {State} state @param {Hold} hold @returns {State} */

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     start_logging(settings.log_format)?;
     env::warn_of_unknown();
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    let exit = runtime.block_on(async {
         let bank = Arc::new(Bank::new(stripe));
         let mut started = start(&settings, Some(bank.clone())).await?;
         std::fs::write(args.data.join(MARK), "")?;
@@ -95,7 +95,10 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
                 .spawn(bots::run(engine, bank, number, stop.clone()));
         }
         until_stopped(started).await
-    })
+    });
+    // Not dropped: that would wait for a lookup of a name, which may take longer than the end may.
+    runtime.shutdown_background();
+    exit
 }
 
 /// Fake-stripe as `serve` takes the real one.

@@ -172,7 +172,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     env::warn_of_unknown();
     raise_descriptor_limit(&settings.limits);
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    let exit = runtime.block_on(async {
         let started = start(&settings, None).await?;
         if let Some(key) = &started.new_admin_key {
             print(&format!("admin key: {key}\n"))?;
@@ -188,7 +188,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
             ))?;
         }
         until_stopped(started).await
-    })
+    });
+    // Not dropped: that would wait for a lookup of a name, which may take longer than the end may.
+    runtime.shutdown_background();
+    exit
 }
 
 impl Default for ServeArgs {

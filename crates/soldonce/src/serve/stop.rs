@@ -93,6 +93,8 @@ pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> 
         () = ended => tracing::info!("the server has ended"),
         () = clock.sleep_until(late) => {
             tracing::warn!("ended without waiting any longer for the ledger: what it acknowledged is stored");
+            // Its drop would wait for the writer.
+            std::mem::forget(started.engine);
         }
     }
     Ok(exit)

@@ -36,11 +36,11 @@ fn keys_through_a_server_name_what_is_wrong() {
     let at = folder("said-server");
     let server = Server::start(&at.join("data")).unwrap();
     let url = format!("http://{}", server.address);
-    let through = |key: &str, arguments: &[&str]| {
+    let through = |key: &str, arguments: &[&str], code| {
         let all = [arguments, &["--url", &url, "--admin-key", key]].concat();
-        said(&all, &at, 3)
+        said(&all, &at, code)
     };
-    let stranger = through("nobodys-admin-key", &["keys", "list"]);
+    let stranger = through("nobodys-admin-key", &["keys", "list"], 3);
     assert!(stranger.contains("--admin-key: "), "{stranger}");
     let admin = crate::crash::server::ADMIN_KEY;
     let mut within_an_image = Command::new(PROGRAM);
@@ -63,7 +63,7 @@ fn keys_through_a_server_name_what_is_wrong() {
     let busy = said(&["keys", "list", "--data", &data], &at, 3);
     assert!(busy.contains("a running server takes --url"), "{busy}");
     let unknown = "cal_00000000000000000000000000";
-    let unknown = through(admin, &["keys", "revoke", unknown]);
+    let unknown = through(admin, &["keys", "revoke", unknown], 1);
     assert!(
         unknown.contains("there is no API key of this id"),
         "{unknown}"
@@ -81,6 +81,17 @@ fn who_asks_the_public_address_is_told_of_that_for_operators() {
     let key = crate::crash::server::ADMIN_KEY;
     let keys = said(&["keys", "list", "--url", &url, "--admin-key", key], &at, 3);
     assert!(keys.contains("give that of --admin-listen"), "{keys}");
+    let drop = [
+        "events",
+        "drop",
+        "hamlet",
+        "--url",
+        &url,
+        "--admin-key",
+        key,
+    ];
+    let drop = said(&drop, &at, 3);
+    assert!(drop.contains("give that of --admin-listen"), "{drop}");
     let status = said(&["status", "--url", &url], &at, 1);
     assert!(status.contains("a server with --admin-listen"), "{status}");
 }

@@ -144,7 +144,7 @@ impl Work {
         let (engine, sender) = (self.engine.clone(), self.sender.clone());
         self.running.spawn(async move {
             let attempted = catch_panic(attempt(&engine, &sender, &endpoint, &delivery)).await;
-            attempted.unwrap_or_else(|| panicked(&engine, &delivery))
+            attempted.unwrap_or_else(|| panicked(&engine, &endpoint, &delivery))
         });
     }
 
@@ -218,17 +218,20 @@ async fn attempt(
 }
 
 /// An attempt that ended by a panic counts as one that failed: made again at once, it would panic again and again.
-fn panicked(engine: &Engine, delivery: &DueDelivery) -> Attempt {
-    let at = engine.now();
+fn panicked(engine: &Engine, endpoint: &Endpoint, delivery: &DueDelivery) -> Attempt {
+    let (at, problem) = (engine.now(), "internal");
+    let then = next_attempt(delivery.attempts, at, None, &*engine.world().entropy);
+    engine.parts.metrics.posted(then);
+    report(endpoint, delivery, None, problem, then);
     Attempt {
         number: delivery.number,
         endpoint: delivery.endpoint,
         before: delivery.attempts,
         at,
         status: None,
-        problem: Some("internal"),
+        problem: Some(problem),
         quiet_until: None,
-        then: next_attempt(delivery.attempts, at, None, &*engine.world().entropy),
+        then,
     }
 }
 

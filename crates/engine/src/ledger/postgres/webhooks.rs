@@ -99,6 +99,10 @@ impl Webhooks for PostgresLedger {
             let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
             let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
             let gone: Vec<bool> = gone.collect();
+            let before = attempts
+                .iter()
+                .map(|attempt| i32::try_from(attempt.before).unwrap_or(i32::MAX));
+            let before: Vec<i32> = before.collect();
             let values = [
                 bind(&context.server),
                 bind(&numbers),
@@ -109,6 +113,7 @@ impl Webhooks for PostgresLedger {
                 bind(&nexts),
                 bind(&quiets),
                 bind(&gone),
+                bind(&before),
             ];
             context.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
             Ok(())

@@ -139,7 +139,11 @@ impl Stripe {
             }
             let next = format!("{page}&starting_after={after}");
             let body = self.wire.call(&Ask::get(&next)).await?;
-            refunds = refunds.and(shape::refunds(&body)?);
+            let more = shape::refunds(&body)?;
+            if more.len() == 0 {
+                break;
+            }
+            refunds = refunds.and(more);
         }
         Ok(refunds)
     }

@@ -41,11 +41,7 @@ impl Attempt {
         let turn = tokio::select! {
             biased;
             turn = position.turn() => turn,
-            // Without a try of its own nothing is known of the names.
-            () = sleep_until(&ctx, end) => return match self.attempts {
-                0 => self.once().await,
-                _ => Err(last),
-            },
+            () = sleep_until(&ctx, end) => return self.last_try(last).await,
         };
         let span = tracing::debug_span!("lease.wait");
         let waiting = self.wait_at_the_head(&position, end, last);
@@ -127,7 +123,15 @@ impl Attempt {
                 () = ctx.clock.sleep_until(until) => {}
             }
         }
-        Err(last)
+        self.last_try(last).await
+    }
+
+    /// The outcome at the end of the wait; without a try of its own, that of one.
+    async fn last_try(&mut self, last: NotGranted) -> Result<Won, NotGranted> {
+        match self.attempts {
+            0 => self.once().await,
+            _ => Err(last),
+        }
     }
 
     /// Logs the first failure of a wait: it may go on for long.

@@ -247,11 +247,18 @@ async fn a_waiter_behind_another_hears_that_nothing_answers() {
         world.faulty.next(Op::Acquire, Fault::NotSent);
     }
     let ask = |span| Box::pin(world.locks.lease("a").acquire_within(span));
-    let (mut first, mut behind) = (ask(secs(2)), ask(secs(1)));
-    assert!(is_pending(&mut first).await);
+    let mut waiting = vec![ask(secs(2))];
+    assert!(is_pending(&mut waiting[0]).await);
     until_quiet(&world).await;
-    assert!(is_pending(&mut behind).await);
-    let told = [world.drive(behind).await, world.drive(first).await];
+    // One ends before the first, and the others in its very moment.
+    waiting.extend([1, 2, 2, 2].map(|seconds| ask(secs(seconds))));
+    for wait in &mut waiting {
+        assert!(is_pending(wait).await);
+    }
+    let mut told = Vec::new();
+    for wait in waiting.into_iter().rev() {
+        told.push(world.drive(wait).await);
+    }
     let is_away = |told| matches!(told, &Err(AcquireError::Unavailable(_)));
     assert!(told.iter().all(is_away), "{told:?}");
 }

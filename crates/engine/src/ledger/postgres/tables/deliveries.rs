@@ -39,8 +39,8 @@ FROM deliveries d JOIN free USING (n) ORDER BY n";
 pub(in super::super) const NOTE_ATTEMPTS: &str = "-- note_attempts
 WITH told AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::smallint[], $4::integer[], $5::text[], $6::bigint[],
-                         $7::bigint[], $8::bigint[], $9::boolean[])
-        AS t (n, state, status, problem, tried_at, next_at, quiet_until, is_gone)
+                         $7::bigint[], $8::bigint[], $9::boolean[], $10::integer[])
+        AS t (n, state, status, problem, tried_at, next_at, quiet_until, is_gone, attempts)
 ), asking AS MATERIALIZED (
     SELECT e.id FROM webhook_endpoints e
     WHERE e.id IN (SELECT d.endpoint FROM told t JOIN deliveries d USING (n)
@@ -51,7 +51,8 @@ WITH told AS MATERIALIZED (
     SET state = t.state, attempts = d.attempts + 1, status = t.status, problem = t.problem,
         tried_at = t.tried_at, next_at = t.next_at, taken_by = NULL, taken_until = 0
     FROM told t
-    WHERE d.n = t.n AND d.state = 0 AND d.taken_by = $1 AND (SELECT count(*) FROM asking) >= 0
+    WHERE d.n = t.n AND d.state = 0 AND d.taken_by = $1 AND (d.attempts = t.attempts OR t.state = 1)
+      AND (SELECT count(*) FROM asking) >= 0
     RETURNING d.n, d.endpoint, d.subject, d.next_at, d.tried_at, t.quiet_until, t.is_gone
 ), heard AS (
     UPDATE webhook_endpoints e
