@@ -4,21 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::limits::{DROP_AFTER_MS_MIN, PRICE_MAX};
-use crate::number::{counter, place};
 use crate::{
-    Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Span, Text, Timestamp,
+    Amount, CategoryNo, Chart, Currency, EventId, EventNo, Invalid, Policy, Rejection, Span, Text,
+    Timestamp,
 };
-
-place! {
-    /// The place of an event in the ledger, from 0.
-    #[derive(Debug)]
-    EventNo(u32)
-}
-
-counter! {
-    /// Number of a commit of one event, dense from 1. Zero is the state before the first.
-    Seq
-}
 
 /// Whether an event sells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ mod tally;
 mod auditor;
 mod inventory;
 
-pub use applied::{Answer, Applied, Basis, Commit, Effect};
+pub use applied::{Answer, Applied, Basis, Commit};
 pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
 pub use booking::{Booking, BookingState, Line, LineState};
 pub use chart::{
@@ -55,7 +55,7 @@ pub use command::{
     Actor, Authority, Change, Command, Difference, LineChoice, NewHold, OnHold, Origin, Together,
     Wish,
 };
-pub use event::{Event, EventNo, EventState, EventUse, NewEvent, Seq};
+pub use event::{Event, EventState, EventUse, NewEvent};
 pub use hold::{HeldUnit, Hold, HoldState};
 pub use id::{
     BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, decode_128, encode_128,
@@ -63,7 +63,8 @@ pub use id::{
 pub use inventory::Inventory;
 pub use money::{Amount, Currency};
 pub use near::alternatives_near;
-pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
+pub use number::{EventNo, Seq};
+pub use payment::{Effect, GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use policy::{
     Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyBounds,
     PolicyChange, PolicyField, PolicyKind, PolicyValue,

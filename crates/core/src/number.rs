@@ -1,4 +1,5 @@
-//! Declares numbers of two sorts: places in a list, and counters that only rise.
+//! Numbers of two sorts: places in a list, and counters that only rise. Those of an event and of its commits, which
+//! everything names.
 
 /// Declares the place of something in a list, from 0.
 macro_rules! place {
@@ -36,6 +37,17 @@ macro_rules! counter {
 }
 
 pub(crate) use {counter, place};
+
+place! {
+    /// The place of an event in the ledger, from 0.
+    #[derive(Debug)]
+    EventNo(u32)
+}
+
+counter! {
+    /// Number of a commit of one event, dense from 1. Zero is the state before the first.
+    Seq
+}
 
 /// Returns a number as an index.
 pub(crate) fn index(number: u32) -> usize {

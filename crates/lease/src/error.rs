@@ -2,7 +2,22 @@
 
 use std::time::Duration;
 
-use crate::{FenceError, FencingToken, InvalidName, Name};
+use crate::{FencingToken, InvalidName, Name};
+
+/// No number could be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// The source did not answer, or could not store the number.
+    #[error("the fence source failed: {0}")]
+    Unavailable(String),
+    /// All numbers are used: 2,097,151 epochs, or all tokens below 2^53.
+    #[error("no number is left above {above}")]
+    Exhausted {
+        /// The highest number in use.
+        above: u64,
+    },
+}
 
 /// Why a call to the backend has no answer of the backend itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

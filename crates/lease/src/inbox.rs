@@ -10,7 +10,6 @@ use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
 use crate::error::NotGranted;
 use crate::grant::{Grant, TicketTerms};
 use crate::wait::Wait;
-use crate::worker::Ctx;
 use crate::{
     BackendError, BootTime, Drained, FencingToken, LostReason, Owner, ReleaseOutcome, RenewError,
     Unsettled,
@@ -54,47 +53,33 @@ impl AcquireParams {
     }
 }
 
-/// A grant on its way to its caller. Dropped before it is claimed, it is released, or left to its ticket.
-pub(crate) struct Unclaimed {
-    /// `None` once it is claimed.
-    grant: Option<Arc<Grant>>,
-    ctx: Arc<Ctx>,
-    has_ticket: bool,
-}
+/// What becomes of a grant that no caller claims.
+type GiveBack = Box<dyn FnOnce(Arc<Grant>) + Send>;
+
+/// A grant on its way to its caller. Dropped before it is claimed, it is given back.
+pub(crate) struct Unclaimed(Option<(Arc<Grant>, GiveBack)>);
 
 impl Unclaimed {
-    pub(crate) fn new(grant: Arc<Grant>, ctx: &Arc<Ctx>) -> Self {
-        Self {
-            grant: Some(grant),
-            ctx: Arc::clone(ctx),
-            has_ticket: false,
-        }
-    }
-
-    /// The same of a ticket, which is good until its ttl ends.
-    pub(crate) fn resumed(grant: Arc<Grant>, ctx: &Arc<Ctx>) -> Self {
-        let mut unclaimed = Self::new(grant, ctx);
-        unclaimed.has_ticket = true;
-        unclaimed
+    pub(crate) fn new(
+        grant: Arc<Grant>,
+        give_back: impl FnOnce(Arc<Grant>) + Send + 'static,
+    ) -> Self {
+        Self(Some((grant, Box::new(give_back))))
     }
 
     /// Hands the grant to its guard, which releases it from now on.
     pub(crate) fn claim(mut self) -> Option<Arc<Grant>> {
-        self.grant.take()
+        self.0.take().map(|(grant, _)| grant)
     }
 }
 
 impl Drop for Unclaimed {
     fn drop(&mut self) {
-        if let Some(grant) = self.grant.take()
+        if let Some((grant, give_back)) = self.0.take()
             && grant.is_held_here()
             && grant.give_back()
         {
-            if self.has_ticket {
-                self.ctx.unwatch(&grant);
-            } else {
-                self.ctx.give_back(grant);
-            }
+            give_back(grant);
         }
     }
 }

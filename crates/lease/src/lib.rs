@@ -30,12 +30,12 @@ pub use backend::postgres::PgConfig;
 pub use blocking::block_on;
 pub use client::OwnerInfo;
 pub use error::{
-    AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
-    RenewError, RunError, TokenError, Unsettled,
+    AcquireError, BackendError, Conflict, FenceError, InvalidRequest, LostReason, Refusal,
+    ReleaseOutcome, RenewError, RunError, TokenError, Unsettled,
 };
 #[cfg(feature = "postgres")]
 pub use fence::PgFence;
-pub use fence::{FenceError, FenceKind, FenceSource, FileFence};
+pub use fence::{FenceKind, FenceSource, FileFence};
 pub use grant::LeaseState;
 pub use lease::{Lease, LeaseRef, LeaseTicket};
 pub use leases::{Builder, Doctor, Leases};

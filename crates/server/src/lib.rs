@@ -24,7 +24,7 @@
 //!
 //! [`routers`] gives the routers alone, for tests and benchmarks that bring their own socket or
 //! none. Reading order: the route table (`http/mod.rs`), what happens around every handler
-//! (`http/endpoint.rs`), how refusals are told (`http/problem.rs`), then one file per resource.
+//! (`http/endpoint.rs`), how refusals are told (`http/problem`), then one file per resource.
 
 mod accept;
 mod client;

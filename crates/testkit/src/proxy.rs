@@ -93,7 +93,7 @@ impl Proxy {
         let folder = Folder::new(kind.name())?;
         account.owns(folder.path())?;
         let port = Port::reserve()?;
-        let config = kind.config(&folder, port.at(&Site::Loopback), upstream);
+        let config = kind.config(&folder, Site::Loopback.address(&port), upstream);
         fs::write(folder.join(CONFIG), config)?;
         let program = program(kind.name())?;
         let mut command = account.command(program.as_os_str(), Some("KILL"));
@@ -114,6 +114,6 @@ impl Proxy {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.port.at(&Site::Loopback)
+        Site::Loopback.address(&self.port)
     }
 }

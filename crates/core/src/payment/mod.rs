@@ -1,15 +1,17 @@
 //! A payment: the mirror of what the provider did, never ahead of it (model.md 6).
 
+mod effect;
 mod report;
 mod state;
 
 use std::cmp::Ordering;
 use std::fmt;
 
+pub use effect::Effect;
 pub use report::PaymentReport;
 pub use state::PaymentState;
 
-use crate::{Amount, BookingId, Effect, Text, UnitNo};
+use crate::{Amount, BookingId, Text, UnitNo};
 
 /// What a provider calls a payment, and what the buyer's browser needs to pay it.
 #[derive(Clone, PartialEq, Eq)]

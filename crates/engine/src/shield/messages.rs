@@ -9,7 +9,7 @@ use soldonce_core::{AreaNo, Chart, Commit, EventNo, Inventory, Span, Timestamp, 
 use tokio::sync::mpsc;
 
 use super::zones::{zone_of_areas, zone_of_seat};
-use super::{Kind, Note, Part, Shield, Thing, Who, Zone};
+use super::{Kind, Known, KnownState, Note, Part, Shield, Thing, Who, Zone};
 use crate::limits::{
     SHIELD_BELIEF_MS, SHIELD_EARLY_MS, SHIELD_FULL_MS, SHIELD_MESSAGES_MAX, SHIELD_SOLD_JITTER_MS,
     SHIELD_UNITS_MAX,
@@ -17,25 +17,6 @@ use crate::limits::{
 use crate::live::who_has;
 use crate::locks::lock;
 use crate::metrics::Metrics;
-
-/// What a server knows of a seat or an area.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) thing: Thing,
-    pub(crate) version: u64,
-    pub(crate) state: KnownState,
-}
-
-/// What it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KnownState {
-    /// In a hold until then.
-    Held { until: Timestamp, who: Who },
-    /// Sold; of an area: full.
-    Sold,
-    /// Neither. Blocked seats are for the ledger to refuse.
-    Free,
-}
 
 /// Something to be told.
 #[derive(Debug)]

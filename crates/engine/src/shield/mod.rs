@@ -13,10 +13,10 @@ mod zones;
 
 use std::fmt::Debug;
 
-use soldonce_core::{EventNo, Holder, Span};
+use soldonce_core::{EventNo, Holder, Span, Timestamp};
 use soldonce_lease::backend::Fut;
 
-pub(crate) use messages::{Known, KnownState, Message, Round, SharedShield, full};
+pub(crate) use messages::{Message, Round, SharedShield, full};
 pub use redis::RedisShield;
 pub(crate) use zones::parts;
 pub use zones::{Contents, Part};
@@ -41,6 +41,25 @@ pub trait Shield: Debug + Send + Sync + 'static {
     /// # Cancel safety
     /// Dropped, they may be given up.
     fn drop_claims<'a>(&'a self, who: Who, part: &'a Part) -> Fut<'a, bool>;
+}
+
+/// What a server knows of a seat or an area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) thing: Thing,
+    pub(crate) version: u64,
+    pub(crate) state: KnownState,
+}
+
+/// What it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownState {
+    /// In a hold until then.
+    Held { until: Timestamp, who: Who },
+    /// Sold; of an area: full.
+    Sold,
+    /// Neither. Blocked seats are for the ledger to refuse.
+    Free,
 }
 
 /// 64 bits of a holder. Equal ones mean "perhaps himself": the ledger knows.

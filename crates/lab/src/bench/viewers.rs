@@ -16,7 +16,7 @@ use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
 use super::rounds::{generator_runtime, measured, viewers_runtime};
-use super::watching::{Seen, Watching};
+use super::watching::{EVENT, Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
     Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
@@ -25,7 +25,6 @@ use crate::kit::{
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
 use crate::load::{LoadPlan, Pace, Until};
 
-pub(super) const EVENT: &str = "hall";
 /// Rows and seats of a row.
 pub(super) const HALL: (u64, u64) = (250, 200);
 

@@ -12,9 +12,11 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::viewers::EVENT;
 use crate::kit::{Latencies, LatencyUs};
 use crate::limits::VIEWER_BUFFER_BYTES;
+
+/// The event that is watched.
+pub(super) const EVENT: &str = "hall";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::calls::{
     DATA, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, HEADERS, push_frame, status_of,
 };
-use super::connection::connect;
+use super::connect;
 use crate::kit::LoadError;
 use crate::limits::{ANSWER_BUFFER_BYTES, CALL_FRAME_BYTES_MAX, CALL_WINDOW_BYTES};
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use prost::Message;
 
-use super::transport::Wish;
+use super::request::Wish;
 use crate::kit::LoadError;
 
 /// The method that a load calls.

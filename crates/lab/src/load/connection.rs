@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 
 use super::answer::{Head, read_head};
 use super::calling::Calling;
+use super::connect;
 use super::request::Answer;
 use super::transport::Transport;
 use crate::kit::LoadError;
@@ -98,12 +99,6 @@ impl Plain {
         }
         Ok(head.status)
     }
-}
-
-pub(super) async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }
 
 async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Head, LoadError> {

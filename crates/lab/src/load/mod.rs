@@ -14,11 +14,13 @@ mod request;
 mod transport;
 mod worker;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use soldonce_clock::{BootTime, Clock, SystemClock};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,9 +28,9 @@ pub(crate) use self::calls::{HOLD, HoldRequest};
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
 #[cfg(test)]
 pub(crate) use self::request::Answer;
-pub(crate) use self::request::{Maker, Makers, Requests, Turn, always, hold_id};
+pub(crate) use self::request::{Maker, Makers, Requests, Turn, Wish, always, hold_id};
 
-pub(crate) use self::transport::{Holds, Transport, Wish};
+pub(crate) use self::transport::{Holds, Transport};
 
 use self::connection::Connection;
 use self::plan::Arrivals;
@@ -80,6 +82,12 @@ async fn gather(
             () = clock.sleep_until(cut_at), if !overtime.is_cancelled() => overtime.cancel(),
         }
     }
+}
+
+async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 #[cfg(test)]

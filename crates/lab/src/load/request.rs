@@ -27,6 +27,15 @@ pub(crate) struct Answer<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// A hold of one seat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    pub(crate) event: Arguments<'a>,
+    /// None: the session's own.
+    pub(crate) holder: Option<Arguments<'a>>,
+    pub(crate) seat: Arguments<'a>,
+}
+
 /// Sends the same bytes for ever.
 pub(crate) fn always(bytes: Vec<u8>) -> Maker {
     Box::new(move |_, buffer| {

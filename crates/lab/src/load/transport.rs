@@ -1,13 +1,12 @@
 //! HTTP/1.1 or gRPC: how a load is sent, and how a hold is written.
 
-use std::fmt::Arguments;
 use std::net::SocketAddr;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use super::calls::Calls;
-use super::request::Requests;
+use super::request::{Requests, Wish};
 
 /// What requests are sent as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
@@ -38,15 +37,6 @@ impl Transport {
 pub(crate) enum Holds {
     Http(Requests),
     Grpc(Calls),
-}
-
-/// A hold of one seat.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish<'a> {
-    pub(crate) event: Arguments<'a>,
-    /// None: the session's own.
-    pub(crate) holder: Option<Arguments<'a>>,
-    pub(crate) seat: Arguments<'a>,
 }
 
 impl Holds {

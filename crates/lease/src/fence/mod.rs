@@ -7,27 +7,12 @@ mod file;
 mod postgres;
 mod record;
 
-use crate::EPOCH_MAX;
 use crate::backend::Fut;
+use crate::{EPOCH_MAX, FenceError};
 
 pub use file::FileFence;
 #[cfg(feature = "postgres")]
 pub use postgres::PgFence;
-
-/// No number could be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// The source did not answer, or could not store the number.
-    #[error("the fence source failed: {0}")]
-    Unavailable(String),
-    /// All numbers are used: 2,097,151 epochs, or all tokens below 2^53.
-    #[error("no number is left above {above}")]
-    Exhausted {
-        /// The highest number in use.
-        above: u64,
-    },
-}
 
 /// What is counted, each kind by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

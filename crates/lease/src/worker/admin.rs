@@ -108,7 +108,9 @@ impl Worker {
         if !self.ctx.watch(grant.clone()) {
             return Err(AcquireError::Closed.into());
         }
-        Ok(Unclaimed::resumed(grant, &self.ctx))
+        // Not released: its ticket is good until its ttl ends.
+        let ctx = Arc::clone(&self.ctx);
+        Ok(Unclaimed::new(grant, move |grant| ctx.unwatch(&grant)))
     }
 
     pub(super) fn inspect(&mut self, name: Names, to: oneshot::Sender<Holding>) {

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::floors::Floors;
-use super::in_place::{InPlace, Sent};
-use super::job::{ReleaseJob, Why};
+use super::in_place::InPlace;
+use super::job::{Next, ReleaseJob, Sent, Why};
 use super::local_queues::LocalQueues;
-use super::release::Next;
 use super::table::Table;
 use crate::backend::{
     Acquire, Backend, BackendContext, Facts, Fencing, Names, Release, ReleaseReply,

@@ -1,5 +1,6 @@
 //! A release that waits to be sent, or to be sent again.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -20,6 +21,15 @@ pub(crate) struct ReleaseJob {
     /// To be sent once more after so long, by owner alone: for a command that is still in a buffer.
     pub(super) again: Option<Duration>,
     pub(super) settle: Option<Settle>,
+}
+
+/// What becomes of a job after one try.
+pub(super) enum Next {
+    Done,
+    /// Try again at this time.
+    At(BootTime, ReleaseJob),
+    /// The ttl ends it.
+    LeftToTtl,
 }
 
 /// Whose release it is, for notices.
@@ -61,5 +71,20 @@ impl ReleaseJob {
     /// Whether it waits because the backend did not answer, and not for the second delete.
     pub(super) fn is_retry(&self) -> bool {
         self.failures > 0
+    }
+}
+
+/// A release that was sent from here. Who takes the job decides what follows: the answer, or the lease thread
+/// when none came in time, or when the call was dropped.
+pub(super) struct Sent(Mutex<Option<ReleaseJob>>);
+
+impl Sent {
+    pub(super) fn of(job: ReleaseJob) -> Self {
+        Self(Mutex::new(Some(job)))
+    }
+
+    pub(super) fn take(&self) -> Option<ReleaseJob> {
+        let mut job = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        job.take()
     }
 }

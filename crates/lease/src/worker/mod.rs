@@ -7,6 +7,7 @@ mod admin;
 mod ctx;
 mod end;
 mod floors;
+mod here;
 mod in_place;
 mod job;
 mod live;

@@ -2,21 +2,12 @@
 //! backend answers or the ttl has ended what it would end.
 
 use super::ctx::Ctx;
-use super::job::{ReleaseJob, Why};
+use super::job::{Next, ReleaseJob, Why};
 use crate::backend::{Backend, Release, ReleaseReply};
 use crate::limits::BATCH_MAX;
 use crate::notice::NoticeKind;
 use crate::timing;
-use crate::{BackendError, BootTime, ReleaseOutcome, Unsettled};
-
-/// What becomes of a job after one try.
-pub(super) enum Next {
-    Done,
-    /// Try again at this time.
-    At(BootTime, ReleaseJob),
-    /// The ttl ends it.
-    LeftToTtl,
-}
+use crate::{BackendError, ReleaseOutcome, Unsettled};
 
 impl ReleaseJob {
     /// Takes the backend's answer.

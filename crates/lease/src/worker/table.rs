@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::in_place::Sent;
-use super::job::ReleaseJob;
+use super::job::{ReleaseJob, Sent};
 use super::live::Live;
 use crate::BootTime;
 use crate::grant::Grant;

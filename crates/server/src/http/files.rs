@@ -8,7 +8,6 @@ use rust_embed::Embed;
 
 use super::bundle::{Plan, bundle};
 use super::coding::{Coded, Coding};
-use super::openapi::COMMITTED;
 use crate::limits::FILE_MAX_AGE_S;
 use crate::settings::PageFeed;
 
@@ -20,6 +19,8 @@ struct Web;
 #[folder = "web-docs/"]
 struct WebDocs;
 
+/// The description of the API, which a test holds against the routes.
+const DESCRIPTION: &str = include_str!("../../openapi.json");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 /// Modules that stand before the first paint, and what they import: every other one is gathered.
 const APART: &[&str] = &["theme.js", "dom.js", "storage.js"];
@@ -55,7 +56,7 @@ impl Files {
     pub(super) fn load(feed: PageFeed) -> Self {
         let (mut map, files) = folder::<Web>();
         let gathered = gathered(&map);
-        let described = build(0, &[("", COMMITTED.to_owned())]);
+        let described = build(0, &[("", DESCRIPTION.to_owned())]);
         let build = build(files, &gathered);
         let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
         if let Some(index) = map.get_mut("index.html") {
@@ -78,7 +79,7 @@ impl Files {
             map,
             docs: folder::<WebDocs>().0,
             description: File {
-                coded: Coded::new(COMMITTED.into()),
+                coded: Coded::new(DESCRIPTION.into()),
                 media: HeaderValue::from_static("application/json"),
                 etag: etag(&described),
             },

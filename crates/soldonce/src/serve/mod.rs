@@ -8,6 +8,7 @@ mod logging;
 mod payments;
 mod settings;
 mod shield;
+mod signals;
 mod start;
 mod stop;
 mod tls;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admin_key::{NewAdminKey, admin_key};
 use super::settings::{FreeSales, LimitSettings, Settings};
-use super::stop::Signals;
+use super::signals::Signals;
 use super::tls;
 use crate::clear_text::ClearLink;
 

@@ -1,61 +1,16 @@
 //! Waits until a server is to end, and ends it in order.
 
-use std::future::pending;
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
-use super::Settings;
 use super::fault::until_a_restart_helps;
 use super::start::Started;
 use crate::exit::Exit;
-use crate::lease::is_ignored;
 
 /// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more.
 const END_MS_MAX: u64 = 9_800;
-
-/// The signals that end a server in order. They are caught before it says where it serves.
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// Only where it means that the terminal is gone: to a service it says that files are to be read again.
-    hangup: Option<Signal>,
-}
-
-impl Signals {
-    pub(super) fn catch(settings: &Settings) -> std::io::Result<Self> {
-        let mut hangup = None;
-        if !is_ignored(SignalKind::hangup().as_raw_value())? {
-            // Caught in any case: without that it ends the process at once.
-            let caught = signal(SignalKind::hangup())?;
-            let is_end = settings.tls.is_none() && std::io::stdin().is_terminal();
-            hangup = is_end.then_some(caught);
-        }
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup,
-        })
-    }
-
-    /// Waits for the first of them.
-    async fn stop(&mut self) {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hangup => {}
-        }
-    }
-}
 
 /// Waits for SIGINT, SIGTERM, a fault of the ledger that a restart repairs, or a task that ends by itself; then ends
 /// everything in order: no new requests, those in flight answered, the ledger closed.
@@ -108,7 +63,7 @@ fn log_panic(ended: Result<(), JoinError>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ServeArgs, start};
+    use super::super::{ServeArgs, Settings, start};
     use super::*;
 
     /// A supervisor that restarts on failure leaves alone what ends with exit code 0.

@@ -51,7 +51,7 @@ impl PgBouncer {
     pub fn url_of(&self, database: &str) -> String {
         format!(
             "postgres://{USER}@{}/{database}",
-            self.port.at(&Site::Loopback)
+            Site::Loopback.address(&self.port)
         )
     }
 }

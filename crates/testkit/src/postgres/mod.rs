@@ -210,7 +210,7 @@ impl Postgres {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.port.at(&self.site)
+        self.site.address(&self.port)
     }
 
     /// The id of its first process.

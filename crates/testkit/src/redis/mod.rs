@@ -130,12 +130,12 @@ impl Redis {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.ports.clients.at(&self.options.site)
+        self.options.site.address(&self.ports.clients)
     }
 
     /// Where it listens for clients with TLS, if [`RedisOptions::tls`] asked for that.
     pub fn tls_address(&self) -> SocketAddr {
-        self.ports.encrypted.at(&self.options.site)
+        self.options.site.address(&self.ports.encrypted)
     }
 
     /// The id of its process.

@@ -2,12 +2,10 @@
 //! after a restart, so the number has to be kept for it in between: by a UDP socket on the same
 //! number, which other tests meet, which disturbs no TCP server, and which ends with the process.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
-
-use super::Site;
 
 /// Below the range from which the kernel takes the ports of outgoing connections (32768 and up): a
 /// client that calls a dead server must not meet itself.
@@ -50,11 +48,6 @@ impl Port {
     pub fn number(&self) -> u16 {
         self.number
     }
-
-    /// The address of a server that listens on this port there.
-    pub(crate) fn at(&self, site: &Site) -> SocketAddr {
-        (site.ip(), self.number).into()
-    }
 }
 
 #[cfg(test)]
@@ -65,7 +58,7 @@ mod tests {
     fn a_port_is_given_once_until_it_is_given_back() {
         let first = Port::reserve().unwrap();
         assert!(Port::try_reserve(first.number()).is_none());
-        let server = TcpListener::bind(first.at(&Site::Loopback)).unwrap();
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, first.number())).unwrap();
         let number = first.number();
         drop(first);
         assert!(

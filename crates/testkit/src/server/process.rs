@@ -1,7 +1,7 @@
 //! A server's process: started so that it dies with the test, stopped for a while, killed.
 
 use std::fs::File;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::wait::{PATIENCE, until, until_some};
-use super::{Folder, Port, Site};
+use super::{Folder, Port};
 
 /// A running process and those it started.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Process {
             if let Some(status) = process.ended()? {
                 bail!("the server ended ({status}): {}", folder.tail(log));
             }
-            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
+            Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, port.number())).ok())
         })?;
         Ok(process)
     }

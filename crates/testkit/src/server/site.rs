@@ -1,13 +1,13 @@
 //! Where a server runs: on the loopback interface, or in a network namespace of its own.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::{Account, PATIENCE, Process, until};
+use super::{Account, PATIENCE, Port, Process, until};
 use crate::program;
 use crate::tools::run;
 
@@ -51,6 +51,11 @@ impl Site {
             Self::Loopback => Ipv4Addr::LOCALHOST,
             Self::Namespace(namespace) => address(namespace.number),
         }
+    }
+
+    /// The address of a server here that listens on `port`.
+    pub(crate) fn address(&self, port: &Port) -> SocketAddr {
+        (self.ip(), port.number()).into()
     }
 
     /// The port of the bridge that leads here.

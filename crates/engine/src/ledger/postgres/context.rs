@@ -240,7 +240,7 @@ impl Context {
         let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
-            Ok(statement) => statement.send(connection, self).await,
+            Ok(statement) => statement.send(connection, (&self.time, &*self.clock)).await,
             Err(failure) => Err(failure),
         };
         let outcome = match outcome {

@@ -68,7 +68,10 @@ impl Worker {
         {
             // An outcome without a receiver is dropped here, and a grant in it released.
             let granted = pending.attempt.settle(result);
-            let granted = granted.map(|grant| Unclaimed::new(grant, &self.ctx));
+            let granted = granted.map(|grant| {
+                let ctx = Arc::clone(&self.ctx);
+                Unclaimed::new(grant, move |grant| ctx.give_back(grant))
+            });
             drop(pending.to.send(granted));
         }
     }

@@ -12,26 +12,21 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tonic::Status;
 
-use super::Method;
 use super::read::{self, Fields};
 use super::shape::Shape;
 use super::write;
 use crate::http::problem::Problem;
+use crate::http::route::Route;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Returns the address and the body of the request that a call stands for.
-pub(super) fn request(method: &Method, sent: &[u8]) -> Result<(Uri, Bytes), Problem> {
-    let shape = &method.input;
+/// Returns the address of the request that a call stands for, and the fields of its body.
+pub(super) fn request(route: Route, shape: &Shape, sent: &[u8]) -> Result<(Uri, Fields), Problem> {
     let fields = read::fields(shape, sent);
     let mut fields = fields.map_err(|error| Problem::invalid("message", error))?;
-    let address = address(method, &mut fields).parse();
+    let address = address(route, shape, &mut fields).parse();
     let address = address.map_err(|_| Problem::invalid("message", "its ids are too long"))?;
-    if !method.takes_body {
-        return Ok((address, Bytes::new()));
-    }
-    say_lines(shape, &mut fields)?;
-    Ok((address, body(shape, fields)?))
+    Ok((address, fields))
 }
 
 fn take(shape: &Shape, fields: &mut Fields, name: &str) -> Option<Value> {
@@ -40,19 +35,19 @@ fn take(shape: &Shape, fields: &mut Fields, name: &str) -> Option<Value> {
 }
 
 /// The path with its ids, and the query; their fields are taken out.
-fn address(method: &Method, fields: &mut Fields) -> String {
+fn address(route: Route, shape: &Shape, fields: &mut Fields) -> String {
     let mut address = String::new();
-    for segment in method.route.path.split('/').skip(1) {
+    for segment in route.path.split('/').skip(1) {
         address.push('/');
         let name = segment.strip_prefix('{');
         match name.and_then(|name| name.strip_suffix('}')) {
-            Some(name) => push(&mut address, &text_of(take(&method.input, fields, name))),
+            Some(name) => push(&mut address, &text_of(take(shape, fields, name))),
             None => address.push_str(segment),
         }
     }
     let mut mark = '?';
-    for (name, ..) in method.route.query {
-        if let Some(value) = take(&method.input, fields, name) {
+    for (name, ..) in route.query {
+        if let Some(value) = take(shape, fields, name) {
             address.push(mark);
             address.push_str(name);
             address.push('=');
@@ -111,7 +106,9 @@ fn say_lines(shape: &Shape, fields: &mut Fields) -> Result<(), Problem> {
     }
 }
 
-fn body(shape: &Shape, mut fields: Fields) -> Result<Bytes, Problem> {
+/// Returns the body of the request: what [`request`] left of the fields.
+pub(super) fn body(shape: &Shape, mut fields: Fields) -> Result<Bytes, Problem> {
+    say_lines(shape, &mut fields)?;
     let chart = take(shape, &mut fields, "chart_json");
     let rest = read::object(shape, fields);
     let Some(chart) = chart else {

@@ -29,10 +29,10 @@ use crate::limits::CODED_BYTES_MIN;
 const PACKAGE: &str = "soldonce.v1";
 
 pub(in crate::http) struct Method {
-    pub(super) route: Route,
+    route: Route,
     /// Whether the operation takes a body.
-    pub(super) takes_body: bool,
-    pub(super) input: Shape,
+    takes_body: bool,
+    input: Shape,
     output: Arc<Shape>,
     descriptor: MethodDescriptor,
     endpoint: Endpoint,
@@ -137,11 +137,19 @@ impl Method {
         Ok(answer)
     }
 
+    /// Returns the address and the body of the request that a call stands for.
+    fn read(&self, sent: &[u8]) -> Result<(Uri, Bytes), Problem> {
+        let (address, fields) = message::request(self.route, &self.input, sent)?;
+        if self.takes_body {
+            return Ok((address, message::body(&self.input, fields)?));
+        }
+        Ok((address, Bytes::new()))
+    }
+
     /// Returns what the operation answers, if it is no refusal.
     async fn ask(&self, app: Arc<App>, call: tonic::Request<Bytes>) -> Result<Response, Status> {
         let (metadata, extensions, sent) = call.into_parts();
-        let request = message::request(self, &sent);
-        let (uri, body, refusal) = match request {
+        let (uri, body, refusal) = match self.read(&sent) {
             Ok((uri, body)) => (uri, body, None),
             Err(problem) => (Uri::default(), Bytes::new(), Some(problem)),
         };

@@ -20,7 +20,6 @@ use super::refusals;
 use super::route::Admission::{self, Anyone};
 use super::table::Table;
 
-pub(super) const COMMITTED: &str = include_str!("../../../openapi.json");
 /// An answer of each schema.
 const EXAMPLES: &str = include_str!("examples.json");
 const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \

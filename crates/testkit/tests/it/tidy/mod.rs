@@ -4,6 +4,7 @@
 
 mod source;
 
+mod circles;
 mod citations;
 mod dependencies;
 mod drawers;
@@ -53,6 +54,11 @@ fn files_are_short() {
 #[test]
 fn one_file_sells() {
     assert_each(sale::check);
+}
+
+#[test]
+fn modules_have_no_circles() {
+    assert_none(&circles::check(Tree::of_workspace().files()));
 }
 
 #[test]

@@ -8,17 +8,18 @@ mod units;
 
 use std::sync::OnceLock;
 
+use soldonce_clock::Clock;
 use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::bind::{Bind, Value};
-use super::context::Context;
 use super::database::Connection;
 use super::failure::Failure;
 use super::limits::{CHANGE_OFF_MS, CLOCK_OFF_MS};
 use super::read_set::ReadSet;
 use super::replica::Replica;
 use super::tables::{Id, int};
+use super::time::Time;
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::events::cancelled;
@@ -155,7 +156,7 @@ impl Statement {
     pub(super) async fn send(
         &self,
         connection: &mut Connection,
-        context: &Context,
+        (time, clock): (&Time, &dyn Clock),
     ) -> Result<Outcome, Failure> {
         if self.rests_on_recent_end && !connection.in_transaction() {
             connection.begin_write().await?;
@@ -163,7 +164,7 @@ impl Statement {
         let is_within = connection.in_transaction();
         let sent = self.send_within(connection).await;
         if let Ok(sent) = &sent {
-            context.time.learn(sent.wall);
+            time.learn(sent.wall);
         }
         if !is_within {
             return sent.map(|sent| sent.stored_at.map_or(Outcome::Stale, Outcome::Stored));
@@ -179,7 +180,6 @@ impl Statement {
                     .saturating_sub(wall)
                     .saturating_sub(CLOCK_OFF_MS / 2);
                 let ahead = u64::try_from(ahead).unwrap_or_default();
-                let clock = &context.clock;
                 clock.sleep_until(clock.boot().plus_ms(ahead)).await;
                 connection.commit().await?;
                 Ok(Outcome::Stored(at))

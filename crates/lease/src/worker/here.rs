@@ -1,0 +1,139 @@
+//! Acquires and releases on the runtime that connected, without a change of thread. The lease thread keeps
+//! what must happen while that runtime does not run: renewals, deadlines, and every release that got no
+//! answer there in time. `docs/decisions/0271`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
+
+use tokio::sync::oneshot;
+use tracing::Instrument;
+
+use super::acquire::Attempt;
+use super::ctx::Ctx;
+use super::in_place::InPlace;
+use super::job::{ReleaseJob, Sent, Why};
+use super::release;
+use crate::error::NotGranted;
+use crate::grant::Grant;
+use crate::inbox::AcquireParams;
+use crate::{AcquireError, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
+
+/// Counts an acquire while it is under way.
+struct UnderWay<'a>(&'a Ctx, &'a InPlace);
+
+impl<'a> UnderWay<'a> {
+    fn begin(ctx: &'a Ctx, here: &'a InPlace) -> Self {
+        here.acquires.fetch_add(1, Ordering::SeqCst);
+        Self(ctx, here)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let Self(ctx, here) = self;
+        here.acquires.fetch_sub(1, Ordering::SeqCst);
+        if here.closed.load(Ordering::SeqCst) {
+            ctx.inbox.nudge();
+        }
+    }
+}
+
+struct Handover<'a> {
+    ctx: &'a Ctx,
+    sent: Arc<Sent>,
+}
+
+impl Drop for Handover<'_> {
+    fn drop(&mut self) {
+        if let Some(job) = self.sent.take() {
+            self.ctx.leave(job);
+        }
+    }
+}
+
+impl Ctx {
+    /// The runtime that connected, if this code runs on it.
+    fn here(&self) -> Option<&InPlace> {
+        self.in_place.as_ref().filter(|place| place.is_here())
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.here().is_some()
+    }
+
+    /// An acquire in the caller's own task.
+    pub(crate) async fn acquire_here(
+        self: &Arc<Self>,
+        params: AcquireParams,
+    ) -> Result<Arc<Grant>, NotGranted> {
+        let here = self.here().ok_or(AcquireError::Closed)?;
+        let backend = here.backend().ok_or(AcquireError::Closed)?;
+        let _under_way = UnderWay::begin(self, here);
+        let owner = params.owner.unwrap_or_else(|| Owner::draw(&SystemEntropy));
+        let command = params.command(owner);
+        let mut attempt = Attempt::new(self.clone(), backend, command, &params);
+        let span = attempt.span();
+        let flow = async {
+            tokio::select! {
+                biased;
+                () = here.closed() => Err(AcquireError::Closed.into()),
+                result = attempt.acquire(params.wait) => attempt.settle(result),
+            }
+        };
+        flow.instrument(span).await
+    }
+
+    /// A release in the caller's own task. What it does not settle, the lease thread does.
+    pub(crate) async fn release_here(
+        self: &Arc<Self>,
+        grant: &Grant,
+    ) -> Result<ReleaseOutcome, Unsettled> {
+        let (settle, mut answer) = oneshot::channel();
+        let job = self.end_of(grant).settling(Some(settle));
+        let outcome = tokio::select! {
+            biased;
+            () = self.clone().send_here(job) => answer.await,
+            // The lease thread took it over.
+            outcome = &mut answer => outcome,
+        };
+        outcome.unwrap_or(Err(Unsettled))
+    }
+
+    /// Sends a release of what is not held any more. On the runtime that connected it is on its way when this
+    /// returns, before anything that is asked for there afterwards.
+    pub(crate) fn post(self: &Arc<Self>, job: ReleaseJob) {
+        let Some(here) = self.here() else {
+            return self.leave(job);
+        };
+        let mut call = Box::pin(tokio::task::unconstrained(self.clone().send_here(job)));
+        let mut context = Context::from_waker(Waker::noop());
+        if call.as_mut().poll(&mut context).is_pending() {
+            here.spawn(call);
+        }
+    }
+
+    /// The release of a grant that its guard has ended.
+    pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
+        self.unwatch(grant);
+        let (token, born) = (grant.terms.token, grant.terms.born);
+        self.job(grant, Why::Guard { token, born })
+    }
+
+    async fn send_here(self: Arc<Self>, job: ReleaseJob) {
+        let Some(backend) = self.in_place.as_ref().and_then(InPlace::backend) else {
+            return self.leave(job);
+        };
+        let release = [job.release.clone()];
+        let sent = self.overdue_after(job, self.call_timeout);
+        let handover = Handover {
+            ctx: &self,
+            sent: Arc::clone(&sent),
+        };
+        let reply = release::reply(&self, &*backend, &release).await;
+        if let Some(job) = sent.take() {
+            self.released(job, reply);
+        }
+        drop(handover);
+    }
+}
