@@ -123,7 +123,7 @@ function draw(api) {
       link(`/problems/${problem.code.replaceAll("_", "-")}`, el("code", problem.code)),
       String(problem.status),
       problem.title,
-      marked(problem.mend),
+      marked(problem.fix),
     ]),
   );
   description.append(el("h2", "Shapes"), el("p.about", "Fields that may come and those that always do."));

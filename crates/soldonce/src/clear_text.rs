@@ -10,7 +10,7 @@ pub(crate) struct ClearLink {
 }
 
 /// What to do about one.
-pub(crate) const MEND: &str = "it is not encrypted, or not verified: write sslmode=verify-full (PostgreSQL) or \
+pub(crate) const FIX: &str = "it is not encrypted, or not verified: write sslmode=verify-full (PostgreSQL) or \
                                rediss:// (Redis), or keep it within a private network";
 
 impl ClearLink {
@@ -28,7 +28,7 @@ impl ClearLink {
     /// Tells the operator.
     pub(crate) fn warn(&self) {
         let Self { setting, host } = self;
-        tracing::warn!(setting, %host, "a link to another machine: {MEND}");
+        tracing::warn!(setting, %host, "a link to another machine: {FIX}");
     }
 }
 

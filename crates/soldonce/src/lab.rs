@@ -24,7 +24,7 @@ pub(crate) struct LabArgs {
 
 /// Becomes `soldonce-lab`: the one in the folder of this program, else the one on PATH.
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<Exit> {
-    let program = beside_this_one().unwrap_or_else(|| PROGRAM.into());
+    let program = next_to_this_one().unwrap_or_else(|| PROGRAM.into());
     let error = Command::new(&program).args(&args.args).exec();
     if error.kind() != ErrorKind::NotFound {
         return Err(anyhow!(error).context(format!("cannot run {}", program.display())));
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<Exit> {
     )
 }
 
-fn beside_this_one() -> Option<PathBuf> {
+fn next_to_this_one() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
     program.is_file().then_some(program)
 }

@@ -6,11 +6,11 @@ use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::{Budget, Hold, HoldId, Holder, Policy, Rejection};
 
-/// What a holder is about to have besides what they have.
+/// What a holder is about to have in addition.
 pub(super) struct Demand<'a> {
     pub(super) holder: &'a Holder,
     /// A hold of theirs that will be replaced and does not count.
-    pub(super) besides: Option<HoldId>,
+    pub(super) except: Option<HoldId>,
     pub(super) units: u32,
 }
 
@@ -76,11 +76,11 @@ impl Inventory {
     ) -> Result<(), Rejection> {
         work.basis.holders.push(demand.holder.clone());
         let known = book.holder(demand.holder);
-        let besides = demand.besides.and_then(|id| self.holds.get(&id));
+        let except = demand.except.and_then(|id| self.holds.get(&id));
         let written_down = known.map_or(0, |known| known.held);
         // Never less than what is live, and known without a look at the holds.
         let most = Account {
-            held: written_down.saturating_sub(besides.map_or(0, Hold::count)),
+            held: written_down.saturating_sub(except.map_or(0, Hold::count)),
             bought: known.map_or(0, |known| known.bought),
         };
         let check = |account| limit(&book.event.policy, account, demand);
@@ -90,7 +90,7 @@ impl Inventory {
                 .into_iter()
                 .flat_map(|known| known.holds.range(live.clone()));
             let held = holds
-                .filter(|(_, id)| Some(*id) != demand.besides)
+                .filter(|(_, id)| Some(*id) != demand.except)
                 .filter_map(|(_, id)| self.holds.get(id))
                 .fold(0, |sum: u32, hold| sum.saturating_add(hold.count()));
             check(Account { held, ..most })

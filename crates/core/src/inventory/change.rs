@@ -60,7 +60,7 @@ impl Inventory {
         let added = self.claim_named(book, work.now, add, Some(&hold.holder))?;
         let demand = Demand {
             holder: &hold.holder,
-            besides: Some(hold.id),
+            except: Some(hold.id),
             units,
         };
         self.require_budget(work, book, &demand, may_hold)?;

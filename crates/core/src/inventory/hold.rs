@@ -31,7 +31,7 @@ impl Inventory {
         let claim = self.claim(book, now, &new.wish, &new.holder)?;
         let demand = Demand {
             holder: &new.holder,
-            besides: None,
+            except: None,
             units: terms.count,
         };
         self.require_budget(work, book, &demand, may_hold)?;

@@ -67,7 +67,7 @@ impl Inventory {
         book.event.require_on_sale(work.now)?;
         let demand = Demand {
             holder,
-            besides: None,
+            except: None,
             units: count(units.len()),
         };
         self.require_budget(work, book, &demand, may_buy)?;

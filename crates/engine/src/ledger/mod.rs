@@ -269,7 +269,7 @@ pub enum ReadError {
     /// Too much waits for it already.
     #[error("the ledger is busy: {0}")]
     Full(String),
-    /// It cannot be read, or what was read cannot be: no time will mend it.
+    /// It cannot be read, or what was read cannot be: no time will fix it.
     #[error("the ledger cannot be read: {0}")]
     Failed(String),
 }

@@ -38,14 +38,14 @@ impl ReleaseJob {
 
     fn note(&self, ctx: &Ctx, outcome: ReleaseOutcome) {
         ctx.poke(&self.release.names);
-        let home = || self.release.names.routing_key().cloned();
+        let name = || self.release.names.routing_key().cloned();
         match self.why {
             Why::Guard { token, born } => {
                 let held = ctx.now().since(born);
                 ctx.counters.released.add(1);
                 ctx.counters.held.add(held);
                 ctx.tell(NoticeKind::Released, |notice| crate::Notice {
-                    name: home(),
+                    name: name(),
                     token: Some(token),
                     elapsed: held,
                     ..notice
@@ -54,7 +54,7 @@ impl ReleaseJob {
             Why::Orphan if outcome == ReleaseOutcome::Released => {
                 ctx.counters.orphans.add(1);
                 ctx.tell(NoticeKind::OrphanReaped, |notice| crate::Notice {
-                    name: home(),
+                    name: name(),
                     ..notice
                 });
             }

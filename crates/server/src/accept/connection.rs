@@ -186,7 +186,7 @@ impl Answerer {
             };
             // The rest of a body is not waited for where there is too much already.
             if !is_crowded {
-                leftover.read_beside(&mut response);
+                leftover.read_meanwhile(&mut response);
             }
             Ok(response.map(|body| WatchedBody::new(body, in_flight, share)))
         }

@@ -84,7 +84,7 @@ impl Rests {
 
 impl Leftover {
     /// Reads on while the answer goes out. HTTP/1 says so when the connection is not used again.
-    pub(crate) fn read_beside(self, response: &mut Response<Body>) {
+    pub(crate) fn read_meanwhile(self, response: &mut Response<Body>) {
         let Some(lent) = self.0 else {
             return;
         };

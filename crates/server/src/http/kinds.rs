@@ -15,7 +15,7 @@ pub(super) struct Kind {
     pub(super) title: &'static str,
     pub(super) happened: &'static str,
     /// What to do about it.
-    pub(super) mend: &'static str,
+    pub(super) fix: &'static str,
     /// The members that never differ, as JSON up to the word of the advice.
     pub(super) head: &'static str,
     /// What happened, as JSON.
@@ -24,7 +24,7 @@ pub(super) struct Kind {
 
 /// Declares the kinds as constants and lists them all. Texts have nothing that JSON escapes.
 macro_rules! kinds {
-    ($($name:ident $code:literal $page:literal $status:literal $title:literal, $happened:literal, $mend:literal;)*) => {
+    ($($name:ident $code:literal $page:literal $status:literal $title:literal, $happened:literal, $fix:literal;)*) => {
         $(
             pub(super) const $name: Kind = Kind {
                 code: $code,
@@ -32,7 +32,7 @@ macro_rules! kinds {
                 status: status($status),
                 title: $title,
                 happened: $happened,
-                mend: $mend,
+                fix: $fix,
                 head: concat!(
                     "{\"type\":\"/problems/", $page, "\",\"title\":\"", $title, "\",\"status\":",
                     $status, ",\"code\":\"", $code, "\",\"advice\":\""

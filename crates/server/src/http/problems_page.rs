@@ -34,10 +34,10 @@ fn write(kind: &Kind) -> String {
         status,
         title,
         happened,
-        mend,
+        fix,
         ..
     } = kind;
-    let (happened, mend) = (marked_up(happened), marked_up(mend));
+    let (happened, fix) = (marked_up(happened), marked_up(fix));
     format!(
         r#"<!doctype html>
 <html lang="en">
@@ -59,7 +59,7 @@ fn write(kind: &Kind) -> String {
       <h2>What happened</h2>
       <p>{happened}</p>
       <h2>What to do</h2>
-      <p>{mend}</p>
+      <p>{fix}</p>
       <p><a href="/docs">All routes and problems</a></p>
     </main>
   </body>
@@ -96,7 +96,7 @@ pub(super) struct KindRow {
     status: u16,
     title: &'static str,
     happened: &'static str,
-    mend: &'static str,
+    fix: &'static str,
 }
 
 /// Every kind of problem.
@@ -106,7 +106,7 @@ pub(super) fn rows() -> Vec<KindRow> {
         status: kind.status.as_u16(),
         title: kind.title,
         happened: kind.happened,
-        mend: kind.mend,
+        fix: kind.fix,
     };
     kinds::ALL.iter().map(row).collect()
 }

@@ -36,10 +36,10 @@ const stateOf = (/** @type {Inventory} */ { plan, state }, /** @type {string} */
 
 test("a run is every seat between its ends, over rows too", () => {
   const map = inventory();
-  /** @type {number[]} */ const mended = [];
-  map.onSeat = (changed) => void mended.push(changed);
+  /** @type {number[]} */ const redrawn = [];
+  map.onSeat = (changed) => void redrawn.push(changed);
   map.applyFrame(frame(6, { state: "held", seats: ["A-1", ["A-399", "B-2"]] }, { area: "floor", free: 4, held: 5 }));
-  assert.deepEqual(mended, [0, 398, 399, 400, 401]);
+  assert.deepEqual(redrawn, [0, 398, 399, 400, 401]);
   assert.deepEqual(["A-1", "A-2", "B-2", "B-3"].map((id) => stateOf(map, id)), [HELD, FREE, HELD, FREE]);
   assert.deepEqual([map.seq, map.areas.get("floor")], [6, { free: 4, held: 5, sold: 0, blocked: 0 }]);
 });
@@ -81,7 +81,7 @@ test("a picture is true also if the hall sold out while it was drawn and the pag
     // What each seat looks like on the canvas.
     const paint = (/** @type {unknown} */ _, /** @type {number} */ seat) => (side[seat] = map.state[seat]);
     Object.assign(layer, { sheetFor: () => ({ half: 4, side: 8 }), drawSeat: paint, mendSide: paint });
-    map.onSeat = (changed) => layer.mend(changed);
+    map.onSeat = (changed) => layer.redraw(changed);
     const { left: x, top: y } = plan.bounds;
     layer.begin({ x, y, width: 1e5, height: 1e5, scale: 1 }, /** @type {any} */ ({}), 1);
     assert.equal(layer.found, plan.size);

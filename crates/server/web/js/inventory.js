@@ -16,8 +16,8 @@ const CODE = { free: FREE, held: HELD, sold: SOLD, blocked: BLOCKED };
 /** @type {UnitState[]} */
 export const STATE_NAMES = ["free", "held", "sold", "blocked"];
 
-// Beyond this many changed seats the map is better drawn anew than mended seat by seat.
-const MEND_MAX = 600;
+// Beyond this many changed seats the map is better drawn anew than redrawn seat by seat.
+const REDRAWN_MAX = 600;
 
 export class Inventory extends EventTarget {
   /** @param {Plan} plan */
@@ -54,13 +54,13 @@ export class Inventory extends EventTarget {
       if (this.answeredSeq[i] > snapshot.seq) this.next[i] = this.state[i];
       if (this.next[i] !== this.state[i]) changed += 1;
     }
-    const mend = changed <= MEND_MAX;
+    const redraw = changed <= REDRAWN_MAX;
     for (let i = 0; i < this.plan.size; i += 1) {
-      if (this.next[i] !== this.state[i]) this.setSeat(i, this.next[i], mend);
+      if (this.next[i] !== this.state[i]) this.setSeat(i, this.next[i], redraw);
     }
     for (const area of snapshot.areas) this.setArea(area.area, area);
     this.seq = snapshot.seq;
-    if (!mend) this.onMany();
+    if (!redraw) this.onMany();
     this.changed();
   }
 
@@ -85,14 +85,14 @@ export class Inventory extends EventTarget {
         size += last - first + 1;
       }
     }
-    const mend = size <= MEND_MAX;
+    const redraw = size <= REDRAWN_MAX;
     for (const { first, last, code } of runs) {
       for (let seat = first; seat <= last; seat += 1) {
-        if (this.answeredSeq[seat] < frame.seq) this.setSeat(seat, code, mend);
+        if (this.answeredSeq[seat] < frame.seq) this.setSeat(seat, code, redraw);
       }
     }
     this.seq = frame.seq;
-    if (!mend) this.onMany();
+    if (!redraw) this.onMany();
     this.changed();
   }
 
@@ -112,15 +112,15 @@ export class Inventory extends EventTarget {
     this.changed();
   }
 
-  /** @param {number} seat @param {number} code @param {boolean} mend */
-  setSeat(seat, code, mend) {
+  /** @param {number} seat @param {number} code @param {boolean} redraw */
+  setSeat(seat, code, redraw) {
     const before = this.state[seat];
     if (before === code) return;
     this.state[seat] = code;
     const category = this.plan.category[seat];
     this.seatsIn[before][category] -= 1;
     this.seatsIn[code][category] += 1;
-    if (mend) this.onSeat(seat, before);
+    if (redraw) this.onSeat(seat, before);
   }
 
   /** @param {string} id @param {import("./wire.js").AreaCounts} counts */

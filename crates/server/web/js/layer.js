@@ -1,5 +1,5 @@
 // A picture of a part of the hall at one scale. It is drawn in slices that fit into a frame,
-// on a second canvas that is swapped in when it is whole; and it is mended seat by seat when a
+// on a second canvas that is swapped in when it is whole; and it is redrawn seat by seat when a
 // state changes, so that a frame never has to draw the hall.
 
 import { BLOCKED, FREE, HELD, SOLD } from "./inventory.js";
@@ -34,7 +34,7 @@ export class Layer {
     this.building = false;
     this.found = 0;
     this.drawn = 0;
-    // Seats that changed while the next side is drawn: mended once it is whole, because a seat
+    // Seats that changed while the next side is drawn: redrawn once it is whole, because a seat
     // drawn twice has other edges than a seat drawn once.
     this.missed = new Uint32Array(MISSED_MAX);
     this.missedCount = 0;
@@ -100,7 +100,7 @@ export class Layer {
   }
 
   /** Redraws the surroundings of one seat. @param {number} seat */
-  mend(seat) {
+  redraw(seat) {
     if (this.ready) this.mendSide(this.front, seat);
     if (!this.building) return;
     if (this.missedCount < MISSED_MAX) this.missed[this.missedCount] = seat;

@@ -58,7 +58,7 @@ export class MapView {
       this.tip,
     );
     new Gestures(this.canvas, this.camera, this.gestureTarget());
-    inventory.onSeat = (seat) => this.painter.mend(seat, !this.isWanted(seat));
+    inventory.onSeat = (seat) => this.painter.redraw(seat, !this.isWanted(seat));
     inventory.onMany = () => this.painter.redrawAll();
     this.unwatchTheme = watchTheme(() => this.painter.redrawAll());
     this.sizer = new ResizeObserver(() => this.resize());

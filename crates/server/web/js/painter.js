@@ -96,9 +96,9 @@ export class Painter {
   }
 
   /** A seat changed its state. @param {number} seat @param {boolean} flash */
-  mend(seat, flash) {
-    this.overview.mend(seat);
-    this.detail.mend(seat);
+  redraw(seat, flash) {
+    this.overview.redraw(seat);
+    this.detail.redraw(seat);
     if (flash && !reducedMotion.matches && !this.marked.has(seat)) {
       this.flashSeat[this.nextFlash] = seat;
       this.flashAt[this.nextFlash] = performance.now();

@@ -27,8 +27,8 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     let shown = data.display().to_string();
     if !data.exists() {
         let found = format!("{shown} does not exist");
-        let mend = "nothing to do: the first `soldonce serve` makes it";
-        return vec![Finding::remark("data folder", found, mend)];
+        let fix = "nothing to do: the first `soldonce serve` makes it";
+        return vec![Finding::remark("data folder", found, fix)];
     }
     let mut findings = vec![permissions(data, &shown)];
     findings.extend(space(data));
@@ -43,8 +43,8 @@ fn ledger(data: &Path) -> Vec<Finding> {
         if let Err(error) = File::open(data.join(name))
             && error.kind() == ErrorKind::PermissionDenied
         {
-            let mend = "give it to the user of the server, and run this as that user";
-            return vec![Finding::wrong("ledger", format!("{name}: {error}"), mend)];
+            let fix = "give it to the user of the server, and run this as that user";
+            return vec![Finding::wrong("ledger", format!("{name}: {error}"), fix)];
         }
     }
     match verify::look(data) {
@@ -81,12 +81,12 @@ fn unreadable(error: &OpenError) -> Finding {
         | OpenError::Taken { .. }
         | OpenError::Locked { .. }
         | OpenError::Failed(_) => {
-            let mend =
+            let fix =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
             Finding::wrong(
                 what,
                 found.replace(" (`soldonce doctor` says what to do)", ""),
-                mend,
+                fix,
             )
         }
     }
@@ -146,12 +146,12 @@ fn sync_time(data: &Path) -> Finding {
     match time_syncs(data) {
         Err(error) => Finding::wrong(what, error.to_string(), "the ledger cannot write here"),
         Ok(median) if median > SYNC_US_WANTED => {
-            let mend = "every commit waits for one sync: use a faster disk";
-            Finding::remark(what, format!("{median} us, median of {SYNCS}"), mend)
+            let fix = "every commit waits for one sync: use a faster disk";
+            Finding::remark(what, format!("{median} us, median of {SYNCS}"), fix)
         }
         Ok(median) if median < SYNC_US_BELIEVED => {
-            let mend = "too fast for a disk: it may lose what it acknowledged in a power cut";
-            Finding::remark(what, format!("{median} us, median of {SYNCS}"), mend)
+            let fix = "too fast for a disk: it may lose what it acknowledged in a power cut";
+            Finding::remark(what, format!("{median} us, median of {SYNCS}"), fix)
         }
         Ok(median) => Finding::good(what, format!("{median} us, median of {SYNCS}")),
     }

@@ -12,19 +12,19 @@ pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     match report(args) {
         Ok(findings) => findings.into_iter().map(finding).collect(),
         Err(error) if args.lacks_tables(&error) => {
-            let mend = "nothing to do: the first `soldonce lease run` makes them";
+            let fix = "nothing to do: the first `soldonce lease run` makes them";
             let found = "its tables are not there".to_owned();
-            vec![Finding::remark("lease backend", found, mend)]
+            vec![Finding::remark("lease backend", found, fix)]
         }
         Err(error) => {
-            let mend = match error {
-                BackendError::Config(_) => "mend the options or the server's settings",
+            let fix = match error {
+                BackendError::Config(_) => "fix the options or the server's settings",
                 BackendError::NotSent(_)
                 | BackendError::Unknown(_)
                 | BackendError::Rejected { .. }
                 | _ => "start the server, or look at the network between",
             };
-            vec![Finding::wrong("lease backend", error.to_string(), mend)]
+            vec![Finding::wrong("lease backend", error.to_string(), fix)]
         }
     }
 }
@@ -44,6 +44,6 @@ fn finding(found: LeaseFinding) -> Finding {
             Verdict::Fail => Grade::Wrong,
         },
         found: found.found,
-        mend: (!found.fix.is_empty()).then(|| found.fix.into()),
+        fix: (!found.fix.is_empty()).then(|| found.fix.into()),
     }
 }

@@ -20,8 +20,8 @@ fn clock() -> Finding {
     let now = SystemClock.wall_ms();
     let shown = soldonce_engine::reply::Rfc3339(soldonce_core::Timestamp::from_ms(now)).to_string();
     if now < CLOCK_LEAST_MS {
-        let mend = "set the clock: holds end by it";
-        return Finding::wrong("clock", shown, mend);
+        let fix = "set the clock: holds end by it";
+        return Finding::wrong("clock", shown, fix);
     }
     Finding::good("clock", shown)
 }
@@ -30,8 +30,8 @@ fn open_files() -> Finding {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let shown = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{limit} files"));
     if limit.is_some_and(|limit| limit < OPEN_FILES_WANTED) {
-        let mend = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
-        return Finding::remark("open files", shown, mend);
+        let fix = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
+        return Finding::remark("open files", shown, fix);
     }
     Finding::good("open files", shown)
 }

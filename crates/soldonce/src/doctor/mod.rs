@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::clear_text::{ClearLink, MEND};
+use crate::clear_text::{ClearLink, FIX};
 use crate::exit::Exit;
 use crate::lease::backend::BackendArgs;
 use crate::output::report;
@@ -67,7 +67,7 @@ pub(crate) struct Finding {
     pub(crate) grade: Grade,
     pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mend: Option<Cow<'static, str>>,
+    pub(crate) fix: Option<Cow<'static, str>>,
 }
 
 impl Finding {
@@ -76,25 +76,25 @@ impl Finding {
             what,
             grade: Grade::Good,
             found,
-            mend: None,
+            fix: None,
         }
     }
 
-    pub(crate) fn remark(what: &'static str, found: String, mend: &'static str) -> Self {
+    pub(crate) fn remark(what: &'static str, found: String, fix: &'static str) -> Self {
         Self {
             what,
             grade: Grade::Remark,
             found,
-            mend: Some(mend.into()),
+            fix: Some(fix.into()),
         }
     }
 
-    pub(crate) fn wrong(what: &'static str, found: String, mend: &'static str) -> Self {
+    pub(crate) fn wrong(what: &'static str, found: String, fix: &'static str) -> Self {
         Self {
             what,
             grade: Grade::Wrong,
             found,
-            mend: Some(mend.into()),
+            fix: Some(fix.into()),
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let shield = ClearLink::of("shield_url", args.shield_url.as_ref());
     let links = args.backend.clear_links().chain(shield);
     findings.extend(links.map(|ClearLink { setting, host }| {
-        Finding::remark("link", format!("{setting} leads to {host}"), MEND)
+        Finding::remark("link", format!("{setting} leads to {host}"), FIX)
     }));
     report(args.json, &findings, || describe(&findings))?;
     let is_wrong = |finding: &Finding| finding.grade == Grade::Wrong;
@@ -135,12 +135,12 @@ fn describe(findings: &[Finding]) -> String {
             Grade::Remark => "remark",
             Grade::Wrong => "WRONG ",
         };
-        let mend = finding
-            .mend
+        let fix = finding
+            .fix
             .as_ref()
-            .map(|mend| format!("\n         {mend}"))
+            .map(|fix| format!("\n         {fix}"))
             .unwrap_or_default();
-        format!("{mark}  {}: {}{mend}\n", finding.what, finding.found)
+        format!("{mark}  {}: {}{fix}\n", finding.what, finding.found)
     };
     findings.iter().map(line).collect()
 }

@@ -22,13 +22,13 @@ pub(super) fn look(url: &str) -> anyhow::Result<Finding> {
     let what = "shield";
     Ok(match trip {
         Err(error) => {
-            let mend = "start it, or look at the network between; until then more requests reach the \
+            let fix = "start it, or look at the network between; until then more requests reach the \
                         database, and nothing else is lost";
-            Finding::wrong(what, error.to_string(), mend)
+            Finding::wrong(what, error.to_string(), fix)
         }
         Ok(trip) if trip > Duration::from_millis(REDIS_WAIT_MS) => {
-            let mend = "servers wait no longer than 50 ms for it: bring them together";
-            Finding::remark(what, format!("answers in {} us", trip.as_micros()), mend)
+            let fix = "servers wait no longer than 50 ms for it: bring them together";
+            Finding::remark(what, format!("answers in {} us", trip.as_micros()), fix)
         }
         Ok(trip) => Finding::good(what, format!("answers in {} us", trip.as_micros())),
     })

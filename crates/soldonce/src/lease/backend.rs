@@ -140,12 +140,12 @@ impl BackendArgs {
             "--redis-url"
         };
         let is_moved = matches!(error, BackendError::Rejected { code, .. } if code == "MOVED");
-        let mend = if is_moved {
+        let fix = if is_moved {
             "; this server is one of a cluster: write redis+cluster://HOST:PORT"
         } else {
             ""
         };
-        format!("{option}: {error}{mend}")
+        format!("{option}: {error}{fix}")
     }
 
     /// The same of an error of what anchors the tokens.

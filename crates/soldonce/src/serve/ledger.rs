@@ -213,8 +213,8 @@ impl LedgerPlace {
             return error.into();
         };
         let demo = Path::new("./soldonce-demo");
-        let is_beside = demo.join("ledger.sqlite").exists() && folder != demo;
-        let hint = if is_beside {
+        let is_here = demo.join("ledger.sqlite").exists() && folder != demo;
+        let hint = if is_here {
             "that of `soldonce demo` is here: --data ./soldonce-demo"
         } else {
             "name its folder with --data, or its database with --database-url"

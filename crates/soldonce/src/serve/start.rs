@@ -21,7 +21,7 @@ use super::tls;
 use crate::clear_text::ClearLink;
 
 /// Files and sockets besides the connections: ledger, database, Redis, webhooks, the runtime.
-const DESCRIPTORS_BESIDE: u64 = 256;
+const OTHER_DESCRIPTORS: u64 = 256;
 
 /// A running server.
 pub(crate) struct Started {
@@ -187,7 +187,7 @@ fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
         return;
     }
     let needed = u64::try_from(connections).unwrap_or(u64::MAX);
-    let needed = needed.saturating_add(DESCRIPTORS_BESIDE);
+    let needed = needed.saturating_add(OTHER_DESCRIPTORS);
     let open_files = may_be.unwrap_or(u64::MAX);
     if needed <= open_files {
         tracing::info!(

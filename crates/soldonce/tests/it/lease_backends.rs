@@ -362,8 +362,8 @@ fn the_doctor_tells_a_backend_that_is_not_there_or_not_prepared() {
     let bare = doctor(&options);
     assert_eq!(bare.status.code(), Some(0), "{bare:?}");
     assert_eq!(grade(&json(&bare), "lease backend"), "remark");
-    let mend = "the first `soldonce lease run` makes them";
-    assert!(text(&bare.stdout).contains(mend), "{bare:?}");
+    let fix = "the first `soldonce lease run` makes them";
+    assert!(text(&bare.stdout).contains(fix), "{bare:?}");
     token_of(&options[..2]);
     let prepared = doctor(&options);
     assert_eq!(prepared.status.code(), Some(0), "{prepared:?}");

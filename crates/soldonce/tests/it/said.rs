@@ -25,9 +25,9 @@ fn said(arguments: &[&str], at: &Path, code: i32) -> String {
 fn keys_make_no_ledger() {
     let at = folder("said-keys");
     let refused = said(&["keys", "create", "--scope", "sell"], &at, 3);
-    let mend =
+    let fix =
         "there is no ledger in ./data: name --data, --database-url, or --url of a running server";
-    assert!(refused.contains(mend), "{refused}");
+    assert!(refused.contains(fix), "{refused}");
     assert!(!at.join("data").exists());
 }
 
@@ -107,8 +107,8 @@ fn an_address_that_is_taken_names_its_flag() {
         let alone = ["serve", flag, &taken];
         let arguments: &[&str] = if flag == "--listen" { &alone } else { &both };
         let refused = said(arguments, &at, 3);
-        let mend = format!("choose another with {flag}");
-        assert!(refused.contains(&mend), "{refused}");
+        let fix = format!("choose another with {flag}");
+        assert!(refused.contains(&fix), "{refused}");
     }
 }
 

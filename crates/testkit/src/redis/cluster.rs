@@ -90,7 +90,7 @@ impl RedisCluster {
     }
 
     /// The place of the node that was made the primary of `key` at the start.
-    pub fn home(&self, key: &str) -> Result<usize> {
+    pub fn node_of(&self, key: &str) -> Result<usize> {
         let slot = self.ask_any(&["CLUSTER", "KEYSLOT", key])?.parse()?;
         (0..PRIMARIES)
             .find(|place| slots(*place).contains(&slot))

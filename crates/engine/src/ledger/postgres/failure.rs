@@ -9,7 +9,7 @@ use super::OpenError;
 use crate::ledger::ReadError;
 use crate::ledger::rows::Damaged;
 
-const POOL_MEND: &str = "behind a pool in transaction mode set database_statements to unprepared, \
+const POOL_FIX: &str = "behind a pool in transaction mode set database_statements to unprepared, \
                          and give `migrate` and `doctor` the address of the server itself";
 
 /// Why a statement gave no rows.
@@ -73,7 +73,7 @@ impl Failure {
             }
             // What a pool in transaction mode says to the settings of a session.
             PoolError::Backend(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
-                Self::Away(format!("{}; {POOL_MEND}", chain(error)))
+                Self::Away(format!("{}; {POOL_FIX}", chain(error)))
             }
             PoolError::Backend(error) if is_of_a_standby(error) => Self::Standby,
             PoolError::Backend(error) => Self::Away(chain(error)),

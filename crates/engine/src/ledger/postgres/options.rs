@@ -89,13 +89,13 @@ pub enum OpenError {
     )]
     Standby,
     /// The tables are not those of this version.
-    #[error("the database has schema {found}, this program knows {known}: {mend}")]
+    #[error("the database has schema {found}, this program knows {known}: {fix}")]
     Schema {
         /// The schema found; 0 is none.
         found: i64,
         /// The newest one of this program.
         known: i64,
-        mend: &'static str,
+        fix: &'static str,
     },
     /// A setting of the database loses acknowledged commits.
     #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]

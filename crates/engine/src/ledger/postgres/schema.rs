@@ -136,7 +136,7 @@ pub(super) async fn version(connection: &mut Connection) -> Result<i64, Failure>
 }
 
 fn mismatch(found: i64) -> OpenError {
-    let mend = match found {
+    let fix = match found {
         0 => "run `soldonce migrate` once",
         found if found > SCHEMA => {
             "this program is older than the database, start a newer soldonce"
@@ -146,7 +146,7 @@ fn mismatch(found: i64) -> OpenError {
     OpenError::Schema {
         found,
         known: SCHEMA,
-        mend,
+        fix,
     }
 }
 

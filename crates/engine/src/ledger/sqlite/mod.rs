@@ -116,7 +116,7 @@ pub enum OpenError {
     #[error("there is no ledger in `{}`", folder.display())]
     Missing { folder: PathBuf },
     /// The file has another schema.
-    #[error("the ledger has schema {found}, this program knows {known}: {}", mend(*found, *known))]
+    #[error("the ledger has schema {found}, this program knows {known}: {}", fix(*found, *known))]
     Schema {
         found: i64,
         /// The newest schema of this program.
@@ -145,7 +145,7 @@ pub enum OpenError {
     Failed(String),
 }
 
-fn mend(found: i64, known: i64) -> &'static str {
+fn fix(found: i64, known: i64) -> &'static str {
     if found > known {
         "this program is older than the ledger, start a newer soldonce"
     } else {

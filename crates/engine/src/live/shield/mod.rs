@@ -138,7 +138,7 @@ impl LocalShield {
         let hall = ShieldAt {
             shield: self,
             now,
-            besides: &[],
+            taken: &[],
         };
         let alternatives = alternatives_near(chart, &hall, wanted);
         fence(Ordering::Acquire);
@@ -189,11 +189,11 @@ impl LocalShield {
             Conflict::Seat { unit, .. } => Some(*unit),
             Conflict::Area { .. } => None,
         };
-        let besides: Vec<UnitNo> = conflicts.iter().filter_map(seat).collect();
+        let taken: Vec<UnitNo> = conflicts.iter().filter_map(seat).collect();
         let hall = ShieldAt {
             shield: self,
             now,
-            besides: &besides,
+            taken: &taken,
         };
         Unavailable {
             alternatives: alternatives_near(chart, &hall, wanted),
@@ -246,13 +246,13 @@ struct ShieldAt<'a> {
     shield: &'a LocalShield,
     now: Timestamp,
     /// Seats that are taken all the same, sorted.
-    besides: &'a [UnitNo],
+    taken: &'a [UnitNo],
 }
 
 impl Availability for ShieldAt<'_> {
     fn is_available(&self, unit: UnitNo) -> bool {
         let word = self.shield.word(unit);
         word.is_some_and(|word| word.is_available(self.now))
-            && self.besides.binary_search(&unit).is_err()
+            && self.taken.binary_search(&unit).is_err()
     }
 }

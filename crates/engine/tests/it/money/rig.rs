@@ -340,7 +340,7 @@ impl Rig {
         }
     }
 
-    /// As the reconciler does now and then. What is not mended now is found again.
+    /// As the reconciler does now and then. What is not repaired now is found again.
     pub(super) async fn mend_all(&self) {
         for mismatch in self.mismatches().await {
             self.engine.repair(&mismatch).await.ok();

@@ -45,8 +45,8 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
         (&&*command.meta as _, Type::TEXT),
         (&command.names.is_any() as _, Type::BOOL),
     ];
-    let lane = backend.lane(command.names.routing_key());
-    match lane.query(ACQUIRE, &params).await {
+    let connection = backend.acquirer(command.names.routing_key());
+    match connection.query(ACQUIRE, &params).await {
         Ok(rows) => {
             let reply = read(command, &rows).unwrap_or_else(AcquireReply::Failed);
             if matches!(reply, AcquireReply::Granted { again: false, .. }) {

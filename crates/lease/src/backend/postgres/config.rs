@@ -113,7 +113,7 @@ impl PgConfig {
         hosts.collect::<Vec<_>>().join(",")
     }
 
-    pub(super) fn lanes(&self) -> usize {
+    pub(super) fn acquirers(&self) -> usize {
         self.connections
     }
 

@@ -43,7 +43,7 @@ pub struct Postgres {
     call_timeout: Duration,
     /// Each acquires the names that hash to it, so that a wait for a lock of one name delays
     /// few others.
-    lanes: Vec<Link>,
+    acquirers: Vec<Link>,
     /// Renews and releases: no acquire can delay a renewal.
     settling: Link,
     /// Hears of releases, if that was asked for.
@@ -67,7 +67,7 @@ impl Postgres {
         let listener = || Listener::new(config.clone(), Arc::clone(&clock), channel);
         Self {
             listener: config.notifies().then(listener),
-            lanes: (0..config.lanes()).map(|_| link()).collect(),
+            acquirers: (0..config.acquirers()).map(|_| link()).collect(),
             settling: link(),
             pruning: std::sync::Mutex::default(),
             config,
@@ -77,14 +77,15 @@ impl Postgres {
         }
     }
 
-    /// The connection that acquires `home`.
-    fn lane(&self, home: Option<&Name>) -> &Link {
-        let bytes = home.map_or(&[][..], |home| home.as_str().as_bytes());
+    /// The connection that acquires names which are routed by `key`.
+    fn acquirer(&self, key: Option<&Name>) -> &Link {
+        let bytes = key.map_or(&[][..], |key| key.as_str().as_bytes());
         let hash = bytes.iter().fold(0_usize, |hash, &byte| {
             hash.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
-        let lane = hash.checked_rem(self.lanes.len());
-        lane.and_then(|lane| self.lanes.get(lane))
+        let place = hash.checked_rem(self.acquirers.len());
+        place
+            .and_then(|place| self.acquirers.get(place))
             .unwrap_or(&self.settling)
     }
 }

@@ -106,16 +106,16 @@ impl Keyspace {
 
     /// The fence record of the shard's names, the only key that does not end by itself.
     pub(super) fn fence(&self, shard: Shard) -> String {
-        self.key(self.home(shard), &["f"])
+        self.key(self.shard_of_fence(shard), &["f"])
     }
 
     /// The key that is there while a fair queue of any of these names has a waiter.
     pub(super) fn mark(&self, shard: Shard) -> String {
-        self.key(self.home(shard), &["m"])
+        self.key(self.shard_of_fence(shard), &["m"])
     }
 
     /// Where the fence record of the shard's names is.
-    fn home(&self, shard: Shard) -> Shard {
+    fn shard_of_fence(&self, shard: Shard) -> Shard {
         match self.scheme {
             KeyScheme::Server => Shard::default(),
             KeyScheme::Slots => shard,

@@ -174,7 +174,7 @@ impl Problem {
         self
     }
 
-    /// The same, and no time will mend it.
+    /// The same, and no time will fix it.
     pub(super) fn never_again(mut self) -> Self {
         self.advice = Advice::DoNotRetry;
         self

@@ -95,14 +95,14 @@ fn a_pool_that_takes_no_settings_is_named_with_its_mend() {
         let mut command = Command::new(PROGRAM);
         let (code, said) = said(command.args(arguments).args(["--database-url", &url]));
         assert_eq!(code, Some(3), "{arguments:?}: {said}");
-        let mend = "set database_statements to unprepared";
-        assert!(said.contains(mend), "{arguments:?}: {said}");
+        let fix = "set database_statements to unprepared";
+        assert!(said.contains(fix), "{arguments:?}: {said}");
     }
     // Its lock would stay in the pool's session, in everybody's way.
     let (code, said) = said(&mut behind(&url, &["migrate"]));
     assert_eq!(code, Some(3), "{said}");
-    let mend = "give `migrate` and `doctor` the address of the server itself";
-    assert!(said.contains(mend), "{said}");
+    let fix = "give `migrate` and `doctor` the address of the server itself";
+    assert!(said.contains(fix), "{said}");
     let kept = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
     assert_eq!(database.query(kept).unwrap(), "0");
 }

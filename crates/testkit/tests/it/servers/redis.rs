@@ -104,7 +104,7 @@ fn five_servers_know_nothing_of_each_other() {
 #[test]
 fn a_cluster_replaces_a_killed_primary() {
     let mut cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
-    let home = cluster.home("a").unwrap();
+    let home = cluster.node_of("a").unwrap();
     assert_eq!(cluster.primary_of("a").unwrap(), home);
     cluster.nodes()[home].cli(&["SET", "a", "1"]).unwrap();
     let moved = cluster.nodes()[(home + 1) % 3].ask(&["GET", "a"]).unwrap();

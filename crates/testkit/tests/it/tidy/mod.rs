@@ -23,7 +23,7 @@ mod words;
 use soldonce_testkit::planted::{PATCHES, Patch};
 use source::{SourceFile, Tree, Violation};
 
-/// Fails with every violation, one per line, so that one run shows all that is to be mended.
+/// Fails with every violation, one per line, so that one run shows all that is to be repaired.
 #[track_caller]
 fn assert_none(violations: &[Violation]) {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();

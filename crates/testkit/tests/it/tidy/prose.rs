@@ -1,4 +1,4 @@
-//! Plain words: no type and no file is named with a metaphor that a reader would have to learn; no comment and no
+//! Plain words: nothing is named with a metaphor that a reader would have to learn; no comment and no
 //! document makes "whoever" or "nobody" its subject, says "whatever", or calls a client "he"; no comment is wider than
 //! 120 columns. `words.rs` has the words of the model.
 
@@ -66,17 +66,51 @@ pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
 fn metaphors(file: &SourceFile) -> impl Iterator<Item = Violation> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
-    let types = (1..).zip(file.text.lines());
-    let types = types.filter_map(|(at, line)| Some((at, declared_type(line)?)));
-    let names = std::iter::once((1, stem)).chain(types);
+    let lines = (1..).zip(file.text.lines());
+    let declared = lines.flat_map(|(at, line)| {
+        let names = [declared_type(line), declared_name(line)];
+        names.into_iter().flatten().map(move |name| (at, name))
+    });
+    let names = std::iter::once((1, stem)).chain(declared);
     names.filter_map(|(at, name)| Some(file.violation(at, metaphor(name)?)))
 }
 
+/// The function, variable, constant, module or field that a line declares.
+fn declared_name(line: &str) -> Option<&str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = line.split(|c: char| c.is_whitespace() || "(<;,".contains(c));
+    let keyword = words.find(|word| !word.is_empty())?;
+    if let Some(field) = keyword
+        .strip_suffix(':')
+        .filter(|name| name.chars().all(is_name))
+    {
+        return Some(field);
+    }
+    let marks = [
+        "pub", "crate)", "super)", "const", "static", "async", "fn", "let", "mut", "mod",
+    ];
+    let is_mark = |word: &&str| marks.contains(word) || word.is_empty();
+    if !is_mark(&keyword) {
+        return None;
+    }
+    let name = words.find(|word| !is_mark(word))?;
+    Some(name.trim_end_matches(|c| !is_name(c))).filter(|name| name.chars().all(is_name))
+}
+
 fn metaphor(name: &str) -> Option<String> {
-    let segments = format!("_{}_", snake(name));
-    let (word, plain) = METAPHORS
-        .iter()
-        .find(|(word, _)| segments.contains(&format!("_{word}_")))?;
+    let is_constant = !name.contains(char::is_lowercase);
+    let plural = if is_constant {
+        name.to_lowercase()
+    } else {
+        snake(name)
+    };
+    let plural = format!("_{plural}_");
+    let segments = plural.replace("s_", "_");
+    let (word, plain) = METAPHORS.iter().find(|(word, _)| {
+        [&plural, &segments]
+            .iter()
+            .any(|name| name.contains(&format!("_{word}_")))
+    })?;
     Some(format!(
         "`{name}`: `{word}` is a metaphor; plain is `{plain}` or the like"
     ))
@@ -112,6 +146,12 @@ fn catches_metaphors_and_hidden_subjects() {
     let path = "crates/engine/src/a.rs";
     assert_eq!(count(path, "pub struct Desk;\nenum EventLane {}"), 2);
     assert_eq!(count("crates/engine/src/booth.rs", "struct Plain;"), 1);
+    let names = "    pub(super) async fn lanes(&self) {\n    let mut desk = 1;\n    mend: &str,\nconst DESKS: u8 = 1;";
+    assert_eq!(count(path, names), 4);
+    assert_eq!(
+        count(path, "    fn planes() {\n    let bend: u8 = mend();"),
+        0
+    );
     assert_eq!(
         count(
             path,

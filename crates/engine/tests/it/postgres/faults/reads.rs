@@ -1,4 +1,4 @@
-//! What a client that only reads is told: whether to ask again, or that no time will mend it.
+//! What a client that only reads is told: whether to ask again, or that no time will fix it.
 
 use std::sync::Arc;
 

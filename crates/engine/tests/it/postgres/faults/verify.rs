@@ -279,10 +279,10 @@ async fn every_damage_is_found() {
         missed.extend(unheard(options, damage, said).await);
     }
     postgres::query(url, MEND).unwrap();
-    for (hole, mend) in HOLES {
+    for (hole, fix) in HOLES {
         postgres::query(url, hole).unwrap();
         missed.extend(unheard(options, hole, "guards").await);
-        postgres::query(url, mend).unwrap();
+        postgres::query(url, fix).unwrap();
     }
     assert!(missed.is_empty(), "{missed:#?}");
 }

@@ -78,7 +78,7 @@ impl Site {
     /// A name whose primary was made the node at `place`.
     fn name_on(&self, place: usize) -> String {
         let mut names = (0..).map(|i| format!("n:{i}"));
-        let lives = |text: &String| self.cluster.home(&key_of(text)).unwrap() == place;
+        let lives = |text: &String| self.cluster.node_of(&key_of(text)).unwrap() == place;
         names.find(lives).unwrap()
     }
 }
@@ -99,7 +99,7 @@ async fn names_of_all_slots_are_granted_renewed_and_released() {
     let mut homes = BTreeSet::new();
     for i in 0..40 {
         let text = format!("report:{i}");
-        homes.insert(site.cluster.home(&key_of(&text)).unwrap());
+        homes.insert(site.cluster.node_of(&key_of(&text)).unwrap());
         let mine = ask(one(&text));
         let token = granted(&site.backend, &mine).await;
         let held = refused(&site.backend, &ask(one(&text))).await;

@@ -175,7 +175,10 @@ fn move_slot(cluster: &RedisCluster, key: &str, (from, to): (usize, usize)) {
 
 async fn a_shard_is_moved_round_under_load(coverage: FullCoverage) {
     let site = Site::start(coverage).await;
-    let (home, bystander) = (site.cluster.home(&key_of(GROUP)).unwrap(), site.name_on(1));
+    let (home, bystander) = (
+        site.cluster.node_of(&key_of(GROUP)).unwrap(),
+        site.name_on(1),
+    );
     let names = neighbours(4);
     let kept = ask(one(&names[3]));
     let token = granted(&site.backend, &kept).await;

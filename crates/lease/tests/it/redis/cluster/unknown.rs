@@ -39,7 +39,7 @@ async fn b7_what_ran_on_a_cluster_unheard_is_unknown() {
     let proxies = behind_proxies(site.cluster.nodes()).await;
     let (backend, witness) = (site.connect().await, site.witness().await);
     let lose = |text: &str| {
-        let place = site.cluster.home(&key_of(text)).unwrap();
+        let place = site.cluster.node_of(&key_of(text)).unwrap();
         proxies[place].next_with(text, Fault::DropReply);
     };
     b7_what_ran_unheard_is_unknown(&backend, &witness, Unheard::Stays, lose).await;

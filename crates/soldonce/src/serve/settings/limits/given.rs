@@ -1,5 +1,5 @@
 //! Reads what was given for a setting about limits. Every error names the setting, the value and the
-//! mend.
+//! fix.
 
 use std::sync::Arc;
 
