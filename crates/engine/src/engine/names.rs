@@ -1,6 +1,7 @@
 //! Units as a request names them, and their resolution against an event's chart.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use soldonce_core::{Chart, Rejection, Selection, UnitNo};
 
@@ -20,9 +21,10 @@ impl NamedUnits<'_> {
         self.seats.is_empty() && self.areas.is_empty() && self.places.is_empty()
     }
 
-    /// Returns how many units are named, each as often as it is.
+    /// Returns how many units are named. One that is named twice counts once.
     pub fn count(&self) -> u32 {
-        let single = self.seats.len().saturating_add(self.places.len());
+        let distinct = |names: &[Cow<'_, str>]| names.iter().collect::<BTreeSet<_>>().len();
+        let single = distinct(&self.seats).saturating_add(distinct(&self.places));
         let single = u32::try_from(single).unwrap_or(u32::MAX);
         let places = self.areas.iter().map(|(_, quantity)| *quantity);
         places.fold(single, u32::saturating_add)

@@ -141,8 +141,8 @@ fn is_near(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
         IpAddr::V6(v6) => {
-            // Where a cloud has its metadata, in the middle of what is unique-local.
-            let is_metadata = v6.segments() == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254];
+            // Where clouds have metadata and credentials, in the middle of what is unique-local.
+            let is_metadata = matches!(v6.segments(), [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, ..]);
             v6.is_loopback() || (v6.is_unique_local() && !is_metadata)
         }
     }
@@ -182,7 +182,9 @@ mod tests {
         "2002:a00:1::",
         "3fff::1",
         "5f00::1",
+        "fd00:ec2::23",
         "fd00:ec2::254",
+        "fd20:ce::254",
         "fe80::1",
         "fec0::1",
         "ff02::1",

@@ -18,6 +18,8 @@ pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(crate) struct Activity {
     requests: AtomicU64,
     in_flight: AtomicU32,
+    /// Requests in flight whose bodies have not come.
+    bodies_awaited: AtomicU32,
     head_began: AtomicBool,
     /// Bytes that came of [`HTTP2_PREFACE`]; more than it has once another byte came.
     preface: AtomicUsize,
@@ -34,6 +36,8 @@ pub(crate) enum Phase {
     Head(u64),
     /// For the next request or the end, after that many requests.
     Idle(u64),
+    /// For the bodies of all that is in flight, after that many requests.
+    Body(u64),
     /// For a handler.
     Busy,
     /// For the peer to read, after it did so that many times.
@@ -59,7 +63,11 @@ impl Activity {
         if self.write_blocked.load(Ordering::Relaxed) {
             return Phase::WriteBlocked(self.writes_unblocked.load(Ordering::Relaxed));
         }
-        if self.in_flight.load(Ordering::Relaxed) > 0 {
+        let in_flight = self.in_flight.load(Ordering::Relaxed);
+        if in_flight > 0 && self.bodies_awaited.load(Ordering::Relaxed) >= in_flight {
+            return Phase::Body(requests);
+        }
+        if in_flight > 0 {
             return Phase::Busy;
         }
         let head_began = requests == 0 || self.head_began.load(Ordering::Relaxed);
@@ -152,6 +160,23 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A request whose handler waits for more of its body.
+#[derive(Debug)]
+pub(crate) struct AwaitedBody(Arc<Activity>);
+
+impl AwaitedBody {
+    pub(crate) fn begin(activity: &Arc<Activity>) -> Self {
+        activity.bodies_awaited.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for AwaitedBody {
+    fn drop(&mut self) {
+        self.0.bodies_awaited.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

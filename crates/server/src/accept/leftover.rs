@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use soldonce_clock::{BootTime, Clock};
 
-use super::activity::{Activity, InFlight};
+use super::activity::{Activity, AwaitedBody, InFlight};
 use super::streams::{StreamTasks, TaskSpawner};
 use crate::limits::{LEFTOVER_BYTES_MAX, LEFTOVER_KEPT_BYTES_MAX, LEFTOVER_READ_MS_MAX};
 
@@ -32,6 +32,8 @@ pub(crate) struct Rests {
 pub(crate) struct LentBody {
     body: Option<Incoming>,
     slot: Option<Slot>,
+    activity: Arc<Activity>,
+    awaited: Option<AwaitedBody>,
 }
 
 /// What the router may leave of a body.
@@ -58,20 +60,22 @@ impl Rests {
         }
     }
 
+    fn lent(&self, body: Option<Incoming>, slot: Option<Slot>) -> LentBody {
+        LentBody {
+            body,
+            slot,
+            activity: Arc::clone(&self.activity),
+            awaited: None,
+        }
+    }
+
     /// Lends a request's body to the router. A request without one costs nothing.
     pub(crate) fn lend(self: &Arc<Self>, parts: &Parts, body: Incoming) -> (LentBody, Leftover) {
         if body.is_end_stream() {
-            let none = LentBody {
-                body: None,
-                slot: None,
-            };
-            return (none, Leftover(None));
+            return (self.lent(None, None), Leftover(None));
         }
         let slot = Slot::default();
-        let lent = LentBody {
-            body: Some(body),
-            slot: Some(Arc::clone(&slot)),
-        };
+        let lent = self.lent(Some(body), Some(Arc::clone(&slot)));
         let leftover = Leftover(Some(Lent {
             rests: Arc::clone(self),
             slot,
@@ -140,12 +144,19 @@ impl HttpBody for LentBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(body) = &mut self.body else {
+        let this = &mut *self;
+        let Some(body) = &mut this.body else {
             return Poll::Ready(None);
         };
         let polled = Pin::new(body).poll_frame(cx);
+        if polled.is_pending() {
+            let begin = || AwaitedBody::begin(&this.activity);
+            this.awaited.get_or_insert_with(begin);
+            return polled;
+        }
+        this.awaited = None;
         if let Poll::Ready(None | Some(Err(_))) = polled {
-            self.body = None;
+            this.body = None;
         }
         polled
     }

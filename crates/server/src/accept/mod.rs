@@ -134,6 +134,7 @@ struct AcceptLoop {
     /// Accepted, and waits for the end of another one.
     waiting: Option<(TcpStream, SocketAddr)>,
     refused: Throttle,
+    full: Throttle,
     ended: Drained,
 }
 
@@ -154,6 +155,7 @@ impl AcceptLoop {
             load: Arc::new(Load::of_all()),
             waiting: None,
             refused: Throttle::default(),
+            full: Throttle::default(),
             ended: Drained::default(),
         }
     }
@@ -231,8 +233,17 @@ impl AcceptLoop {
         if self.tasks.len() < self.settings.limits.connections_max {
             self.start(stream, peer);
         } else {
-            if self.watch.end_longest_idle(self.settings.clock.boot()) {
+            let now = self.settings.clock.boot();
+            if self.watch.end_longest_idle(now) {
                 self.settings.counts.closed_early(&ROOM);
+            }
+            if let Some(left_out) = self.full.pass(now) {
+                let connections = self.tasks.len();
+                tracing::warn!(
+                    connections,
+                    left_out,
+                    "all connections are taken: the next waits for room"
+                );
             }
             self.waiting = Some((stream, peer));
         }

@@ -113,13 +113,17 @@ impl Watch {
         }
     }
 
-    /// Ends the connection that is without a request for the longest time. One that was told before
-    /// and is still open is cut. A connection that just came has a period to ask.
+    /// Ends the connection that is without a request for the longest time; if there is none, the one that keeps
+    /// its request's body back for longest. One that was told before and is still open is cut. A connection that
+    /// just came has a period to ask.
     pub(crate) fn end_longest_idle(&mut self, now: BootTime) -> bool {
         let period = self.limits.watch_period();
         let idle = self.connections.values_mut();
         let idle = idle.filter(|watched| watched.is_idle_for(period, now));
-        let longest = idle.min_by_key(|watched| (!watched.told_to_close, watched.since));
+        let longest = idle.min_by_key(|watched| {
+            let has_begun = matches!(watched.phase, Phase::Body(_));
+            (has_begun, !watched.told_to_close, watched.since)
+        });
         let is_first = longest
             .as_ref()
             .is_some_and(|longest| !longest.told_to_close);
@@ -168,11 +172,11 @@ impl Watched {
         }
     }
 
-    /// Whether it waited for a request all that time. What it did since the last look counts.
+    /// Whether it waited for a request, or the body of one, all that time. What it did since the last look counts.
     fn is_idle_for(&self, period: Duration, now: BootTime) -> bool {
         let phase = self.activity.phase();
         match phase {
-            Phase::Head(_) | Phase::Idle(_) => {
+            Phase::Head(_) | Phase::Idle(_) | Phase::Body(_) => {
                 phase == self.phase && now.since(self.since) >= period
             }
             Phase::Busy | Phase::WriteBlocked(_) => false,
@@ -202,7 +206,12 @@ impl Watched {
                 self.close();
                 self.since = now;
             }
-            Phase::Busy | Phase::Head(_) | Phase::WriteBlocked(_) | Phase::Idle(_) => {}
+            // How long a body may take is known to what reads it.
+            Phase::Busy
+            | Phase::Body(_)
+            | Phase::Head(_)
+            | Phase::WriteBlocked(_)
+            | Phase::Idle(_) => {}
         }
     }
 
@@ -210,7 +219,11 @@ impl Watched {
     fn end(&mut self) {
         match self.activity.phase() {
             Phase::Idle(_) if !self.told_to_close => self.close(),
-            Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::WriteBlocked(_) => self.cut(),
+            Phase::Idle(_)
+            | Phase::Head(_)
+            | Phase::Body(_)
+            | Phase::Busy
+            | Phase::WriteBlocked(_) => self.cut(),
         }
     }
 

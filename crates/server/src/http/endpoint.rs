@@ -22,6 +22,7 @@ use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
 use super::served::{Served, trace_id};
+use crate::throttle::Throttle;
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -36,6 +37,7 @@ pub(super) struct Endpoint {
     /// The route's place in the table.
     at: usize,
     handler: Handler,
+    slow: Arc<Throttle>,
 }
 
 impl Endpoint {
@@ -45,7 +47,12 @@ impl Endpoint {
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let handler: Handler = Arc::new(move |request| handler(request).boxed());
-        Self { route, at, handler }
+        Self {
+            route,
+            at,
+            handler,
+            slow: Arc::default(),
+        }
     }
 
     /// As axum takes it for a path.
@@ -107,7 +114,8 @@ impl Endpoint {
             origin::allow(headers, origin);
         }
         let status = response.status();
-        let took = app.clock().boot().since(began);
+        let now = app.clock().boot();
+        let took = now.since(began);
         if let Some(metrics) = app.metrics.route(self.at) {
             metrics.answered(status, took);
         }
@@ -119,8 +127,9 @@ impl Endpoint {
             request_id: &request_id,
             trace_id,
             took,
+            slow: &self.slow,
         }
-        .log();
+        .log(now);
         response
     }
 

@@ -35,10 +35,11 @@ pub(super) fn routes(table: &mut Table) {
 }
 
 async fn stripe(mut req: ApiRequest) -> Handled {
-    let body = req.raw().await?;
+    // Strangers may ask: what is not set up reads nothing.
     let Some(settings) = req.app.settings.stripe.clone() else {
         return Err(Problem::new(&kinds::NOT_FOUND));
     };
+    let body = req.raw().await?;
     let signature = req.parts.headers.get(STRIPE_SIGNATURE);
     let signature = signature.and_then(|value| value.to_str().ok());
     let engine = &req.app.engine;

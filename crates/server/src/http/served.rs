@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode};
+use soldonce_clock::BootTime;
 use soldonce_core::{BookingId, EventId, HoldId};
 
 use super::query::decode;
 use super::route::Route;
 use crate::limits::SLOW_REQUEST_MS;
+use crate::throttle::Throttle;
 
 /// An answered request.
 pub(super) struct Served<'a> {
@@ -21,6 +23,8 @@ pub(super) struct Served<'a> {
     /// Of the caller's trace, if it has one.
     pub(super) trace_id: Option<String>,
     pub(super) took: Duration,
+    /// Of slow requests of this route: a client makes its own slow.
+    pub(super) slow: &'a Throttle,
 }
 
 /// The trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
@@ -37,78 +41,39 @@ pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
     is_valid.then(|| id.to_owned())
 }
 
-/// What a path names. What is no id names nothing: it is the caller's own text.
-#[derive(Default)]
-struct Subject {
-    event: Option<String>,
-    hold: Option<String>,
-    booking: Option<String>,
-}
-
-impl Subject {
-    fn of(route: Route, path: &str) -> Self {
-        let mut subject = Self::default();
-        let segment = path.split('/').nth(3);
-        let Some(id) = segment.and_then(decode) else {
-            return subject;
-        };
-        if route.path.starts_with("/v1/events/{event}") {
-            subject.event = EventId::parse(&id).ok().map(|id| id.to_string());
-        } else if route.path.starts_with("/v1/holds/{hold}") {
-            let parsed: Option<HoldId> = id.parse().ok();
-            subject.hold = parsed.map(|id| id.to_string());
-        } else if route.path.starts_with("/v1/bookings/{booking}") {
-            let parsed: Option<BookingId> = id.parse().ok();
-            subject.booking = parsed.map(|id| id.to_string());
-        }
-        subject
-    }
-}
-
 impl Served<'_> {
-    /// Writes the line. One that took long is written without being asked for.
-    pub(super) fn log(self) {
+    /// Writes the line. One that took long is written without being asked for, once a while for each route.
+    pub(super) fn log(self, now: BootTime) {
         let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS) && !self.route.waits;
-        if !is_slow && !tracing::enabled!(tracing::Level::DEBUG) {
+        let slow = is_slow.then(|| self.slow.pass(now)).flatten();
+        if slow.is_none() && !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }
-        let Subject {
-            event,
-            hold,
-            booking,
-        } = Subject::of(self.route, self.path);
         let (method, route) = (self.route.verb.as_str(), self.route.path);
+        // What the path names. What is no id names nothing: it is the caller's own text.
+        let id = self.path.split('/').nth(3).and_then(decode);
+        let of = |template: &str| id.as_deref().filter(|_| route.starts_with(template));
+        let event = of("/v1/events/{event}").and_then(|id| EventId::parse(id).ok());
+        let event = event.map(|id| id.to_string());
+        let hold = of("/v1/holds/{hold}").and_then(|id| id.parse::<HoldId>().ok());
+        let hold = hold.map(|id| id.to_string());
+        let booking = of("/v1/bookings/{booking}").and_then(|id| id.parse::<BookingId>().ok());
+        let booking = booking.map(|id| id.to_string());
         let (status, code, request_id) = (self.status.as_u16(), self.code, self.request_id);
         let trace_id = self.trace_id;
         let took_us = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
-        if is_slow {
-            tracing::warn!(
-                method,
-                route,
-                event,
-                hold,
-                booking,
-                status,
-                code,
-                request_id,
-                trace_id,
-                took_us,
-                "a request took long"
-            );
+        macro_rules! line {
+            ($level:ident, $($field:ident)?, $text:literal) => {
+                tracing::$level!(
+                    method, route, event, hold, booking, status, code, request_id, trace_id,
+                    took_us, $($field,)? $text
+                )
+            };
+        }
+        if let Some(left_out) = slow {
+            line!(warn, left_out, "a request took long");
         } else {
-            tracing::debug!(
-                method,
-                route,
-                event,
-                hold,
-                booking,
-                status,
-                code,
-                request_id,
-                trace_id,
-                took_us,
-                "request served"
-            );
+            line!(debug, , "request served");
         }
     }
 }

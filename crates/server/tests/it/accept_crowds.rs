@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::routing::get;
+use axum::body::Bytes;
+use axum::routing::{get, post};
 use soldonce_server::{AcceptLimits, AcceptSettings, Drained, listen, serve};
 use soldonce_testkit::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,6 +24,7 @@ pub(crate) async fn start(settings: AcceptSettings) -> Server {
     let port = listener.local_addr().unwrap().port();
     let router = Router::new()
         .route("/", get(|| async { "here" }))
+        .route("/taken", post(|_: Bytes| async { "taken" }))
         .route("/large", get(|| async { vec![b'x'; LARGE_BYTES] }));
     let mut tasks = JoinSet::new();
     tasks.spawn(serve(listener, router, settings, CancellationToken::new()));
@@ -143,6 +145,30 @@ async fn connections_that_never_ask_give_way() {
         silent.push(server.connect_from("127.0.0.1").await);
     }
     assert!(is_served(&mut server.connect_from("127.0.0.2").await).await);
+}
+
+/// As many as there is room for keep their bodies back. One ends its body and begins the next request in one packet,
+/// so that it is never without a request.
+#[tokio::test]
+async fn connections_that_keep_their_bodies_back_give_way() {
+    let limits = AcceptLimits {
+        connections_max: 3,
+        ..looked_at_often()
+    };
+    let server = start(limits.into()).await;
+    let head = "POST /taken HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\na";
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let mut stream = server.connect_from("127.0.0.2").await;
+        let twice = format!("{head}b{head}");
+        stream.write_all(twice.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"taken") {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        slow.push(stream);
+    }
+    assert!(is_served(&mut server.connect_from("127.0.0.3").await).await);
 }
 
 /// Far more than the 128 that a listener has room for by default. Both ends are this process's, and many logins let

@@ -221,6 +221,10 @@ async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
     change(&["A-3", "A-4"], &[])
         .await
         .refused(429, "rate_limited");
+    // One seat that is dropped makes room for one, however often it is named.
+    change(&["A-3", "A-4", "A-5"], &["A-1", "A-1", "A-1"])
+        .await
+        .refused(429, "rate_limited");
     change(&["A-3"], &[]).await.expect(StatusCode::OK);
     change(&["A-4"], &[]).await.refused(429, "rate_limited");
     change(&["A-4"], &["A-3"]).await.expect(StatusCode::OK);

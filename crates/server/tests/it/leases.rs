@@ -268,6 +268,10 @@ async fn a_key_has_so_many_leases_and_asks_so_often() {
     let first = name("one").await.expect(StatusCode::OK).json();
     let second = name("two").await.expect(StatusCode::OK);
     assert_eq!(second.header("ratelimit"), "\"acquires\";r=3;t=24");
+    // What releases nothing makes no room.
+    let wrong = json!({"owner": "a", "token": "0000000000000001"});
+    let wrong = ask(&app, &app.lease, "two/release", &wrong).await;
+    assert_eq!(wrong.expect(StatusCode::OK).json()["released"], false);
     let third = name("three").await.refused(429, "rate_limited");
     assert_eq!(third["retry_after_ms"], TEN);
     name("two").await.expect(StatusCode::OK);

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use futures_util::stream;
 use serde_json::json;
-use soldonce_server::limits::SLOW_REQUEST_MS;
+use soldonce_server::limits::{LOG_PERIOD_MS, SLOW_REQUEST_MS};
 
 use crate::harness::{TestApp, units};
 use crate::log;
@@ -58,26 +58,36 @@ async fn a_request_is_logged_by_its_route_without_what_it_carried() {
 #[tokio::test]
 async fn a_request_that_takes_a_second_is_a_warning() {
     let app = TestApp::open().await.with_hall(1).await;
-    let clock = app.clock.clone();
-    let wish = json!({"holder": "ann", "units": units(&["A-1"])}).to_string();
-    let late = stream::once(async move {
-        clock.advance(Duration::from_millis(SLOW_REQUEST_MS));
-        Ok::<_, Infallible>(wish)
-    });
-    let ask = app.post("/v1/events/hall/holds").by(&app.sell).over_http();
-    let ask = ask.body("application/json", Body::from_stream(late));
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let ask = ask
-        .header("traceparent", trace)
-        .header("request-id", "slow-once");
-    let hold = ask.send().await.expect(StatusCode::CREATED).json();
+    let slow = async |id: &str, seat: &str| {
+        let clock = app.clock.clone();
+        let wish = json!({"holder": "ann", "units": units(&[seat])}).to_string();
+        let late = stream::once(async move {
+            clock.advance(Duration::from_millis(SLOW_REQUEST_MS));
+            Ok::<_, Infallible>(wish)
+        });
+        let ask = app.post("/v1/events/hall/holds").by(&app.sell).over_http();
+        let ask = ask.body("application/json", Body::from_stream(late));
+        let ask = ask.header("traceparent", trace).header("request-id", id);
+        ask.send().await.expect(StatusCode::CREATED).json()
+    };
+    let hold = slow("slow-once", "A-1").await;
     let path = format!("/v1/holds/{}", hold["id"].as_str().unwrap());
     let read = app
         .get(&path)
         .by(&app.sell)
         .header("request-id", "quick-once");
     read.send().await.expect(StatusCode::OK);
+    // A client can make its own requests slow: one line a minute tells of the others.
+    slow("slow-twice", "A-3").await;
+    app.clock.advance(Duration::from_millis(LOG_PERIOD_MS));
+    slow("slow-later", "A-5").await;
     let lines = log::lines();
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.contains("slow-twice") && line.starts_with("WARN"))
+    );
     let of = |id: &str| lines.iter().find(|line| line.contains(id)).unwrap();
     let slow = of("request_id=\"slow-once\"");
     assert!(
@@ -89,6 +99,8 @@ async fn a_request_that_takes_a_second_is_a_warning() {
         slow.contains("trace_id=\"0af7651916cd43dd8448eb211c80319c\""),
         "{slow}"
     );
+    let later = of("request_id=\"slow-later\"");
+    assert!(later.contains("left_out=1"), "{later}");
     let quick = of("request_id=\"quick-once\"");
     let named = format!("hold={:?}", hold["id"].as_str().unwrap());
     assert!(quick.contains(&named), "{quick}");

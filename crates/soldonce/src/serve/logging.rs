@@ -32,7 +32,8 @@ pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
 
 /// Reads a filter, which begins with `info`: what names some lines leaves the others as they are.
 fn filter(given: &str) -> anyhow::Result<EnvFilter> {
-    let read = EnvFilter::try_new(format!("info,{given}"));
+    // A peer can have `h2` warn of each of its frames.
+    let read = EnvFilter::try_new(format!("info,h2=error,{given}"));
     // Its source says the same again.
     let read = read.map_err(|wrong| {
         anyhow::anyhow!("{VARIABLE}: {wrong}; write debug, or soldonce_server=debug")
@@ -63,6 +64,7 @@ mod tests {
         ] {
             let shown = shown(given);
             assert!(shown.split(',').any(|one| one == told), "{given}: {shown}");
+            assert!(shown.contains("h2=error"), "{given}: {shown}");
         }
         let wrong = format!("{:#}", filter("soldonce_server=loud").unwrap_err());
         assert_eq!(wrong.matches("SOLDONCE_LOG").count(), 1, "{wrong}");

@@ -157,9 +157,7 @@ async fn renew(mut req: ApiRequest) -> Handled {
             Ok(answer::object(&req.app, StatusCode::OK, &answer))
         }
         Err(error) => {
-            if matches!(error, LeaseError::Lost(_)) {
-                live.note(*key, *owner, None);
-            }
+            // Lost with this token: the owner may have another lease of the name, which counts until its end.
             Err(problem(&req.app, error, leased))
         }
     }
@@ -181,7 +179,9 @@ async fn release(mut req: ApiRequest) -> Handled {
     let Asked { key, owner, leased } = &asked;
     let released = req.app.leases.release(leased, *owner, token).await;
     let released = released.map_err(|error| problem(&req.app, error, leased))?;
-    req.app.live_leases.note(*key, *owner, None);
+    if released {
+        req.app.live_leases.note(*key, *owner, None);
+    }
     let name = leased.name.as_str();
     let answer = ReleasedLease { name, released };
     Ok(answer::object(&req.app, StatusCode::OK, &answer))
