@@ -26,6 +26,8 @@ pub const KEYS_EVERY_MS: u64 = 500;
 pub const CLEAR_EVERY_MS: u64 = 1_000;
 /// How often events are looked for that have been over for as long as the operator keeps them, milliseconds.
 pub const DROP_EVERY_MS: u64 = 60_000;
+/// Most that the ledger's clock may have gained on others while events are dropped by it: an hour.
+pub const DROP_CLOCK_OFF_MS_MAX: i64 = 60 * 60 * 1_000;
 /// How long a shopper's session lives, milliseconds: a day.
 pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most holds or bookings in one list.

@@ -147,6 +147,8 @@ pub const FEED_REST_FACTOR: u32 = 3;
 /// Largest frame, in bytes: what may wait for a reader. In place of a larger one it is asked to take a new
 /// snapshot.
 pub const FRAME_BYTES_MAX: usize = 256 * 1_024;
+/// Most changes that are merged for one reader that polls; one that lacks more takes a new snapshot.
+pub const POLLED_CHANGES_MAX: usize = 4_096;
 /// Bytes of frames of one event that are kept until its next tick for readers that were behind.
 pub const FRAMES_SHARED_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// What an entry of these takes besides its text, bytes.

@@ -9,9 +9,11 @@ impl Inventory {
         // Event by event, the longest overdue one first.
         let events = self.first_ends.iter();
         let events = events.take_while(|(at, _)| *at <= work.now);
-        let ends = events.flat_map(|(_, event)| &self.known_book(*event).ends);
-        let ends = ends.filter(|(at, _)| *at <= work.now).take(limit);
-        let overdue: Vec<HoldId> = ends.map(|(_, hold)| *hold).collect();
+        let ends = events.flat_map(|(_, event)| {
+            let ends = self.known_book(*event).ends.iter();
+            ends.take_while(|(at, _)| *at <= work.now)
+        });
+        let overdue: Vec<HoldId> = ends.map(|(_, hold)| *hold).take(limit).collect();
         for hold in &overdue {
             self.end_hold(work, *hold, HoldState::Expired, Cause::Expired);
         }

@@ -19,15 +19,16 @@ impl Inventory {
         let now = work.now;
         self.reopen_units_of_ended_holds(new.event, now);
         let book = self.book(new.event)?;
+        // The terms may have changed since: it was made under those of its time.
+        if let Some(own) = self.own_hold(book, now, &new) {
+            return Ok(Answer::OwnHold(own.clone()));
+        }
         let terms = RequestedTerms {
             count: new.wish.count(),
             ttl: new.ttl,
             ttl_max: new.ttl_max,
         };
         let ttl = book.event.require_terms(now, terms)?;
-        if let Some(own) = self.own_hold(book, now, &new) {
-            return Ok(Answer::OwnHold(own.clone()));
-        }
         let claim = self.claim(book, now, &new.wish, &new.holder)?;
         let demand = Demand {
             holder: &new.holder,

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use soldonce_clock::BootTime;
 use soldonce_core::{EventId, EventUse, Origin, Rejection, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
-use crate::limits::{CLEAR_EVERY_MS, DROP_EVERY_MS};
+use crate::limits::{CLEAR_EVERY_MS, DROP_CLOCK_OFF_MS_MAX, DROP_EVERY_MS};
 use crate::live::Listing;
 use crate::pause::pause;
 use crate::trouble::Trouble;
@@ -20,9 +21,13 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
     let clock = Arc::clone(&engine.world().clock);
     let mut trouble = Trouble::default();
     let mut look_at = clock.boot();
+    let began = (engine.now(), clock.boot());
     while pause(&*clock, &shutdown, CLEAR_EVERY_MS).await {
-        if let Some(keep) = keep.filter(|_| look_at <= clock.boot()) {
+        let is_due = look_at <= clock.boot();
+        if is_due {
             look_at = clock.boot().plus_ms(DROP_EVERY_MS);
+        }
+        if let Some(keep) = keep.filter(|_| is_due && engine.is_time_certain(began)) {
             let dropping = engine.drop_ended(keep);
             if shutdown.run_until_cancelled(dropping).await.is_none() {
                 return;
@@ -42,6 +47,22 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
 }
 
 impl Engine {
+    /// Whether the ledger's clock has gained as much as the boot clock since then, and agrees with this machine's. If
+    /// not, a clock is wrong or was: what it says to be over for long may be still to come.
+    fn is_time_certain(&self, (then, boot): (Timestamp, BootTime)) -> bool {
+        let passed = self.world().clock.boot().since(boot).as_millis();
+        let passed = i64::try_from(passed).unwrap_or(i64::MAX);
+        let gained = self.now().ms().saturating_sub(then.ms());
+        let off = gained.saturating_sub(passed).max(self.clock_ahead_ms());
+        if off > DROP_CLOCK_OFF_MS_MAX {
+            tracing::error!(
+                ahead_ms = off,
+                "no event is dropped: a clock is wrong, or has stepped since the start of this server"
+            );
+        }
+        off <= DROP_CLOCK_OFF_MS_MAX
+    }
+
     /// Drops an event that is over for `keep`; gives when that was. Its rows are deleted in the background.
     ///
     /// # Errors

@@ -134,7 +134,7 @@ impl Engine {
 
     /// Refuses a request that the terms of the event forbid, if this server alone decides; returns
     /// whether the shields are to be queried. Other servers may have changed the terms a moment ago: then
-    /// the ledger refuses.
+    /// the ledger refuses. It knows, too, the holder's own hold of a sale that has closed.
     fn may_ask_shields(
         &self,
         event: &Event,
@@ -144,6 +144,7 @@ impl Engine {
         match event.require_terms(now, terms) {
             Ok(_) => Ok(true),
             Err(_) if self.parts.ledger.is_shared() => Ok(false),
+            Err(Rejection::NotOnSale { opens_at: None }) => Ok(false),
             Err(refusal) => Err(refusal),
         }
     }

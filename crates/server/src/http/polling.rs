@@ -1,6 +1,8 @@
 //! The same changes for readers that ask again and again: an answer is the same for all that know as much,
 //! so that a shared cache carries a crowd.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use soldonce_core::Seq;
@@ -17,7 +19,7 @@ use super::route::Admission::Look;
 use super::seats::briefly;
 use super::shapes::FeedFrame;
 use super::table::Table;
-use crate::limits::FRAME_BYTES_MAX;
+use crate::limits::{FRAME_BYTES_MAX, POLLED_CHANGES_MAX};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Seats);
@@ -45,6 +47,9 @@ async fn frames(req: ApiRequest) -> Handled {
     let last = summary.snapshot.seq;
     let after = after.map_or(last, Seq);
     let kept = live.feed.between(after, last).filter(|_| after <= last);
+    // A snapshot is written once for all; so many changes would be merged for this reader alone.
+    let changes = |kept: &[Arc<Frame>]| kept.iter().map(|frame| frame.changes.len()).sum::<usize>();
+    let kept = kept.filter(|kept| changes(kept) <= POLLED_CHANGES_MAX);
     let nothing = || Frame {
         from: after.next(),
         seq: after,

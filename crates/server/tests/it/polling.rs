@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_clock::{BootTime, Clock, SystemClock};
+use soldonce_server::limits::POLLED_CHANGES_MAX;
 use soldonce_server::{AdminRoutes, FeedSettings, PageFeed, ServerSettings};
 use soldonce_testkit::proxy::{Proxy, ProxyKind};
 use tokio::task::JoinSet;
@@ -51,6 +52,22 @@ async fn frames_are_all_commits_since_and_a_reset_where_they_are_gone() {
     assert_eq!(body("").await, nothing);
     let reset = json!({"from": 3, "seq": 2, "at": at, "changes": [], "reset": true});
     assert_eq!(body("?after=3").await, reset);
+    // A snapshot costs less than so many changes.
+    let rows = u32::try_from(POLLED_CHANGES_MAX / 10 + 1).unwrap();
+    app.create(&hall("big", rows))
+        .await
+        .expect(StatusCode::CREATED);
+    let chart = app.get("/v1/events/big/chart").send().await.json();
+    let rows = chart["zones"][0]["rows"].as_array().unwrap().iter();
+    let seats = rows.flat_map(|row| row["seats"].as_array().unwrap());
+    let all: Vec<Value> = seats.map(|seat| json!({"seat": seat["seat"]})).collect();
+    for part in all.chunks(1_500) {
+        let block = json!({"units": part, "reason": "closed"});
+        let block = app.post("/v1/events/big/block").by(&app.admin).json(&block);
+        block.send().await.expect(StatusCode::OK);
+    }
+    let many = app.get("/v1/events/big/frames?after=0").send().await.json();
+    assert_eq!((&many["seq"], &many["reset"]), (&json!(3), &json!(true)));
     for wrong in ["?after=", "?after=x", "?each=true&after=1"] {
         let asked = app.get(&format!("/v1/events/hall/frames{wrong}"));
         asked.send().await.refused(400, "invalid_request");

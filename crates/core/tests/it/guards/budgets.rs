@@ -154,6 +154,9 @@ fn dropping_units_needs_no_budget() {
             change: Box::new(PolicyChange::from(&*policy)),
         })
         .unwrap();
+    // Nor is the own hold refused to who asks for it again, as after a lost reply.
+    assert_eq!(world.hold("ann", "A-1 A-2 A-3 A-4"), hold);
+    assert!(world.try_hold("bob", "A-6").is_err());
     assert_eq!(
         change(&mut world, hold, "", "A-1").unwrap().0,
         "A-2 A-3 A-4"

@@ -83,6 +83,11 @@ fn hold_verdict(play: &Play, new: &NewHold) -> Verdict {
         .ttl
         .is_none_or(|ttl| (1_000..=policy.hold_max.ms()).contains(&ttl.ms()));
     let free = available(play, new.event);
+    if let Wish::Named(selection) = &new.wish
+        && let Some(own) = own_hold(play, new, selection)
+    {
+        return Verdict::Own(own);
+    }
     if !on_sale(&event.state, policy, play.clock) {
         return Verdict::Refused("not_on_sale");
     }
@@ -109,13 +114,8 @@ fn hold_verdict(play: &Play, new: &NewHold) -> Verdict {
         }
         Wish::Named(selection) => Some(selection),
     };
-    if let Some(selection) = named {
-        if let Some(own) = own_hold(play, new, selection) {
-            return Verdict::Own(own);
-        }
-        if !has_units(play, new.event, selection, &free) {
-            return Verdict::Refused("unit_unavailable");
-        }
+    if named.is_some_and(|selection| !has_units(play, new.event, selection, &free)) {
+        return Verdict::Refused("unit_unavailable");
     }
     let held = held_by(play, new.event, &new.holder);
     if held + count > policy.units_per_holder_max

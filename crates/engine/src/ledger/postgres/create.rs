@@ -13,7 +13,7 @@ use super::database::Connection;
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
-use super::limits::{QUEUE_MAX, TRIES_MAX};
+use super::limits::{ADD_UNITS_MAX, QUEUE_MAX, TRIES_MAX};
 use super::queue;
 use super::replica::{Replica, SNAPSHOT, ToLoad};
 use super::resolve;
@@ -237,8 +237,14 @@ async fn insert(
     let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     connection.rows(events::ADD_EVENT, &values).await?;
     let (no, count) = (int(event.no.0)?, int(event.chart.units())?);
-    let values = [bind(&no), bind(&count)];
-    connection.rows(units::ADD_UNITS, &values).await?;
+    let mut from = 0;
+    // Some at a time, so that each statement is answered in time.
+    while from < count {
+        let until = count.min(from.saturating_add(ADD_UNITS_MAX));
+        let values = [bind(&no), bind(&from), bind(&until)];
+        connection.rows(units::ADD_UNITS, &values).await?;
+        from = until;
+    }
     Ok(())
 }
 

@@ -64,6 +64,8 @@ pub(super) const AGAIN_MS: u64 = 1_000;
 pub(super) const OWN_STEPS_MAX: usize = 65_536;
 /// Batches that are numbered or followed in one step.
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
+/// Units of a new event that one statement adds.
+pub(super) const ADD_UNITS_MAX: i32 = 100_000;
 /// Rows of a dropped event that one transaction deletes, one batch's more or less.
 pub(super) const CLEAR_ROWS_MAX: i64 = 1_000;
 /// How often an unknown outcome is asked for before its caller is told so.

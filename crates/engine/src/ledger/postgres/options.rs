@@ -100,6 +100,9 @@ pub enum OpenError {
     /// A setting of the database loses acknowledged commits.
     #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
     Unsafe { setting: String, value: String },
+    /// When the transactions of servers began cannot be seen, by which the feed keeps its order.
+    #[error("the database has track_activities = off: the feed would lose its order; set it to on")]
+    Untracked,
     /// Transactions see one snapshot, and the connection takes no settings: a pool is between.
     #[error(
         "the database has default_transaction_isolation = {found}, which a pool keeps servers from changing: \

@@ -32,7 +32,8 @@ SELECT coalesce(max(version), 0)::bigint FROM soldonce_migrations";
 
 const SETTINGS: &str = "-- settings
 SELECT pg_is_in_recovery(), name, setting FROM pg_settings
-WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_isolation')";
+WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_isolation',
+               'track_activities')";
 
 /// Brings the tables up to date; gives what it did. May run in many processes at once: one of them
 /// takes the steps, the others wait for it. Needs a direct connection: a pool in transaction mode
@@ -107,6 +108,12 @@ pub(super) async fn require(
         if setting == "default_transaction_isolation" && value != "read committed" {
             let found = value.to_owned();
             return Err(OpenError::Isolation { found });
+        }
+        if setting == "track_activities" {
+            if value == "off" {
+                return Err(OpenError::Untracked);
+            }
+            continue;
         }
         if value == "off" && options.durability == Durability::Required {
             let (setting, value) = (setting.to_owned(), value.to_owned());

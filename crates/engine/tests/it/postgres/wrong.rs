@@ -212,6 +212,21 @@ async fn a_command_that_waited_for_a_row_decides_by_what_it_has_become() {
     }
 }
 
+/// The order of the feed rests on what the database says of transactions under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_does_not_track_transactions_is_refused() {
+    let servers = Servers::start(0).await;
+    let untracked = "ALTER DATABASE postgres SET track_activities = off";
+    servers.database.query(untracked).unwrap();
+    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
+    let opened = PostgresLedger::open(&servers.options, Arc::new(SystemClock), &entropy, observer);
+    let refused = opened.await.err();
+    assert!(
+        matches!(&refused, Some(OpenError::Untracked)),
+        "{refused:?}"
+    );
+}
+
 /// The database's default is another isolation: a server sets its own, and one that cannot says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_databases_default_isolation_is_not_the_servers() {

@@ -48,7 +48,7 @@ impl Problem {
         Self {
             kind,
             detail: None,
-            advice: if busy {
+            advice: if busy || kind.status == StatusCode::REQUEST_TIMEOUT {
                 Advice::RetryAfter
             } else {
                 Advice::DoNotRetry

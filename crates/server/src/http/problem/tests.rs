@@ -267,7 +267,7 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
         ("forbidden", 403, "do_not_retry"),
         ("not_found", 404, "do_not_retry"),
         ("method_not_allowed", 405, "do_not_retry"),
-        ("request_timeout", 408, "do_not_retry"),
+        ("request_timeout", 408, "retry_after"),
         ("payment_refused", 409, "do_not_retry"),
         ("nothing_paid", 409, "do_not_retry"),
         ("last_admin_key", 409, "do_not_retry"),

@@ -50,12 +50,14 @@ FROM (SELECT greatest(s.xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY
 WHERE one = 1 AND last.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift
 RETURNING shift";
 
-/// No batch that is stored from now on has an earlier time.
+/// No batch that is stored from now on has an earlier time. When the transaction of a server with another role began
+/// cannot be seen; it lasts no longer than its answer is waited for, twice that is taken.
 const QUIET_UNTIL: &str = "-- quiet_until
 SELECT ledger_clock(least(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (
-    SELECT floor(extract(epoch FROM min(xact_start)) * 1000)::bigint FROM pg_stat_activity
-    WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-      AND backend_xid IS NOT NULL)))";
+    SELECT floor(extract(epoch FROM min(coalesce(xact_start, clock_timestamp() - interval '10 s'))) * 1000)::bigint
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+      AND (usename = current_user OR application_name = current_setting('application_name')))))";
 
 const UNNUMBERED: &str = concat!(
     "-- unnumbered

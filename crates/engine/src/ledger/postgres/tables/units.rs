@@ -29,7 +29,7 @@ pub(in super::super) const UNITS_TO_VERIFY: &str =
     select!("-- units_to_verify", "ORDER BY unit_no");
 
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
-INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
+INSERT INTO units (event_no, unit_no) SELECT $1, generate_series($2, $3 - 1)";
 
 /// A unit and its number.
 pub(in super::super) fn read(row: &Row) -> Result<(UnitNo, Unit), Damaged> {
