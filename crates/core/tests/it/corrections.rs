@@ -147,3 +147,60 @@ fn a_cap_moves_with_the_clock_and_no_further() {
     let beyond = found(&history);
     assert!(beyond.contains(&Invariant::I8BeyondCap), "{beyond:?}");
 }
+
+/// Every event shows the correction at one unit: one that is not sold, else the first, whose booking must be here.
+#[test]
+fn a_sold_out_event_shows_the_correction_at_a_booking() {
+    let mut world = World::new(rows_and_floor(&[2], 0), policy());
+    let event = world.event;
+    let marked = |world: &World| world.inventory.marked_booking(event);
+    assert_eq!(marked(&world), None, "nothing is sold");
+    let hold = world.hold("ann", "A-1");
+    let first = booked(&world.confirm(hold).unwrap()).id;
+    assert_eq!(marked(&world), None, "A-2 is free");
+    let hold = world.hold("bob", "A-2");
+    assert_eq!(marked(&world), None, "a hold shows it");
+    world.confirm(hold).unwrap();
+    assert_eq!(marked(&world), Some(first));
+    let version = |world: &World| {
+        let booking = world.inventory.booking(first).unwrap();
+        booking.line(world.unit("A-1")).unwrap().version
+    };
+    let before = version(&world);
+    world.correct_clock(HOUR_MS);
+    assert!(version(&world) > before, "its line follows");
+    world.inventory.forget_booking(first);
+    let by = Span::from_ms(HOUR_MS);
+    let (now, origin) = (world.now.minus(by), soldonce_core::Origin::system("test"));
+    let refused = world.inventory.correct_clock(now, by, &origin);
+    assert_eq!(refused.unwrap_err(), Rejection::BookingNotFound);
+}
+
+/// A booking whose unit was given back and bought again has two lines of it: the sold one follows.
+#[test]
+fn only_the_sold_line_follows_the_correction() {
+    use soldonce_core::{Authority, LineChoice, LineState};
+    let mut world = World::new(rows_and_floor(&[3], 0), policy());
+    let hold = world.hold("ann", "A-1 A-2 A-3");
+    let booking = booked(&world.confirm(hold).unwrap()).id;
+    let (by, units) = (Authority::Staff, vec![world.unit("A-1")]);
+    let lines = LineChoice::Some {
+        units,
+        places: soldonce_core::Selection::default(),
+    };
+    world.apply(Command::Cancel { booking, by, lines }).unwrap();
+    let hold = world.hold("bob", "A-1");
+    let other = booked(&world.confirm(hold).unwrap()).id;
+    let versions = |world: &World| {
+        let lines = &world.inventory.booking(booking).unwrap().lines;
+        lines
+            .iter()
+            .map(|line| (line.state, line.version))
+            .collect::<Vec<_>>()
+    };
+    let before = versions(&world);
+    assert_eq!(before[0].0, LineState::Cancelled);
+    assert_eq!(world.inventory.marked_booking(world.event), Some(other));
+    world.correct_clock(HOUR_MS);
+    assert_eq!(versions(&world), before, "they are not marked");
+}

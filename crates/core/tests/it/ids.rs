@@ -1,6 +1,7 @@
 //! Which ids are legal, and that each has one spelling.
 
-use soldonce_core::{HoldId, Id};
+use soldonce_core::limits::TEXT_CHARS_MAX;
+use soldonce_core::{Amount, Currency, HoldId, Id, Text};
 
 #[test]
 fn legal_ids_are_exactly_those_of_the_contract() {
@@ -45,4 +46,27 @@ fn minted_ids_have_one_spelling() {
 fn later_ids_sort_later_in_every_form() {
     let (a, b) = (HoldId::from_bits(7 << 80), HoldId::from_bits(8 << 80));
     assert!(a < b && a.to_string() < b.to_string() && a.bytes() < b.bytes());
+}
+
+#[test]
+fn a_text_has_so_many_characters_in_one_line() {
+    let longest = "é".repeat(TEXT_CHARS_MAX);
+    assert_eq!(Text::parse(&longest).unwrap().to_string(), longest);
+    for wrong in [
+        format!("{longest}é"),
+        "a\nb".to_owned(),
+        "\u{7f}".to_owned(),
+    ] {
+        let refused = Text::parse(&wrong).unwrap_err().to_string();
+        assert!(refused.contains("at most 256 characters"), "{refused}");
+    }
+}
+
+#[test]
+fn a_currency_has_its_digits_behind_the_point() {
+    for (code, digits) in [("EUR", 2), ("JPY", 0), ("KWD", 3), ("HUF", 2)] {
+        let currency = Currency::parse(code).unwrap();
+        assert_eq!((currency.as_str(), currency.digits()), (code, digits));
+    }
+    assert!(Amount::price(-1).is_none());
 }

@@ -1,11 +1,11 @@
 //! A payment follows the reports of its provider, in every order.
 
 use soldonce_core::{
-    Amount, Authority, BookingId, BookingState, Command, Currency, Effect, HoldState, LineChoice,
-    Payment, PaymentReport, PaymentState,
+    Amount, Authority, BookingId, BookingState, Command, Currency, Effect, HoldState, Intent,
+    LineChoice, Payment, PaymentReport, PaymentState, Rejection,
 };
 
-use crate::world::{World, booked, policy, rows_and_floor};
+use crate::world::{World, booked, policy, rows_and_floor, text};
 
 /// A world with a payment of one seat, and its booking.
 fn paying() -> (World, BookingId) {
@@ -155,4 +155,143 @@ fn what_settles_a_step_writes_the_booking() {
     let settled = world.apply(Command::Payment(Box::new(settles))).unwrap();
     assert_eq!(settled.done_effects, [step]);
     assert_eq!(settled.bookings, [id]);
+}
+
+fn intent(provider: &str, id: &str) -> Intent {
+    let (provider, id, client_secret) = (text(provider), text(id), text("secret"));
+    Intent {
+        provider,
+        id,
+        client_secret,
+    }
+}
+
+fn report_of(world: &World, id: BookingId, state: PaymentState) -> PaymentReport {
+    let booking = world.inventory.booking(id).unwrap();
+    PaymentReport::whole(booking, Currency::parse("EUR").unwrap(), state)
+}
+
+#[test]
+fn a_report_is_about_the_payment_that_it_names() {
+    let (mut world, id) = paying();
+    let made = PaymentReport {
+        intent: Some(intent("stripe", "pi_1")),
+        settles: Some(Effect::Authorise(id)),
+        ..report_of(&world, id, PaymentState::Created)
+    };
+    let applied = world.apply(Command::Payment(Box::new(made))).unwrap();
+    assert_eq!(applied.done_effects, [Effect::Authorise(id)]);
+    assert_eq!(payment(&world, id).intent, Some(intent("stripe", "pi_1")));
+    let right = report_of(&world, id, PaymentState::Captured);
+    for wrong in [
+        PaymentReport {
+            amount: Amount::from_minor(right.amount.minor() + 1),
+            ..right.clone()
+        },
+        PaymentReport {
+            currency: Currency::parse("USD").unwrap(),
+            ..right.clone()
+        },
+        PaymentReport {
+            intent: Some(intent("stripe", "pi_2")),
+            ..right.clone()
+        },
+        PaymentReport {
+            intent: Some(intent("other", "pi_1")),
+            ..right.clone()
+        },
+    ] {
+        let refused = world.apply(Command::Payment(Box::new(wrong)));
+        assert_eq!(refused.unwrap_err(), Rejection::PaymentMismatch(id));
+    }
+    let same = PaymentReport {
+        intent: Some(intent("stripe", "pi_1")),
+        ..right.clone()
+    };
+    world.apply(Command::Payment(Box::new(same))).unwrap();
+    // One that names no intent, too. The name stays.
+    world.apply(Command::Payment(Box::new(right))).unwrap();
+    assert_eq!(payment(&world, id).intent, Some(intent("stripe", "pi_1")));
+    assert_eq!(payment(&world, id).paid(), payment(&world, id).amount);
+}
+
+#[test]
+fn an_effect_is_done_once_the_money_went_back() {
+    use PaymentState::{Captured, PartlyRefunded};
+    let (mut world, id) = paying();
+    report(&mut world, id, Captured, (0, 0));
+    let all = payment(&world, id).amount;
+    let half = Amount::from_minor(all.minor() / 2);
+    let refund = |amount| Command::Refund {
+        booking: id,
+        amount,
+    };
+    let more = Amount::from_minor(all.minor() + 1);
+    assert!(matches!(
+        world.apply(refund(more)),
+        Err(Rejection::Invalid(_))
+    ));
+    assert!(matches!(
+        world.apply(refund(Amount::ZERO)),
+        Err(Rejection::Invalid(_))
+    ));
+    let asked = world.apply(refund(half)).unwrap().effects;
+    let [effect @ Effect::Refund { total, .. }] = asked[..] else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(total, half);
+    // A report that says it is done, of a time when nothing had gone back yet, settles nothing.
+    let early = PaymentReport {
+        settles: Some(effect),
+        ..report_of(&world, id, Captured)
+    };
+    let applied = world.apply(Command::Payment(Box::new(early))).unwrap();
+    assert!(applied.done_effects.is_empty(), "{applied:?}");
+    let whole = report_of(&world, id, PartlyRefunded);
+    assert_eq!(whole.refunded, half);
+    let done = PaymentReport {
+        settles: Some(effect),
+        ..whole
+    };
+    let applied = world.apply(Command::Payment(Box::new(done))).unwrap();
+    assert_eq!(applied.done_effects, [effect]);
+    assert_eq!(payment(&world, id).paid(), all.less(half));
+    // The rest may go back, to the last cent.
+    world.apply(refund(all.less(half))).unwrap();
+    assert!(matches!(
+        world.apply(refund(half)),
+        Err(Rejection::Invalid(_))
+    ));
+}
+
+/// A refund that was made at the provider and came back is not ours to send again.
+#[test]
+fn what_was_not_sent_from_here_is_not_sent_again() {
+    use PaymentState::Captured;
+    let (mut world, id) = paying();
+    report(&mut world, id, Captured, (0, 0));
+    let amount = payment(&world, id).amount;
+    let bounced = PaymentReport {
+        refunded: amount,
+        bounced: amount,
+        ..report_of(&world, id, Captured)
+    };
+    let applied = world.apply(Command::Payment(Box::new(bounced))).unwrap();
+    assert!(applied.effects.is_empty(), "{:?}", applied.effects);
+}
+
+#[test]
+fn a_hold_that_costs_something_is_not_confirmed_unpaid() {
+    let (mut world, _) = paying();
+    let hold = world.hold("bob", "A-2");
+    let booking = world.mint_booking();
+    let command = Command::ConfirmFree {
+        on: crate::world::on(hold),
+        booking,
+        reference: None,
+    };
+    assert_eq!(
+        world.apply(command).unwrap_err(),
+        Rejection::PaymentRequired
+    );
 }
