@@ -154,7 +154,7 @@ fn ends(copied: Copied) -> String {
 fn told(copied: Copied, report: &VerifyReport) -> Value {
     let is_made = copied.commits > 0;
     json!({
-        "commits": copied.commits,
+        "last_commit": copied.commits,
         "last_commit_at": is_made.then_some(Rfc3339(copied.last_commit_at)),
         "lost_commits": copied.lost_commits,
         "verified": report,

@@ -138,7 +138,12 @@ fn forbidden(admission: Admission) -> Problem {
 
 /// The token that was sent, from the `Authorization` header first; else from the cookie of this name.
 fn token<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<(&'a str, Carrier)>, Problem> {
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    if let Some(value) = values.next() {
+        if values.next().is_some() {
+            let text = "more than one `Authorization` was sent";
+            return Err(Problem::detailed(&kinds::UNAUTHENTICATED, text));
+        }
         let bearer = value.to_str().ok().and_then(bearer);
         let token = bearer.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?;
         return Ok(Some((token, Carrier::Header)));

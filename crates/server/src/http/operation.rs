@@ -1,6 +1,7 @@
 //! An operation of the API: its route, and what the description says of it. Each module of handlers has a
 //! function `routes` that adds its operations to the table, each with its handler.
 
+use soldonce_core::words;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -88,51 +89,32 @@ pub(super) enum Keyed {
     Naming,
 }
 
-/// The chapter of the description.
-#[derive(Clone, Copy)]
-pub(super) enum Tag {
-    Events,
-    Seats,
-    Holds,
-    Bookings,
-    Leases,
-    Access,
-    Webhooks,
-    System,
+words! {
+    /// The chapter of the description.
+    pub(super) Tag:
+    Events = "events",
+    Seats = "seats",
+    Holds = "holds",
+    Bookings = "bookings",
+    Leases = "leases",
+    Access = "access",
+    Webhooks = "webhooks",
+    System = "system",
 }
 
 impl Tag {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Events,
-        Self::Seats,
-        Self::Holds,
-        Self::Bookings,
-        Self::Leases,
-        Self::Access,
-        Self::Webhooks,
-        Self::System,
-    ];
-
-    /// Its name and what it is about.
-    pub(super) const fn words(self) -> (&'static str, &'static str) {
+    pub(super) const fn about(self) -> &'static str {
         match self {
-            Self::Events => ("events", "Performances, sales, drops: what is sold"),
-            Self::Seats => (
-                "seats",
-                "The chart, the seats as they are, and their changes",
-            ),
-            Self::Holds => ("holds", "Exclusive, timed claims"),
-            Self::Bookings => ("bookings", "Sales"),
-            Self::Leases => (
-                "leases",
-                "Timed exclusive claims on names, with fencing tokens",
-            ),
-            Self::Access => ("access", "Keys and sessions"),
-            Self::Webhooks => (
-                "webhooks",
-                "Where news of holds and bookings is posted, by the convention of Standard Webhooks",
-            ),
-            Self::System => ("system", "Health, metrics, pages"),
+            Self::Events => "Performances, sales, drops: what is sold",
+            Self::Seats => "The chart, the seats as they are, and their changes",
+            Self::Holds => "Exclusive, timed claims",
+            Self::Bookings => "Sales",
+            Self::Leases => "Timed exclusive claims on names, with fencing tokens",
+            Self::Access => "Keys and sessions",
+            Self::Webhooks => {
+                "Where news of holds and bookings is posted, by the convention of Standard Webhooks"
+            }
+            Self::System => "Health, metrics, pages",
         }
     }
 }

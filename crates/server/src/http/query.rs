@@ -21,7 +21,12 @@ impl<'a> Query<'a> {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let bad = || Problem::invalid("query", "a percent sign needs two hexadecimal digits");
+            let bad = || {
+                Problem::invalid(
+                    "query",
+                    "behind a percent sign are two hexadecimal digits, of UTF-8",
+                )
+            };
             let (name, value) = (plus(name), plus(value));
             let (name, value) = (
                 decode_owned(name).ok_or_else(bad)?,

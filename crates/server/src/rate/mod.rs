@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use soldonce_clock::BootTime;
+use soldonce_core::words;
 use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
 
 pub use self::address::{InvalidNetwork, Network};
@@ -28,50 +29,28 @@ pub(crate) use self::held::{Held, HeldKind, Reserved, Wish, exceeded};
 
 use self::table::Table;
 
-/// What is counted apart from the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) enum RateKind {
+words! {
+    /// What is counted apart from the rest, by its name in headers, metrics and Redis.
+    #[derive(Default)]
+    pub(crate) RateKind:
     /// New sessions, by address.
     #[default]
-    Sessions,
+    Sessions = "sessions",
     /// What a session does, by session.
-    Commands,
+    Commands = "commands",
     /// What all sessions at an address do, by address.
-    AddressCommands,
+    AddressCommands = "address",
     /// Holds of sessions that ended unpaid by their time, by address.
-    Lapses,
+    Lapses = "lapses",
     /// Reads, and requests that were refused for their credentials, by address.
-    Reads,
+    Reads = "reads",
     /// Everything an API key does, by key.
-    Keys,
+    Keys = "keys",
     /// Acquires of leases, by key.
-    Acquires,
+    Acquires = "acquires",
 }
 
 impl RateKind {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Sessions,
-        Self::Commands,
-        Self::AddressCommands,
-        Self::Lapses,
-        Self::Reads,
-        Self::Keys,
-        Self::Acquires,
-    ];
-
-    /// Its name in headers, metrics and Redis.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sessions => "sessions",
-            Self::Commands => "commands",
-            Self::AddressCommands => "address",
-            Self::Lapses => "lapses",
-            Self::Reads => "reads",
-            Self::Keys => "keys",
-            Self::Acquires => "acquires",
-        }
-    }
-
     /// Whether it is the address that is counted.
     pub(crate) const fn is_by_address(self) -> bool {
         match self {

@@ -35,7 +35,7 @@ impl TlsArgs {
             (None, None) => Ok(None),
             (Some(certificate), Some(key)) => {
                 let loaded = Listener::load(certificate.clone(), key.clone());
-                Ok(Some(loaded.context("tls_cert")?))
+                Ok(Some(loaded.context("tls_cert, tls_key")?))
             }
             (Some(_), None) => anyhow::bail!("tls_key: is missing; tls_cert needs it"),
             (None, Some(_)) => anyhow::bail!("tls_cert: is missing; tls_key needs it"),

@@ -116,7 +116,7 @@ fn a_copy_of_a_ledger_that_sells_is_whole_and_makes_no_sale_wait() {
     });
     let mut last = 0;
     for copy in &copies {
-        let commits = copy["commits"].as_u64().unwrap();
+        let commits = copy["last_commit"].as_u64().unwrap();
         assert!(commits > last, "{copy}");
         last = commits;
         assert_eq!(copy["verified"]["findings"], json!([]), "{copy}");
@@ -230,7 +230,7 @@ fn a_restored_ledger_sells_on_and_says_what_is_lost() {
     for file in data.read_dir().unwrap().map(Result::unwrap) {
         assert_eq!(file.metadata().unwrap().uid(), owner, "{file:?}");
     }
-    let commits = made["commits"].as_u64().unwrap();
+    let commits = made["last_commit"].as_u64().unwrap();
     for told in [
         &format!("it ends with commit {commits} of the ledger, made at "),
         "4 later commits were made and are lost",

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
                 install_node_packages(&machine, &path, &workspace()?.join(folder))?;
             }
         }
-        export(tool.variable, &path);
+        export(&tool.variable(), &path);
     }
     Ok(())
 }

@@ -18,6 +18,22 @@ const CLIENT: Tool = Tool {
     ..SERVER
 };
 
+/// A program of PostgreSQL by its name.
+macro_rules! postgres {
+    ($name:literal, $like:expr) => {
+        Tool {
+            name: $name,
+            commands: &[$name],
+            places: &[concat!("/usr/lib/postgresql/*/bin/", $name)],
+            source: from_debian(
+                POSTGRES_PACKAGES,
+                concat!("usr/lib/postgresql/*/bin/", $name),
+            ),
+            ..$like
+        }
+    };
+}
+
 /// Without these an unpacked browser finds no font, and text without a font has no height.
 pub(super) const FONTS: &[(&str, &str)] = &[
     ("FONTCONFIG_PATH", "etc/fonts"),
@@ -28,7 +44,6 @@ pub(super) const FONTS: &[(&str, &str)] = &[
 pub const TOOLS: &[Tool] = &[
     Tool {
         name: "strace",
-        variable: "SOLDONCE_STRACE",
         commands: &["strace"],
         source: from_debian(&["strace"], "usr/bin/strace"),
         by_hand: "apt-get install -y strace",
@@ -36,7 +51,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "chromium",
-        variable: "SOLDONCE_CHROMIUM",
         commands: &["chromium", "google-chrome-stable"],
         source: Source::Debian {
             packages: &["chromium", "fonts-dejavu-core"],
@@ -48,7 +62,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "node",
-        variable: "SOLDONCE_NODE",
         commands: &["node", "nodejs"],
         suits: node::suits,
         source: from_wheel(
@@ -60,56 +73,19 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "redis-server",
-        variable: "SOLDONCE_REDIS_SERVER",
         commands: &["redis-server", "valkey-server"],
         // The program is a link to one of redis-tools, which looks at the name it is called by.
         source: from_debian(&["redis-server", "redis-tools"], "usr/bin/redis-server"),
         by_hand: "apt-get install -y redis-server",
         ..TOOL
     },
-    Tool {
-        name: "postgres",
-        variable: "SOLDONCE_POSTGRES",
-        commands: &["postgres"],
-        places: &["/usr/lib/postgresql/*/bin/postgres"],
-        source: from_debian(POSTGRES_PACKAGES, "usr/lib/postgresql/*/bin/postgres"),
-        ..SERVER
-    },
-    Tool {
-        name: "initdb",
-        variable: "SOLDONCE_INITDB",
-        commands: &["initdb"],
-        places: &["/usr/lib/postgresql/*/bin/initdb"],
-        source: from_debian(POSTGRES_PACKAGES, "usr/lib/postgresql/*/bin/initdb"),
-        ..SERVER
-    },
-    Tool {
-        name: "psql",
-        variable: "SOLDONCE_PSQL",
-        commands: &["psql"],
-        places: &["/usr/lib/postgresql/*/bin/psql"],
-        source: from_debian(POSTGRES_PACKAGES, "usr/lib/postgresql/*/bin/psql"),
-        ..CLIENT
-    },
-    Tool {
-        name: "pg_dump",
-        variable: "SOLDONCE_PG_DUMP",
-        commands: &["pg_dump"],
-        places: &["/usr/lib/postgresql/*/bin/pg_dump"],
-        source: from_debian(POSTGRES_PACKAGES, "usr/lib/postgresql/*/bin/pg_dump"),
-        ..CLIENT
-    },
-    Tool {
-        name: "pg_basebackup",
-        variable: "SOLDONCE_PG_BASEBACKUP",
-        commands: &["pg_basebackup"],
-        places: &["/usr/lib/postgresql/*/bin/pg_basebackup"],
-        source: from_debian(POSTGRES_PACKAGES, "usr/lib/postgresql/*/bin/pg_basebackup"),
-        ..CLIENT
-    },
+    postgres!("postgres", SERVER),
+    postgres!("initdb", SERVER),
+    postgres!("psql", CLIENT),
+    postgres!("pg_dump", CLIENT),
+    postgres!("pg_basebackup", CLIENT),
     Tool {
         name: "pgbouncer",
-        variable: "SOLDONCE_PGBOUNCER",
         commands: &["pgbouncer"],
         places: &["/usr/sbin/pgbouncer"],
         source: from_debian(&["pgbouncer"], "usr/sbin/pgbouncer"),
@@ -118,7 +94,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "nginx",
-        variable: "SOLDONCE_NGINX",
         commands: &["nginx"],
         places: &["/usr/sbin/nginx"],
         source: from_debian(&["nginx"], "usr/sbin/nginx"),
@@ -127,7 +102,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "haproxy",
-        variable: "SOLDONCE_HAPROXY",
         commands: &["haproxy"],
         places: &["/usr/sbin/haproxy"],
         source: from_debian(&["haproxy"], "usr/sbin/haproxy"),
@@ -136,7 +110,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "ip",
-        variable: "SOLDONCE_IP",
         commands: &["ip"],
         places: &["/sbin/ip", "/usr/sbin/ip"],
         source: from_debian(&["iproute2"], "bin/ip"),
@@ -145,7 +118,6 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "bridge",
-        variable: "SOLDONCE_BRIDGE",
         commands: &["bridge"],
         places: &["/sbin/bridge", "/usr/sbin/bridge"],
         source: from_debian(&["iproute2"], "sbin/bridge"),
@@ -156,7 +128,6 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         // With what judges its clients, mypy, and the provider's official SDK.
         name: "openapi-python-client",
-        variable: "SOLDONCE_OPENAPI_PYTHON_CLIENT",
         // The pinned one: another version writes another client.
         source: from_wheel(
             include_str!("client-requirements.txt"),
@@ -169,7 +140,6 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         // The compiler of .proto files with the library that its clients run on.
         name: "python-grpc-tools-protoc",
-        variable: "SOLDONCE_PYTHON_GRPC_TOOLS_PROTOC",
         source: from_wheel(
             include_str!("grpc-requirements.txt"),
             "bin/python-grpc-tools-protoc",
@@ -183,7 +153,6 @@ pub const TOOLS: &[Tool] = &[
 /// Needed to unpack wheels too, so provided whenever one is fetched.
 pub(super) const PYTHON: Tool = Tool {
     name: "python3",
-    variable: "SOLDONCE_PYTHON",
     commands: &["python3"],
     source: Source::Debian {
         packages: &["python3"],

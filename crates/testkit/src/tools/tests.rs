@@ -4,7 +4,6 @@ use super::{Machine, Path, PathBuf, TOOL, Tool, debian, from_debian, node, provi
 
 const SHELL: Tool = Tool {
     name: "shell",
-    variable: "SOLDONCE_SHELL",
     commands: &["no-such-shell", "sh"],
     source: from_debian(&["dash"], "bin/dash"),
     by_hand: "apt-get install dash",

@@ -8,7 +8,6 @@
 //! once need SQLite 3.51.3: before, a reset of the log could damage it.
 
 use std::fs::File;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -23,48 +22,22 @@ use crate::locks::lock;
 
 /// How far a move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(super) enum Move {
     /// None is under way.
-    Idle = 0,
+    Idle,
     /// The thread moves the log.
-    Begun = 1,
+    Begun,
     /// The thread is done; what came on top is the writer's to move.
-    Done = 2,
-    /// It failed, for good.
-    Failed = 3,
+    Done,
 }
 
-#[derive(Default)]
-struct Shared {
-    state: AtomicU8,
-    fault: Mutex<Option<Fault>>,
-}
-
-impl Shared {
-    fn state(&self) -> Move {
-        match self.state.load(Ordering::Acquire) {
-            0 => Move::Idle,
-            1 => Move::Begun,
-            2 => Move::Done,
-            _ => Move::Failed,
-        }
-    }
-
-    fn set(&self, state: Move) {
-        self.state.store(state as u8, Ordering::Release);
-    }
-
-    fn fail(&self, fault: Fault) {
-        *lock(&self.fault) = Some(fault);
-        self.set(Move::Failed);
-    }
-}
+/// How far the move is, or why one failed, for good.
+type State = Mutex<Result<Move, Fault>>;
 
 /// The thread that moves the log. Dropping it waits for a move under way.
 pub(super) struct Checkpointer {
     orders: Option<SyncSender<()>>,
-    shared: Arc<Shared>,
+    state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -73,16 +46,16 @@ impl Checkpointer {
     pub(super) fn start(folder: &Folder) -> Result<Self, Fault> {
         let connection = connection::checkpointer(folder)?;
         let database = File::open(folder.database()).map_err(Fault::of_file("ledger.sqlite"))?;
-        let shared = Arc::new(Shared::default());
+        let state = Arc::new(State::new(Ok(Move::Idle)));
         let (orders, taken) = sync_channel(1);
-        let its = Arc::clone(&shared);
+        let its = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("ledger-log".to_owned())
             .spawn(move || work(&connection, &database, &taken, &its))
             .map_err(Fault::of_file("the thread that moves the log"))?;
         Ok(Self {
             orders: Some(orders),
-            shared,
+            state,
             thread: Some(thread),
         })
     }
@@ -92,28 +65,26 @@ impl Checkpointer {
     /// # Errors
     /// The fault of a move that failed: nothing may be written any more.
     pub(super) fn state(&self) -> Result<Move, Fault> {
-        let state = self.shared.state();
-        if state != Move::Failed {
-            return Ok(state);
+        let mut state = lock(&self.state);
+        if let Ok(known) = &*state {
+            return Ok(*known);
         }
-        let mut fault = lock(&self.shared.fault);
-        let gone = || Fault::damaged("write-ahead log", "an earlier move of it failed");
-        Err(fault.take().unwrap_or_else(gone))
+        let gone = Fault::damaged("write-ahead log", "an earlier move of it failed");
+        std::mem::replace(&mut *state, Err(gone))
     }
 
     /// Begins a move. The caller has seen [`Move::Idle`].
     pub(super) fn begin(&self) {
-        self.shared.set(Move::Begun);
+        *lock(&self.state) = Ok(Move::Begun);
         let sent = self.orders.as_ref().map(|orders| orders.send(()));
         if !matches!(sent, Some(Ok(()))) {
-            self.shared
-                .fail(Fault::damaged("write-ahead log", "its thread has ended"));
+            *lock(&self.state) = Err(Fault::damaged("write-ahead log", "its thread has ended"));
         }
     }
 
     /// Says that the writer has moved the rest. The caller has seen [`Move::Done`].
     pub(super) fn end(&self) {
-        self.shared.set(Move::Idle);
+        *lock(&self.state) = Ok(Move::Idle);
     }
 }
 
@@ -128,12 +99,14 @@ impl Drop for Checkpointer {
     }
 }
 
-fn work(connection: &Connection, database: &File, orders: &Receiver<()>, shared: &Shared) {
+fn work(connection: &Connection, database: &File, orders: &Receiver<()>, state: &State) {
     while orders.recv().is_ok() {
-        match move_log(connection, database) {
-            Ok(()) => shared.set(Move::Done),
-            // A failed sync is never tried again: the thread takes no more orders.
-            Err(fault) => return shared.fail(fault),
+        let moved = move_log(connection, database).map(|()| Move::Done);
+        let has_failed = moved.is_err();
+        *lock(state) = moved;
+        // A failed sync is never tried again: the thread takes no more orders.
+        if has_failed {
+            return;
         }
     }
 }

@@ -156,7 +156,8 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
 
 /// Answers a call of a method that this listener does not have.
 pub(super) async fn no_such_method() -> Response {
-    refused(Problem::new(&kinds::METHOD_NOT_ALLOWED).into_response()).await
+    let text = "there is no such method; `grpc.reflection.v1` lists those that there are";
+    refused(Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text).into_response()).await
 }
 
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {

@@ -32,7 +32,7 @@ fn one(kind: MessageKind) -> Value {
     };
     json!({
         "operationId": format!("on_{}", kind.as_str().replace('.', "_")),
-        "tags": [Tag::Webhooks.words().0],
+        "tags": [Tag::Webhooks.as_str()],
         "summary": about,
         "parameters": [
             header("webhook-id", "The message's id; the same in every attempt"),

@@ -49,7 +49,7 @@ async fn serve(req: ApiRequest) -> Handled {
 /// Describes these operations, as JSON for people to read too.
 pub(super) fn document(operations: &[Operation]) -> String {
     let tag = |tag: Tag| {
-        let (name, about) = tag.words();
+        let (name, about) = (tag.as_str(), tag.about());
         json!({"name": name, "description": about})
     };
     let document = json!({
@@ -109,7 +109,7 @@ fn describe(operation: &Operation, all: &[Operation]) -> Value {
     };
     let mut described = json!({
         "operationId": operation.id,
-        "tags": [operation.tag.words().0],
+        "tags": [operation.tag.as_str()],
         "summary": operation.summary,
         "security": security,
         "x-admission": operation.route.admission.as_str(),

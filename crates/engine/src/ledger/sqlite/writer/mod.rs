@@ -262,7 +262,7 @@ impl Writer {
     /// Has a long log moved into the database file, and moves by itself what came on top meanwhile.
     fn tidy_log(&mut self) -> Result<(), Fault> {
         match self.checkpointer.state()? {
-            Move::Begun | Move::Failed => {}
+            Move::Begun => {}
             Move::Idle => {
                 let pages = self.log_pages.load(Ordering::Relaxed);
                 if pages.saturating_sub(self.log_kept) >= self.deps.options.log_pages {
