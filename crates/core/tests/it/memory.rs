@@ -1,8 +1,9 @@
 //! What a ledger puts back into an inventory, asks of it, and takes out of it again.
 
+use soldonce_core::limits::PRICE_MAX;
 use soldonce_core::{
-    Command, Deadline, Event, EventId, EventNo, HoldId, Inventory, Origin, Policy, Rejection,
-    Selection, Seq, Span, Timestamp, Unit, UnitNo, UnitState,
+    Amount, Command, Deadline, Event, EventId, EventNo, HoldId, Inventory, Origin, Policy,
+    Rejection, Selection, Seq, Span, Timestamp, Unit, UnitNo, UnitState,
 };
 
 use crate::world::{World, booked, held, holder, on, policy, rows_and_floor, text};
@@ -43,6 +44,7 @@ fn a_dropped_event_takes_its_own_with_it_and_nothing_else() {
     .id;
     let second = world.add_event("second", rows_and_floor(&[5], 0), policy());
     world.event = second;
+    world.wait(1_000);
     let goes = world.hold("ann", "A-1");
     assert_eq!(world.inventory.live_holds(first), 1);
     assert_eq!(world.inventory.live_holds(second), 1);
@@ -137,6 +139,24 @@ fn an_event_is_replaced_by_what_was_stored_of_it() {
     );
 }
 
+#[test]
+fn a_hold_tells_what_it_ended_for() {
+    let mut world = world();
+    let state = |world: &World, id| world.inventory.hold(id).unwrap().state.clone();
+    let paid = world.hold("ann", "A-1");
+    assert_eq!(state(&world, paid).booking(), None);
+    let booking = booked(&world.confirm(paid).unwrap()).id;
+    assert_eq!(state(&world, paid).booking(), Some(booking));
+    assert_eq!(state(&world, paid).reason(), None);
+    let revoked = world.hold("bob", "A-2");
+    let revoke = Command::Revoke {
+        hold: revoked,
+        reason: text("a mistake"),
+    };
+    world.apply(revoke).unwrap();
+    assert_eq!(state(&world, revoked).reason(), Some(&text("a mistake")));
+}
+
 /// What is kept is not taken back by the next trial's end.
 #[test]
 fn a_trial_that_is_kept_stays() {
@@ -166,19 +186,25 @@ fn the_same_event_again_is_no_other_one() {
         currency: event.currency,
         chart: world.chart(),
         prices: [("Seat", 1_000), ("Standing", 2_000)]
-            .map(|(name, price)| {
-                (
-                    name.to_owned(),
-                    soldonce_core::Amount::price(price).unwrap(),
-                )
-            })
+            .map(|(name, price)| (name.to_owned(), Amount::price(price).unwrap()))
             .into(),
         policy: policy(),
         fingerprint,
     };
     let (same, other) = (new([0; 32]), new([1; 32]));
+    let dear = soldonce_core::NewEvent {
+        id: EventId::parse("dear").unwrap(),
+        prices: ["Seat", "Standing"]
+            .map(|name| (name.to_owned(), Amount::from_minor(PRICE_MAX + 1)))
+            .into(),
+        ..new([2; 32])
+    };
     let create = |new| Command::CreateEvent(Box::new(new));
     assert!(world.apply(create(same)).is_ok());
+    assert!(matches!(
+        world.apply(create(dear)),
+        Err(Rejection::Invalid(_))
+    ));
     assert_eq!(
         world.apply(create(other)).unwrap_err(),
         Rejection::EventExists

@@ -264,6 +264,21 @@ fn an_effect_is_done_once_the_money_went_back() {
     ));
 }
 
+/// Money can only come back where it came: another report of more that came back moves nothing.
+#[test]
+fn a_payment_that_did_not_come_does_not_come_back() {
+    let (mut world, id) = paying();
+    report(&mut world, id, PaymentState::Captured, (0, 0));
+    let amount = payment(&world, id).amount;
+    let strange = PaymentReport {
+        refunded: amount,
+        bounced: amount,
+        ..report_of(&world, id, PaymentState::Processing)
+    };
+    world.apply(Command::Payment(Box::new(strange))).unwrap();
+    assert_eq!(payment(&world, id).state, PaymentState::Captured);
+}
+
 /// A refund that was made at the provider and came back is not ours to send again.
 #[test]
 fn what_was_not_sent_from_here_is_not_sent_again() {
@@ -294,4 +309,24 @@ fn a_hold_that_costs_something_is_not_confirmed_unpaid() {
         world.apply(command).unwrap_err(),
         Rejection::PaymentRequired
     );
+}
+
+/// After an exchange a booking may have an old line of a unit and the sold one.
+#[test]
+fn the_sold_line_of_a_unit_comes_before_older_ones() {
+    use soldonce_core::LineState;
+    let (mut world, _) = paying();
+    let hold = world.hold("bob", "A-2");
+    let mut booking = booked(&world.confirm(hold).unwrap()).clone();
+    let unit = world.unit("A-2");
+    let sold = booking.lines[0];
+    let mut old = sold;
+    old.state = LineState::Cancelled;
+    for lines in [vec![old, sold], vec![sold, old]] {
+        booking.lines = lines;
+        assert_eq!(booking.line(unit), Some(&sold));
+    }
+    booking.lines = vec![old];
+    assert_eq!(booking.line(unit), Some(&old));
+    assert_eq!(booking.line(world.unit("A-3")), None);
 }
