@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use proptest::prelude::*;
 use soldonce_core::{
@@ -355,6 +356,62 @@ proptest! {
             let names = world.names(offer.units.clone());
             prop_assert!(world.try_hold("ann", &names).is_ok());
         }
+        // No row that is nearer, or as near, could have offered some: up to three rows do.
+        let class = |unit: &UnitNo| chart.category_of(*unit) == chart.category_of(wanted[0]);
+        let of_class: BTreeSet<UnitNo> = free.iter().copied().filter(class).collect();
+        let can_offer = |row: u32| {
+            let of_row = |unit: &UnitNo| chart.row_of(*unit).unwrap().0.0 == row;
+            runs(&chart, &of_class).iter().filter(|run| of_row(&run[0])).any(|run| {
+                run.windows(wanted.len()).any(|window| {
+                    orphans(&chart, &free, window).is_empty()
+                })
+            })
+        };
+        let rows = u32::try_from(chart.rows().len()).unwrap();
+        let mut able: Vec<u32> = (0..rows).filter(|row| can_offer(*row)).collect();
+        able.sort_by_key(|row| (row.abs_diff(home), *row));
+        able.truncate(3);
+        let offered = refusal.alternatives.iter();
+        let offered: Vec<u32> = offered.map(|offer| chart.row_of(offer.units[0]).unwrap().0.0).collect();
+        prop_assert_eq!(offered, able);
+    }
+}
+
+/// In a long row the offer is as near as can be, and what is far away is not looked at.
+#[test]
+fn an_offer_of_a_long_row_is_near() {
+    let row = rows_and_floor(&[1_000], 0);
+    let offer = |free: Range<u32>, wanted: Range<u32>| {
+        let wanted: Vec<UnitNo> = wanted.map(UnitNo).collect();
+        let offers = alternatives_near(&row, &Free(free), &wanted);
+        offers
+            .first()
+            .map(|offer| (offer.units[0].0, offer.units.len()))
+    };
+    assert_eq!(offer(500..600, 480..482), Some((500, 2)));
+    assert_eq!(offer(400..480, 480..482), Some((478, 2)));
+    // 128 seats to each side of the middle.
+    assert_eq!(offer(609..1_000, 480..482), None);
+    assert_eq!(offer(607..1_000, 480..482), Some((607, 2)));
+    assert_eq!(offer(0..355, 480..482), Some((353, 2)));
+    assert_eq!(offer(0..353, 480..482), None);
+    // The last seat that is searched is no orphan where more are free behind it.
+    assert_eq!(offer(606..610, 480..482), Some((606, 2)));
+    assert_eq!(offer(352..356, 480..482), Some((354, 2)));
+    let most = soldonce_core::limits::UNITS_PER_HOLD_MAX;
+    assert_eq!(
+        offer(500..600, 400..400 + most).map(|(_, units)| units),
+        usize::try_from(most).ok()
+    );
+    assert_eq!(offer(500..600, 400..401 + most), None);
+}
+
+/// A hall of which these seats alone are free.
+struct Free(Range<u32>);
+
+impl Availability for Free {
+    fn is_available(&self, unit: UnitNo) -> bool {
+        self.0.contains(&unit.0)
     }
 }
 
