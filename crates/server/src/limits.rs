@@ -3,7 +3,8 @@
 /// Connections that the kernel keeps until they are accepted; further ones try again after a second. The
 /// system may allow fewer (`net.core.somaxconn`).
 pub const LISTEN_BACKLOG: u32 = 4_096;
-/// Most connections served at once. For a further one the connection that is idle for longest ends.
+/// Most connections served at once. For a further one the connection that is idle for longest ends; without one, that
+/// which keeps the body of its request back for longest.
 pub const CONNECTIONS_MAX: usize = 10_000;
 /// Most connections at once of one address (IPv6: of one /64 network); further ones are closed. The
 /// addresses of trusted proxies are not counted.
@@ -147,7 +148,8 @@ pub const FEED_REST_FACTOR: u32 = 3;
 /// Largest frame, in bytes: what may wait for a reader. In place of a larger one it is asked to take a new
 /// snapshot.
 pub const FRAME_BYTES_MAX: usize = 256 * 1_024;
-/// Most changes that are merged for one reader that polls; one that lacks more takes a new snapshot.
+/// Most changes of several commits that are merged for one reader that polls; one that lacks more takes a new
+/// snapshot.
 pub const POLLED_CHANGES_MAX: usize = 4_096;
 /// Bytes of frames of one event that are kept until its next tick for readers that were behind.
 pub const FRAMES_SHARED_BYTES_MAX: usize = 8 * 1_024 * 1_024;

@@ -1,14 +1,16 @@
 //! Holds: make, change, extend, release, revoke, and read them. A new one passes the shields first.
 
 use soldonce_core::{
-    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, HolderName, Invalid, NewHold,
-    OnHold, Rejection, RequestedTerms, Span, Text, Timestamp, Together, Wish,
+    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, Holder, HolderName, Invalid,
+    NewHold, OnHold, Rejection, RequestedTerms, Selection, Span, Text, Timestamp, Together, UnitNo,
+    Wish,
 };
 
 use super::shields::ShieldQuery;
 use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
 use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
+use crate::live::LiveEvent;
 use crate::reply::{self, ReplyKind, StoredReply};
 
 /// Units that are wanted.
@@ -102,7 +104,7 @@ impl Engine {
         let is_keyed = call.key.is_some();
         if let Wish::Named(selection) = &wish
             && (!is_keyed || self.parts.ledger.is_shared())
-            && self.may_ask_shields(&event, now, terms)?
+            && self.may_ask_shields((&live, &holder), selection, (now, terms))?
         {
             let query = ShieldQuery {
                 live: &live,
@@ -133,18 +135,19 @@ impl Engine {
     }
 
     /// Refuses a request that the terms of the event forbid, if this server alone decides; returns
-    /// whether the shields are to be queried. Other servers may have changed the terms a moment ago: then
-    /// the ledger refuses. It knows, too, the holder's own hold of a sale that has closed.
+    /// whether the shields are to be queried. Other servers may have changed the terms a moment ago, and the seats may
+    /// be the holder's own, who gets them back: then the ledger decides.
     fn may_ask_shields(
         &self,
-        event: &Event,
-        now: Timestamp,
-        terms: RequestedTerms,
+        (live, holder): (&LiveEvent, &Holder),
+        wanted: &Selection,
+        (now, terms): (Timestamp, RequestedTerms),
     ) -> Result<bool, Rejection> {
-        match event.require_terms(now, terms) {
+        let is_own = |unit: &UnitNo| live.shield.may_be_held_by(*unit, holder);
+        match live.event().require_terms(now, terms) {
             Ok(_) => Ok(true),
             Err(_) if self.parts.ledger.is_shared() => Ok(false),
-            Err(Rejection::NotOnSale { opens_at: None }) => Ok(false),
+            Err(_) if wanted.seats().first().is_some_and(is_own) => Ok(false),
             Err(refusal) => Err(refusal),
         }
     }

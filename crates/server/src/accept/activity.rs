@@ -13,6 +13,9 @@ use futures_util::task::AtomicWaker;
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
 pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// A body moves on by this many bytes. One that comes a few bytes at a time is kept back.
+const BODY_BLOCK_BYTES: u64 = 1_024;
+
 /// Shared by one connection and the watch. Only hints: no other memory is published through it.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
@@ -20,6 +23,8 @@ pub(crate) struct Activity {
     in_flight: AtomicU32,
     /// Requests in flight whose bodies have not come.
     bodies_awaited: AtomicU32,
+    /// Bytes that came of bodies.
+    body_bytes: AtomicU64,
     head_began: AtomicBool,
     /// Bytes that came of [`HTTP2_PREFACE`]; more than it has once another byte came.
     preface: AtomicUsize,
@@ -36,8 +41,8 @@ pub(crate) enum Phase {
     Head(u64),
     /// For the next request or the end, after that many requests.
     Idle(u64),
-    /// For the bodies of all that is in flight, after that many requests.
-    Body(u64),
+    /// For the bodies of all that is in flight, after that many requests and blocks of bodies.
+    Body(u64, u64),
     /// For a handler.
     Busy,
     /// For the peer to read, after it did so that many times.
@@ -65,7 +70,8 @@ impl Activity {
         }
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         if in_flight > 0 && self.bodies_awaited.load(Ordering::Relaxed) >= in_flight {
-            return Phase::Body(requests);
+            let blocks = self.body_bytes.load(Ordering::Relaxed) / BODY_BLOCK_BYTES;
+            return Phase::Body(requests, blocks);
         }
         if in_flight > 0 {
             return Phase::Busy;
@@ -122,6 +128,12 @@ impl Activity {
             HTTP2_PREFACE.len() + 1
         };
         self.preface.store(after, Ordering::Relaxed);
+    }
+
+    /// Bytes of a body came.
+    pub(crate) fn note_body(&self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.body_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The peer takes bytes. A look at a line that is in the cache is cheaper than a store.
@@ -198,5 +210,26 @@ mod tests {
         other.note_read(b"PRI * HTTP/1.1\r\n");
         other.note_read(HTTP2_PREFACE);
         assert_eq!(other.phase(), Phase::Head(0));
+    }
+
+    #[test]
+    fn a_body_that_moves_on_is_not_kept_back() {
+        let activity = Arc::new(Activity::default());
+        let first = InFlight::begin(&activity);
+        assert_eq!(activity.phase(), Phase::Busy);
+        let awaited = AwaitedBody::begin(&activity);
+        let before = activity.phase();
+        assert_eq!(before, Phase::Body(1, 0));
+        activity.note_body(1_023);
+        assert_eq!(activity.phase(), before, "a few bytes");
+        activity.note_body(1);
+        assert_ne!(activity.phase(), before);
+        // Another request whose handler is at work.
+        let second = InFlight::begin(&activity);
+        assert_eq!(activity.phase(), Phase::Busy);
+        drop((second, awaited));
+        assert_eq!(activity.phase(), Phase::Busy);
+        drop(first);
+        assert_eq!(activity.phase(), Phase::Idle(2));
     }
 }

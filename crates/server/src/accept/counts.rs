@@ -21,7 +21,7 @@ pub(super) struct WhyLabel {
 
 /// Its address had as many as it may.
 pub(super) const ADDRESS: WhyLabel = WhyLabel { why: "address" };
-/// It was idle while another one waited for room.
+/// It was idle, or kept the body of its request back, while another one waited for room.
 pub(super) const ROOM: WhyLabel = WhyLabel { why: "room" };
 
 impl ConnectionCounts {

@@ -32,7 +32,8 @@ pub(crate) struct Rests {
 pub(crate) struct LentBody {
     body: Option<Incoming>,
     slot: Option<Slot>,
-    activity: Arc<Activity>,
+    /// None without a body.
+    activity: Option<Arc<Activity>>,
     awaited: Option<AwaitedBody>,
 }
 
@@ -60,22 +61,24 @@ impl Rests {
         }
     }
 
-    fn lent(&self, body: Option<Incoming>, slot: Option<Slot>) -> LentBody {
-        LentBody {
-            body,
-            slot,
-            activity: Arc::clone(&self.activity),
-            awaited: None,
-        }
-    }
-
     /// Lends a request's body to the router. A request without one costs nothing.
     pub(crate) fn lend(self: &Arc<Self>, parts: &Parts, body: Incoming) -> (LentBody, Leftover) {
         if body.is_end_stream() {
-            return (self.lent(None, None), Leftover(None));
+            let none = LentBody {
+                body: None,
+                slot: None,
+                activity: None,
+                awaited: None,
+            };
+            return (none, Leftover(None));
         }
         let slot = Slot::default();
-        let lent = self.lent(Some(body), Some(Arc::clone(&slot)));
+        let lent = LentBody {
+            body: Some(body),
+            slot: Some(Arc::clone(&slot)),
+            activity: Some(Arc::clone(&self.activity)),
+            awaited: None,
+        };
         let leftover = Leftover(Some(Lent {
             rests: Arc::clone(self),
             slot,
@@ -145,16 +148,19 @@ impl HttpBody for LentBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = &mut *self;
-        let Some(body) = &mut this.body else {
+        let (Some(body), Some(activity)) = (&mut this.body, &this.activity) else {
             return Poll::Ready(None);
         };
         let polled = Pin::new(body).poll_frame(cx);
         if polled.is_pending() {
-            let begin = || AwaitedBody::begin(&this.activity);
+            let begin = || AwaitedBody::begin(activity);
             this.awaited.get_or_insert_with(begin);
             return polled;
         }
         this.awaited = None;
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            activity.note_body(frame.data_ref().map_or(0, Bytes::len));
+        }
         if let Poll::Ready(None | Some(Err(_))) = polled {
             this.body = None;
         }

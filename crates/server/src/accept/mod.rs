@@ -223,6 +223,16 @@ impl AcceptLoop {
         }
         self.waiting = Some(accepted);
         self.start_waiting();
+        if self.waiting.is_some()
+            && let Some(left_out) = self.full.pass(self.settings.clock.boot())
+        {
+            let connections = self.tasks.len();
+            tracing::warn!(
+                connections,
+                left_out,
+                "all connections are taken: the next waits for room"
+            );
+        }
     }
 
     /// Starts the connection that waits if there is room, else ends an idle one for it.
@@ -233,17 +243,8 @@ impl AcceptLoop {
         if self.tasks.len() < self.settings.limits.connections_max {
             self.start(stream, peer);
         } else {
-            let now = self.settings.clock.boot();
-            if self.watch.end_longest_idle(now) {
+            if self.watch.end_longest_idle(self.settings.clock.boot()) {
                 self.settings.counts.closed_early(&ROOM);
-            }
-            if let Some(left_out) = self.full.pass(now) {
-                let connections = self.tasks.len();
-                tracing::warn!(
-                    connections,
-                    left_out,
-                    "all connections are taken: the next waits for room"
-                );
             }
             self.waiting = Some((stream, peer));
         }

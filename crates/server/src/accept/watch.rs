@@ -121,7 +121,7 @@ impl Watch {
         let idle = self.connections.values_mut();
         let idle = idle.filter(|watched| watched.is_idle_for(period, now));
         let longest = idle.min_by_key(|watched| {
-            let has_begun = matches!(watched.phase, Phase::Body(_));
+            let has_begun = matches!(watched.phase, Phase::Body(..));
             (has_begun, !watched.told_to_close, watched.since)
         });
         let is_first = longest
@@ -176,7 +176,7 @@ impl Watched {
     fn is_idle_for(&self, period: Duration, now: BootTime) -> bool {
         let phase = self.activity.phase();
         match phase {
-            Phase::Head(_) | Phase::Idle(_) | Phase::Body(_) => {
+            Phase::Head(_) | Phase::Idle(_) | Phase::Body(..) => {
                 phase == self.phase && now.since(self.since) >= period
             }
             Phase::Busy | Phase::WriteBlocked(_) => false,
@@ -208,7 +208,7 @@ impl Watched {
             }
             // How long a body may take is known to what reads it.
             Phase::Busy
-            | Phase::Body(_)
+            | Phase::Body(..)
             | Phase::Head(_)
             | Phase::WriteBlocked(_)
             | Phase::Idle(_) => {}
@@ -221,7 +221,7 @@ impl Watched {
             Phase::Idle(_) if !self.told_to_close => self.close(),
             Phase::Idle(_)
             | Phase::Head(_)
-            | Phase::Body(_)
+            | Phase::Body(..)
             | Phase::Busy
             | Phase::WriteBlocked(_) => self.cut(),
         }

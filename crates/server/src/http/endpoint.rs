@@ -22,7 +22,6 @@ use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
 use super::served::{Served, trace_id};
-use crate::throttle::Throttle;
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -37,7 +36,6 @@ pub(super) struct Endpoint {
     /// The route's place in the table.
     at: usize,
     handler: Handler,
-    slow: Arc<Throttle>,
 }
 
 impl Endpoint {
@@ -47,12 +45,7 @@ impl Endpoint {
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let handler: Handler = Arc::new(move |request| handler(request).boxed());
-        Self {
-            route,
-            at,
-            handler,
-            slow: Arc::default(),
-        }
+        Self { route, at, handler }
     }
 
     /// As axum takes it for a path.
@@ -116,10 +109,7 @@ impl Endpoint {
         let status = response.status();
         let now = app.clock().boot();
         let took = now.since(began);
-        if let Some(metrics) = app.metrics.route(self.at) {
-            metrics.answered(status, took);
-        }
-        Served {
+        let served = Served {
             route,
             path: uri.path(),
             status,
@@ -127,9 +117,11 @@ impl Endpoint {
             request_id: &request_id,
             trace_id,
             took,
-            slow: &self.slow,
+        };
+        if let Some(metrics) = app.metrics.route(self.at) {
+            metrics.answered(status, took);
+            served.log(&metrics.slow, now);
         }
-        .log(now);
         response
     }
 

@@ -11,6 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 
 use super::route::Route;
+use crate::throttle::Throttle;
 
 /// The statuses that have a counter of their own; all others share the last one.
 const STATUSES: [u16; 22] = [
@@ -51,6 +52,8 @@ pub(super) struct RouteMetrics {
     /// By place in [`BUCKETS`], then the rest.
     times: [AtomicU64; BUCKETS.len() + 1],
     micros: AtomicU64,
+    /// Lines about slow requests: a client makes its own slow.
+    pub(super) slow: Throttle,
 }
 
 impl RouteMetrics {
@@ -60,6 +63,7 @@ impl RouteMetrics {
             answers: std::array::from_fn(|_| AtomicU64::new(0)),
             times: std::array::from_fn(|_| AtomicU64::new(0)),
             micros: AtomicU64::new(0),
+            slow: Throttle::default(),
         }
     }
 

@@ -49,7 +49,7 @@ async fn frames(req: ApiRequest) -> Handled {
     let kept = live.feed.between(after, last).filter(|_| after <= last);
     // A snapshot is written once for all; so many changes would be merged for this reader alone.
     let changes = |kept: &[Arc<Frame>]| kept.iter().map(|frame| frame.changes.len()).sum::<usize>();
-    let kept = kept.filter(|kept| changes(kept) <= POLLED_CHANGES_MAX);
+    let kept = kept.filter(|kept| kept.len() <= 1 || changes(kept) <= POLLED_CHANGES_MAX);
     let nothing = || Frame {
         from: after.next(),
         seq: after,

@@ -23,8 +23,6 @@ pub(super) struct Served<'a> {
     /// Of the caller's trace, if it has one.
     pub(super) trace_id: Option<String>,
     pub(super) took: Duration,
-    /// Of slow requests of this route: a client makes its own slow.
-    pub(super) slow: &'a Throttle,
 }
 
 /// The trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
@@ -43,9 +41,9 @@ pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
 
 impl Served<'_> {
     /// Writes the line. One that took long is written without being asked for, once a while for each route.
-    pub(super) fn log(self, now: BootTime) {
+    pub(super) fn log(self, slow: &Throttle, now: BootTime) {
         let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS) && !self.route.waits;
-        let slow = is_slow.then(|| self.slow.pass(now)).flatten();
+        let slow = is_slow.then(|| slow.pass(now)).flatten();
         if slow.is_none() && !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use soldonce_clock::Clock;
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
 use soldonce_core::{EventId, Span};
 use soldonce_engine::run_dropper;
@@ -13,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{TestApp, hall};
+use crate::log;
 
 const HALL: &str = "/v1/events/hall";
 
@@ -109,4 +111,38 @@ async fn a_server_drops_what_has_been_over_for_as_long_as_its_operator_keeps_it(
     end.cancel();
     tasks.join_all().await;
     assert_eq!(listed(&app).await, ["other"]);
+}
+
+/// A clock that is wrong for a moment makes nothing over for long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_clock_stepped_drops_nothing() {
+    let app = TestApp::open().await.with_hall(1).await;
+    call_off(&app).await;
+    let (mut tasks, end) = (JoinSet::new(), CancellationToken::new());
+    let keep = Span::from_ms(10 * 24 * 60 * 60 * 1_000);
+    tasks.spawn(run_dropper(app.engine.clone(), Some(keep), end.clone()));
+    let first = EventId::parse("hall").unwrap();
+    let waited = until("it is dropped", PATIENCE, || {
+        app.clock.advance(Duration::from_hours(24));
+        app.engine.known_event(&first).is_none()
+    });
+    waited.unwrap();
+    app.create(&hall("other", 1))
+        .await
+        .expect(StatusCode::CREATED);
+    let cancel = app.post("/v1/events/other/cancel").json(&json!({}));
+    let cancelled = cancel.by(&app.admin).send().await;
+    cancelled.expect(StatusCode::OK);
+    let year_ms = 365 * 24 * 60 * 60 * 1_000;
+    app.clock.step_wall(app.clock.wall_ms() + year_ms);
+    let told = "no event is dropped: a clock is wrong";
+    let waited = until("it looks", PATIENCE, || {
+        app.clock.advance(Duration::from_mins(2));
+        log::lines().iter().any(|line| line.contains(told))
+    });
+    waited.unwrap();
+    end.cancel();
+    tasks.join_all().await;
+    let other = EventId::parse("other").unwrap();
+    assert!(app.engine.known_event(&other).is_some());
 }

@@ -153,6 +153,13 @@ impl LocalShield {
         }))
     }
 
+    /// Whether a seat may be in a hold of this holder.
+    pub(crate) fn may_be_held_by(&self, unit: UnitNo, holder: &Holder) -> bool {
+        let own = Tag::of(Who::of(holder));
+        let is_own = |word: Word| word.kind() == StateKind::Held && word.tag() == own;
+        self.word(unit).is_some_and(is_own)
+    }
+
     /// Every conflict; nothing when one of the seats may be the holder's own.
     fn conflicts(&self, wanted: &[UnitNo], own: Tag, now: Timestamp) -> Option<Vec<Conflict>> {
         let mut conflicts = Vec::new();

@@ -227,6 +227,21 @@ async fn a_database_that_does_not_track_transactions_is_refused() {
     );
 }
 
+/// Each statement is answered in time, however many units an event has: they are added in slices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_of_many_units_has_all_of_them() {
+    let servers = Servers::start(1).await;
+    let chart = r#"{"format":"seats","seats":[{"seat":"A-1","category":"Seat"}],
+        "areas":[{"area":"floor","capacity":200000,"category":"Seat"}]}"#;
+    let event = servers.event_on(chart, |_| {}).await;
+    assert_eq!(event.chart.units(), 200_001);
+    let stored = "SELECT count(*), min(unit_no), max(unit_no) FROM units";
+    assert_eq!(
+        servers.database.query(stored).unwrap().trim(),
+        "200001|0|200000"
+    );
+}
+
 /// The database's default is another isolation: a server sets its own, and one that cannot says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_databases_default_isolation_is_not_the_servers() {

@@ -156,7 +156,7 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
 
 /// Answers a call of a method that this listener does not have.
 pub(super) async fn no_such_method() -> Response {
-    let text = "there is no such method; `grpc.reflection.v1` lists those that there are";
+    let text = "this listener has no such method; `grpc.reflection.v1` lists all that there are";
     refused(Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text).into_response()).await
 }
 

@@ -21,8 +21,9 @@ SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
     unnumbered!(),
     "))::bigint,
        (SELECT pid FROM pg_stat_activity
-        WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-          AND backend_xid IS NOT NULL ORDER BY xact_start LIMIT 1)"
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+          AND (usename = current_user OR application_name = current_setting('application_name'))
+        ORDER BY xact_start NULLS FIRST LIMIT 1)"
 );
 
 /// How far the feed is behind.
@@ -64,8 +65,8 @@ pub(super) async fn watch(context: Arc<Context>, shutdown: CancellationToken) {
             tracing::warn!(
                 behind_ms,
                 process,
-                "feed, maps and webhooks stand still: commits get no numbers while a transaction of this \
-                 database user is open. End it, or its process: SELECT pg_terminate_backend(process)"
+                "feed, maps and webhooks stand still: commits get no numbers while a transaction of a \
+                 server is open; with servers of several roles, without pg_read_all_stats, they get them late. End it, or its process: SELECT pg_terminate_backend(process)"
             );
         }
     }

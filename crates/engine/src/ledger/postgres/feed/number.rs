@@ -51,7 +51,7 @@ WHERE one = 1 AND last.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigi
 RETURNING shift";
 
 /// No batch that is stored from now on has an earlier time. When the transaction of a server with another role began
-/// cannot be seen; it lasts no longer than its answer is waited for, twice that is taken.
+/// cannot be seen without `pg_read_all_stats`: twice the time that its answer is waited for is taken.
 const QUIET_UNTIL: &str = "-- quiet_until
 SELECT ledger_clock(least(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (
     SELECT floor(extract(epoch FROM min(coalesce(xact_start, clock_timestamp() - interval '10 s'))) * 1000)::bigint
