@@ -69,7 +69,10 @@ impl TempFolder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("soldonce-engine-{}-{n}", std::process::id());
-        Self(std::env::temp_dir().join(name))
+        let path = std::env::temp_dir().join(name);
+        // What a killed test of this number left, if anything.
+        std::fs::remove_dir_all(&path).ok();
+        Self(path)
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -11,6 +11,8 @@ impl TempFolder {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("soldonce-lease-{}-{n}", std::process::id());
         let path = std::env::temp_dir().join(name);
+        // What a killed test of this number left, if anything.
+        std::fs::remove_dir_all(&path).ok();
         std::fs::create_dir(&path).unwrap();
         Self(path)
     }

@@ -62,6 +62,8 @@ impl Folder {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("soldonce-server-test-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
+        // What a killed test of this number left, if anything.
+        std::fs::remove_dir_all(&path).ok();
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

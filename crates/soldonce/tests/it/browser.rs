@@ -46,6 +46,8 @@ pub(crate) fn run(file: &str, (variable, tool): Browser) {
 fn scratch(file: &str) -> PathBuf {
     let name = format!("browser-{}-{}", file.replace('/', "-"), std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // What a killed test of this number left, if anything.
+    std::fs::remove_dir_all(&folder).ok();
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }

@@ -1,6 +1,8 @@
 //! Where the ledger of a test is, as arguments of the program.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use soldonce_testkit::postgres::Postgres;
 
@@ -28,10 +30,26 @@ impl Store {
     }
 }
 
-/// A folder of this test's own.
+/// A folder of this test's own, the same for the same name. It begins empty: numbers of processes come again.
 pub(crate) fn folder(name: &str) -> PathBuf {
+    static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let own = format!("{name}-{}", std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
+    if MADE.lock().unwrap().insert(folder.clone()) {
+        std::fs::remove_dir_all(&folder).ok();
+    }
     std::fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+#[test]
+fn a_folder_begins_empty_and_stays_the_same() {
+    let own = format!("begins-{}", std::process::id());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
+    std::fs::create_dir_all(path.join("left")).unwrap();
+    assert_eq!(folder("begins"), path);
+    assert!(!path.join("left").exists());
+    std::fs::create_dir(path.join("own")).unwrap();
+    assert!(folder("begins").join("own").exists());
+    std::fs::remove_dir_all(path).unwrap();
 }
