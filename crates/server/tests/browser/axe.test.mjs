@@ -90,7 +90,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await clean(shopper, "declined");
     await shopper.part("card-challenged").and(page.locator(":enabled")).click();
     await shopper.stage("bank");
-    await page.locator('[data-testid="bank-yes"]:enabled').waitFor();
+    await page.locator('[data-part="bank-yes"]:enabled').waitFor();
     await clean(shopper, "bank");
     await shopper.part("bank-yes").click();
     await shopper.bookingIs("confirmed");
@@ -170,14 +170,14 @@ suite("what goes wrong", { concurrency: true }, () => {
       shopper.foreseeNoServer();
       await shopper.visit(contested);
       await page.context().setOffline(true);
-      await page.locator('[data-testid="connection-state"][data-state="lost"]').waitFor();
+      await page.locator('[data-part="connection-state"][data-state="lost"]').waitFor();
       await clean(shopper, "a lost connection");
       const { x, y } = await shopper.pointOf("D-1");
       await page.mouse.click(x, y);
-      await page.locator('[data-testid="connection-state"][data-state="unsent"]').waitFor();
+      await page.locator('[data-part="connection-state"][data-state="unsent"]').waitFor();
       await clean(shopper, "a choice that was not sent");
       await page.context().setOffline(false);
-      await page.locator('[data-testid="connection-state"][data-state="live"]').waitFor();
+      await page.locator('[data-part="connection-state"][data-state="live"]').waitFor();
       await shopper.settled();
     });
   }

@@ -28,7 +28,7 @@ test("a hall of 50,000 seats can be moved, zoomed and bought in", async (t) => {
 
   // Moved once per frame, as a hand would: zooming in, dragging about, zooming out.
   await shopper.page.evaluate((steps) => {
-    const canvas = document.querySelector('[data-testid="seat-map"]');
+    const canvas = document.querySelector('[data-part="seat-map"]');
     const box = canvas.getBoundingClientRect();
     const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
     const wheel = (deltaY) =>
@@ -89,7 +89,7 @@ test("the first frame of a large hall shows where its seats are", async (t) => {
     // What stands in the middle of the map when it was first drawn.
     window.firstFrame = new Promise((resolve) => {
       const look = () => {
-        const canvas = document.querySelector('[data-testid="seat-map"]');
+        const canvas = document.querySelector('[data-part="seat-map"]');
         if (!canvas || canvas.width < 2) return requestAnimationFrame(look);
         // A copy, because the map itself is not made for being read.
         const pen = new OffscreenCanvas(1, 200).getContext("2d", { willReadFrequently: true });

@@ -71,7 +71,7 @@ test("sold out is said of what is sold alone; what is held may come back", async
     shopper.until(
       (wanted) =>
         ["free-count", "category-Standard"].every((id) =>
-          document.querySelector(`[data-testid="${id}"]`).textContent.includes(wanted),
+          document.querySelector(`[data-part="${id}"]`).textContent.includes(wanted),
         ),
       text,
     );
@@ -247,7 +247,7 @@ test("an area that fills up meanwhile says how many are left", async (t) => {
   });
   // Twice within one task, so that the page asks for two at once.
   await shopper.page.evaluate(() => {
-    const plus = document.querySelector('[data-testid="area-floor-plus"]');
+    const plus = document.querySelector('[data-part="area-floor-plus"]');
     plus.click();
     plus.click();
   });
@@ -333,7 +333,7 @@ test("on a phone the label of a seat with long names shows all of them, and the 
   await shopper.page.touchscreen.tap(x, y);
   await shopper.reads("tip", /Legroom · Orchestra.*€45\.00/);
   const [tip, map, wide] = await shopper.page.evaluate(() => {
-    const box = (/** @type {string} */ id) => document.querySelector(`[data-testid="${id}"]`).getBoundingClientRect().toJSON();
+    const box = (/** @type {string} */ id) => document.querySelector(`[data-part="${id}"]`).getBoundingClientRect().toJSON();
     return [box("tip"), box("seat-map"), document.documentElement.scrollWidth - innerWidth];
   });
   assert.ok(tip.left >= map.left && tip.right <= map.right, JSON.stringify([tip, map]));

@@ -23,7 +23,7 @@ async function tellsTheTime(shopper) {
 function countsDownTo(shopper, part, end) {
   return shopper.until(
     ([id, until]) => {
-      const text = document.querySelector(`[data-testid="${id}"]`).textContent;
+      const text = document.querySelector(`[data-part="${id}"]`).textContent;
       const [, minutes, seconds] = /(\d+):(\d\d)(?!.*:\d\d)/.exec(text) ?? [];
       return Math.abs(Number(minutes) * 60 + Number(seconds) - (until - Date.now()) / 1000) < 1.5;
     },
@@ -52,7 +52,7 @@ test("in a quiet hall the countdown keeps to the server's time", async (t) => {
   proxy.latency = 0;
   await asksAgain(shopper);
   // Quiet until that answer is seconds old.
-  await shopper.until(() => /^(?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-testid="countdown"]').textContent));
+  await shopper.until(() => /^(?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-part="countdown"]').textContent));
   await asksAgain(shopper);
   await tellsTheTime(shopper);
   const { hold } = await shopper.state();
@@ -66,7 +66,7 @@ test("behind a cache that keeps everything the countdowns are right all the same
   const first = await stage.shopper(t, { baseURL: proxy.url });
   await first.visit(event);
   // Quiet until what the cache has is seconds old.
-  await first.until(() => /in (?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-testid="sale-note"]').textContent));
+  await first.until(() => /in (?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-part="sale-note"]').textContent));
   await asksAgain(first);
   await tellsTheTime(first);
 

@@ -14,7 +14,7 @@ test("a lost connection shows, and the page heals with the server", async (t) =>
   await shopper.press("B-2");
   const { hold } = await shopper.state();
   const stands = (/** @type {string} */ state) =>
-    shopper.page.locator(`[data-testid="connection-state"][data-state="${state}"]`).waitFor();
+    shopper.page.locator(`[data-part="connection-state"][data-state="${state}"]`).waitFor();
   await stands("live");
 
   await stage.server.stop();
@@ -41,7 +41,7 @@ test("without a network the page says so at once, and heals when it is back", as
   shopper.foreseeNoServer();
   await shopper.visit(event);
   const stands = (/** @type {string} */ state) =>
-    shopper.page.locator(`[data-testid="connection-state"][data-state="${state}"]`).waitFor();
+    shopper.page.locator(`[data-part="connection-state"][data-state="${state}"]`).waitFor();
   await stands("live");
   await shopper.page.context().setOffline(true);
   await stands("lost");

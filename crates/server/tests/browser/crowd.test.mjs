@@ -51,7 +51,7 @@ test("200 bots: the map agrees with the ledger, and a person buys among them", a
   assert.ok(free > total * 0.3, `${free} of ${total} are free`);
 
   // The bots buy seats only, so the standing floor is never sold out.
-  await shopper.page.locator('[data-testid^="area-"][data-testid$="-plus"]').click();
+  await shopper.page.locator('[data-part^="area-"][data-part$="-plus"]').click();
   await shopper.until(() => window.__soldonce.state().hold);
   await shopper.settled();
   await shopper.buy();

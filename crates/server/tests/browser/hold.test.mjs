@@ -149,12 +149,12 @@ test("more time is given up to the cap, and the page says when there is none", a
   );
   // The cap comes within the second: pressed until the page itself says that it is reached.
   await shopper.until(() => {
-    const button = document.querySelector('[data-testid="extend"]');
+    const button = document.querySelector('[data-part="extend"]');
     if (!button.disabled) button.click();
     const { hold } = window.__soldonce.state();
     return hold.expires_at === hold.max_expires_at;
   });
-  await shopper.until(() => document.querySelector('[data-testid="extend"]').disabled);
+  await shopper.until(() => document.querySelector('[data-part="extend"]').disabled);
   await shopper.reads("cap", /No more time/);
 });
 
@@ -288,16 +288,16 @@ test("without its session a shopper keeps the hold by its secret", async (t) => 
 /** How to press something of the hold's card while another shopper changes the map. */
 const PRESSED = {
   "a line's give-back button": {
-    where: '[data-testid="hold-units"] [data-unit="A-2"] button',
+    where: '[data-part="hold-units"] [data-unit="A-2"] button',
     comes: (shopper) => shopper.holds("A-1"),
   },
   "the clock of more time": {
-    where: '[data-testid="extend"] svg',
+    where: '[data-part="extend"] svg',
     comes: (shopper, hold) =>
       shopper.until((at) => window.__soldonce.state().hold?.expires_at > at, hold.expires_at),
   },
   "the seats of best together": {
-    where: '[data-testid="best-together"] svg',
+    where: '[data-part="best-together"] svg',
     comes: (shopper, hold) =>
       shopper.until((id) => {
         const now = window.__soldonce.state();

@@ -32,7 +32,7 @@ test("a purchase by keyboard alone, from the list to the booking", async (t) => 
   const label = "Row B seat 3, Standard, 45.00 EUR, held by you";
   await shopper.until((wanted) => document.activeElement?.ariaLabel === wanted, label);
   await shopper.part("confirm").and(shopper.page.locator(":enabled")).waitFor();
-  await tabTo('[data-testid="confirm"]');
+  await tabTo('[data-part="confirm"]');
   await keyboard.press("Enter");
   await shopper.booking();
   await shopper.until(() => document.activeElement?.tagName === "H1");
@@ -56,18 +56,18 @@ test("the focus is never lost: a button that waits keeps it, one that goes leave
   await press("area-floor-plus", 2);
   await shopper.holds("floor", "floor");
   // Beyond the last place of the area.
-  await shopper.page.locator('[data-testid="area-floor-plus"][aria-disabled="true"]').waitFor();
+  await shopper.page.locator('[data-part="area-floor-plus"][aria-disabled="true"]').waitFor();
   await press("area-floor-plus", 2);
-  await has('[data-testid="area-floor-plus"]');
+  await has('[data-part="area-floor-plus"]');
   await press("extend");
   await shopper.settled();
-  await has('[data-testid="extend"]');
+  await has('[data-part="extend"]');
   await press("best-together");
   await shopper.until(() => window.__soldonce.state().hold?.units.every(({ seat }) => seat));
   await shopper.settled();
-  await has('[data-testid="best-together"]');
+  await has('[data-part="best-together"]');
   // A button adds no more than the feed says is free: the places are back first.
-  await shopper.page.locator('[data-testid="area-floor-plus"][aria-disabled="false"]').waitFor();
+  await shopper.page.locator('[data-part="area-floor-plus"][aria-disabled="false"]').waitFor();
   await press("area-floor-plus");
   await shopper.reads("area-floor-free", "1 left");
   await shopper.settled();
@@ -102,7 +102,7 @@ test("on a narrow phone sum and time of a large hold stand apart", async (t) => 
   await shopper.page.evaluate(() => scrollTo(0, 0));
   await shopper.reads("phone-bar", /10 seats · €12,345\.00[^]*\d:\d\d/);
   const { sum, go, bar } = await shopper.page.evaluate(() => {
-    const bar = document.querySelector('[data-testid="phone-bar"]');
+    const bar = document.querySelector('[data-part="phone-bar"]');
     const box = (/** @type {Element} */ part) => part.getBoundingClientRect().toJSON();
     return { sum: box(bar.firstElementChild), go: box(bar.lastElementChild), bar: box(bar) };
   });
@@ -115,7 +115,7 @@ test("a phone on its side keeps the map usable", async (t) => {
   const shopper = await stage.shopper(t, landscape);
   await shopper.visit(event);
   const seen = await shopper.page.evaluate(() => {
-    const { top, bottom } = document.querySelector('[data-testid="seat-map"]').getBoundingClientRect();
+    const { top, bottom } = document.querySelector('[data-part="seat-map"]').getBoundingClientRect();
     return Math.min(bottom, innerHeight) - top;
   });
   assert.ok(seen >= 240, `${seen} pixels of the map are in sight`);

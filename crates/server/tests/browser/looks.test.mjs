@@ -23,7 +23,7 @@ const brightness = (/** @type {string} */ css) => {
 
 /** How many colours the map is drawn in: a blank canvas has one. */
 const colours = () => {
-  const canvas = document.querySelector('[data-testid="seat-map"]');
+  const canvas = document.querySelector('[data-part="seat-map"]');
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const seen = new Set();
   for (let k = 0; k < data.length; k += 4) {
@@ -38,7 +38,7 @@ async function lightness(shopper, seat) {
   // Drawn, and no flash of the change about it any more.
   await shopper.until(() => window.__soldonce.atRest());
   return shopper.page.evaluate(([x, y]) => {
-    const canvas = document.querySelector('[data-testid="seat-map"]');
+    const canvas = document.querySelector('[data-part="seat-map"]');
     const box = canvas.getBoundingClientRect();
     const ratio = canvas.width / box.width;
     // A copy, because the map itself is not made for being read.
@@ -117,8 +117,8 @@ for (const [size, options] of Object.entries(HALLS)) {
     await shopper.page.screenshot({ path: join(named("SOLDONCE_SCREENSHOTS"), `wings-${size}.png`) });
     const { covered, names, width } = await shopper.page.evaluate(() => {
       const { seats, names } = window.__soldonce.drawn();
-      const covered = seats.filter(({ x, y }) => !document.elementFromPoint(x, y)?.matches('[data-testid="seat-map"]'));
-      const { width } = document.querySelector('[data-testid="seat-map"]').getBoundingClientRect();
+      const covered = seats.filter(({ x, y }) => !document.elementFromPoint(x, y)?.matches('[data-part="seat-map"]'));
+      const { width } = document.querySelector('[data-part="seat-map"]').getBoundingClientRect();
       return { covered, names, width };
     });
     assert.deepEqual(covered, []);

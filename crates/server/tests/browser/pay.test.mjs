@@ -359,10 +359,10 @@ test("on a phone, by touch and by keyboard: nothing is cut off, and the focus fo
   const { keyboard } = shopper.page;
   const reads = (/** @type {string} */ stage) =>
     shopper.until((wanted) => {
-      const part = /** @type {any} */ (document.activeElement)?.closest('[data-testid="payment"]');
+      const part = /** @type {any} */ (document.activeElement)?.closest('[data-part="payment"]');
       return part?.dataset.stage === wanted && !part.querySelector("button:disabled");
     }, stage);
-  await shopper.until(() => /** @type {any} */ (document.activeElement)?.dataset.testid === "pay");
+  await shopper.until(() => /** @type {any} */ (document.activeElement)?.dataset.part === "pay");
   await keyboard.press("Enter");
   await reads("choose");
   const wide = () => document.documentElement.scrollWidth - innerWidth;
@@ -393,5 +393,5 @@ test("what was paid before the demo was started again goes back all the same", a
   await shopper.part("cancel-all").click();
   await shopper.part("cancel-yes").click();
   await shopper.bookingIs("cancelled");
-  await shopper.page.locator('[data-testid="booking"][data-payment="refunded"]').waitFor();
+  await shopper.page.locator('[data-part="booking"][data-payment="refunded"]').waitFor();
 });

@@ -14,7 +14,7 @@ test("a page that polls shows what others do, over a restart of the server too",
   shopper.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await shopper.visit(event);
   const stands = (/** @type {string} */ state) =>
-    shopper.page.locator(`[data-testid="connection-state"][data-state="${state}"]`).waitFor();
+    shopper.page.locator(`[data-part="connection-state"][data-state="${state}"]`).waitFor();
   await stands("live");
   const rival = await stage.server.rival();
   await rival.hold(event, "D-1");
@@ -35,7 +35,7 @@ test("the map goes on while the event cannot be read again", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);
   await shopper.visit(event);
-  await shopper.page.locator('[data-testid="connection-state"][data-state="live"]').waitFor();
+  await shopper.page.locator('[data-part="connection-state"][data-state="live"]').waitFor();
   shopper.foresee(503);
   let refused = 0;
   await shopper.page.route(`**/v1/events/${event}`, (route) => {

@@ -94,7 +94,7 @@ export class Shopper {
 
   /** @param {string} id */
   part(id) {
-    return this.page.getByTestId(id);
+    return this.page.locator(`[data-part="${id}"]`);
   }
 
   /** Opens the page of an event and waits until its map is live. @param {string} event */
@@ -143,7 +143,7 @@ export class Shopper {
   /** Waits until a part of the page reads so. @param {string} id @param {string|RegExp} wanted */
   async reads(id, wanted) {
     const isSo = ([id, wanted]) => {
-      const part = document.querySelector(`[data-testid="${id}"]`);
+      const part = document.querySelector(`[data-part="${id}"]`);
       if (!part?.checkVisibility()) return false;
       return typeof wanted === "string" ? part.innerText === wanted : wanted.test(part.innerText);
     };
@@ -157,7 +157,7 @@ export class Shopper {
 
   /** Waits until the booking on the page is in a state. @param {string} state */
   bookingIs(state) {
-    return this.page.locator(`[data-testid="booking"][data-state="${state}"]`).waitFor();
+    return this.page.locator(`[data-part="booking"][data-state="${state}"]`).waitFor();
   }
 
   /** @param {string} seat @param {string} state */
@@ -252,7 +252,7 @@ export class Shopper {
 
   /** Waits until the payment stands there. @param {string} stage */
   stage(stage) {
-    return this.page.locator(`[data-testid="payment"][data-stage="${stage}"]`).waitFor();
+    return this.page.locator(`[data-part="payment"][data-stage="${stage}"]`).waitFor();
   }
 
   /** Has the bank of a test card answer now. @param {any} payment @param {boolean} ok */

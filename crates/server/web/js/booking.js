@@ -63,9 +63,9 @@ class BookingPage {
     this.copied = false;
     this.wasLate = booking.state === "expired" || late.has(booking.id);
     this.shown = "";
-    this.ticket = el("article.ticket", { "data-testid": "booking", "data-booking": booking.id });
+    this.ticket = el("article.ticket", { "data-part": "booking", "data-booking": booking.id });
     const map = `#/events/${encodeURIComponent(booking.event)}`;
-    const back = el("a.button.primary", { href: map, "data-testid": "back-to-map" }, "Back to the map");
+    const back = el("a.button.primary", { href: map, "data-part": "back-to-map" }, "Back to the map");
     this.element = el("main.booking-page", {}, this.ticket, back);
     this.onVisible = () => document.hidden || this.look();
     document.addEventListener("visibilitychange", this.onVisible);
@@ -129,17 +129,17 @@ class BookingPage {
     this.ticket.dataset.state = booking.state;
     this.ticket.dataset.payment = booking.payment?.state ?? "";
     const isWithin = this.ticket.contains(document.activeElement);
-    const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.testid;
+    const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.part;
     amend(this.ticket, ...this.parts(title, text));
     if (isWithin) this.focus(focused);
     if (spoken !== this.spoken) announce(spoken);
     this.spoken = spoken;
   }
 
-  /** Where that is gone, or can do nothing now, the heading has the focus. @param {string} [name]  Its test id. */
+  /** Where that is gone, or can do nothing now, the heading has the focus. @param {string} [name]  Its part. */
   focus(name) {
     const parts = [...this.ticket.querySelectorAll("a, button:enabled")];
-    const part = parts.find((one) => name && /** @type {HTMLElement} */ (one).dataset.testid === name);
+    const part = parts.find((one) => name && /** @type {HTMLElement} */ (one).dataset.part === name);
     /** @type {HTMLElement|null} */ (part ?? this.ticket.querySelector("h1"))?.focus({ preventScroll: true });
   }
 
@@ -159,7 +159,7 @@ class BookingPage {
         el("h1", { tabindex: "-1" }, title),
         el("p", {}, event?.name ?? booking.event),
         when && el("p.when", {}, when),
-        text && el("p.story", { "data-testid": "story" }, text),
+        text && el("p.story", { "data-part": "story" }, text),
       ),
       el("hr", { "aria-hidden": "true" }),
       el("ul.lines", {}, ...lines),
@@ -181,7 +181,7 @@ class BookingPage {
       { "aria-label": "Keep this booking" },
       el("h2", {}, "Keep this link"),
       el("p.hint", {}, "It opens this booking on any device. Anyone who has it can see and cancel it."),
-      el("a.booking-link", { href: link, "data-testid": "booking-link" }, link),
+      el("a.booking-link", { href: link, "data-part": "booking-link" }, link),
       el(
         "div.actions",
         {},
@@ -237,7 +237,7 @@ class BookingPage {
     return el(
       "div.cancel",
       {},
-      problem && el("p.pay-note.bad", { "data-testid": "cancel-refused" }, sentence(problem)),
+      problem && el("p.pay-note.bad", { "data-part": "cancel-refused" }, sentence(problem)),
       this.mayCancel() &&
         button("quiet", "cancel-all", "Cancel the booking", () => this.askAll(), busy),
       until && this.mayCancel() && el("p.hint", {}, `Possible until ${dateAndTime(until)}.`),
@@ -250,10 +250,10 @@ class BookingPage {
     const goes = back > 0 ? `${money(back, booking.currency)} goes back the way it was paid. ` : "";
     return el(
       "section.cancel.question",
-      { "data-testid": "cancel-question", "aria-label": title },
+      { "data-part": "cancel-question", "aria-label": title },
       el("h2", {}, title),
       el("p", {}, goes, !isCalledOff(booking, event) && FREED),
-      this.isUnsent && el("p.pay-note", { "data-testid": "cancel-unsent" }, UNSENT),
+      this.isUnsent && el("p.pay-note", { "data-part": "cancel-unsent" }, UNSENT),
       el(
         "div.actions",
         {},

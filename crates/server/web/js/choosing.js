@@ -30,7 +30,7 @@ export class Legend {
         {
           type: "button",
           "aria-pressed": "false",
-          "data-testid": `category-${category.name}`,
+          "data-part": `category-${category.name}`,
           title: "Pick out on the map",
           onclick: () => this.pick(c),
         },
@@ -48,7 +48,7 @@ export class Legend {
     ].map(([kind, name]) => el("li", {}, el(`span.swatch.kind-${kind}`), name));
     this.element = el(
       "section.card.legend",
-      { "aria-label": "Categories and prices", "data-testid": "legend" },
+      { "aria-label": "Categories and prices", "data-part": "legend" },
       ...this.buttons,
       el("ul.kinds", {}, ...kinds, this.booked),
     );
@@ -96,7 +96,7 @@ export class BestTogether {
     this.category = /** @type {HTMLSelectElement} */ (
       el(
         "select",
-        { "aria-label": "Category", "data-testid": "best-category" },
+        { "aria-label": "Category", "data-part": "best-category" },
         el("option", { value: "" }, "Any category"),
         ...seated.map(({ name }) => el("option", { value: name }, name)),
       )
@@ -104,7 +104,7 @@ export class BestTogether {
     this.button = /** @type {HTMLButtonElement} */ (
       el("button.secondary", {
         type: "button",
-        "data-testid": "best-together",
+        "data-part": "best-together",
         onclick: () => this.ask(),
       })
     );
@@ -186,7 +186,7 @@ export class Areas {
       label: `${area.label}, ${category.name}, ${spokenMoney(category.price, currency)} each`,
       changed: (quantity) => this.holding.dispatch({ type: "area", area: area.id, quantity }),
     });
-    const left = el("span.left", { "data-testid": `area-${area.id}-free` });
+    const left = el("span.left", { "data-part": `area-${area.id}-free` });
     const swatch = el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" });
     const kind = category.name === area.label ? "" : `${category.name} · `;
     const name = el(
@@ -197,7 +197,7 @@ export class Areas {
     );
     const element = el(
       "div.area",
-      { "data-testid": `area-${area.id}` },
+      { "data-part": `area-${area.id}` },
       swatch,
       name,
       control.element,
@@ -242,7 +242,7 @@ function stepper({ id, label, changed }) {
   let value = 0;
   const bounds = { min: 0, max: 0 };
   // Its changes are announced with their unit, once.
-  const output = el("output", { "aria-live": "off", "data-testid": `${id}-quantity` }, "0");
+  const output = el("output", { "aria-live": "off", "data-part": `${id}-quantity` }, "0");
   const button = (
     /** @type {"plus"|"minus"} */ glyph,
     /** @type {string} */ verb,
@@ -254,7 +254,7 @@ function stepper({ id, label, changed }) {
         {
           type: "button",
           "aria-label": `${verb}: ${label}`,
-          "data-testid": `${id}-${glyph}`,
+          "data-part": `${id}-${glyph}`,
           onclick: () => press(by),
         },
         icon(glyph),

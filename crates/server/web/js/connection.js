@@ -31,7 +31,7 @@ export function connectionPill(feed, holding) {
   const long = el("span.long");
   const element = el(
     "p.connection",
-    { role: "status", "data-testid": "connection-state", "data-state": "connecting" },
+    { role: "status", "data-part": "connection-state", "data-state": "connecting" },
     el("span.dot", { "aria-hidden": "true" }),
     short,
     long,

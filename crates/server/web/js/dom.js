@@ -19,11 +19,11 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 /**
- * @param {string} kind  Its class. @param {string} name  Its test id. @param {string} text
+ * @param {string} kind  Its class. @param {string} name  Its part. @param {string} text
  * @param {() => void} act @param {boolean} [disabled]
  */
 export function button(kind, name, text, act, disabled = false) {
-  const attributes = { type: "button", "data-testid": name, disabled, onclick: act };
+  const attributes = { type: "button", "data-part": name, disabled, onclick: act };
   return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes, text));
 }
 

@@ -20,8 +20,8 @@ export async function openEvents() {
       el("p", {}, "Pick a seat and it is yours to decide on: held for a moment, sold once."),
     ),
     events.length > 0
-      ? el("ul.event-list", { "data-testid": "event-list" }, ...events.map(card))
-      : el("p.nothing", { "data-testid": "event-list" }, "Nothing is on sale at the moment."),
+      ? el("ul.event-list", { "data-part": "event-list" }, ...events.map(card))
+      : el("p.nothing", { "data-part": "event-list" }, "Nothing is on sale at the moment."),
   );
   return { element, title: "What is on", close: () => {} };
 }
@@ -56,7 +56,7 @@ function card(event) {
       "a.event-card",
       {
         href: `#/events/${encodeURIComponent(event.id)}`,
-        "data-testid": "event-card",
+        "data-part": "event-card",
         "data-event": event.id,
         "data-state": event.state,
       },
@@ -70,7 +70,7 @@ function card(event) {
           "p.facts",
           {},
           el("strong", {}, span),
-          el("span", { "data-testid": "event-free" }, freeOf(event)),
+          el("span", { "data-part": "event-free" }, freeOf(event)),
         ),
       ),
     ),

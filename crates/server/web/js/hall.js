@@ -64,8 +64,8 @@ export class Hall {
     /** @type {import("./sale.js").Sale|undefined} */ this.sale = undefined;
     this.wasHeld = 0;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
-    this.saleNote = el("p.sale-note", { "data-testid": "sale-note", hidden: true });
-    this.freeNote = el("span", { "data-testid": "free-count" });
+    this.saleNote = el("p.sale-note", { "data-part": "sale-note", hidden: true });
+    this.freeNote = el("span", { "data-part": "free-count" });
     this.bar = new PhoneBar(this.panel);
     this.element = this.build();
     this.onVisible = () => this.cameBack();
@@ -94,7 +94,7 @@ export class Hall {
     const cards = [this.panel, this.areas, this.legend, this.best].map((card) => card.element);
     return el(
       "main.hall",
-      { "data-testid": "hall", "data-event": event.id },
+      { "data-part": "hall", "data-event": event.id },
       el("header.hall-head", {}, back, about),
       this.saleNote,
       el(

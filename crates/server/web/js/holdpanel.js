@@ -26,13 +26,13 @@ export class HoldPanel {
     this.plan = plan;
     this.spokenUpTo = Infinity;
     this.askedAt = -Infinity;
-    this.lines = el("ul.lines", { "data-testid": "hold-units" });
-    this.total = el("strong.total", { "data-testid": "total" });
-    this.time = el("span.time", { "data-testid": "countdown", role: "timer", "aria-live": "off" });
+    this.lines = el("ul.lines", { "data-part": "hold-units" });
+    this.total = el("strong.total", { "data-part": "total" });
+    this.time = el("span.time", { "data-part": "countdown", role: "timer", "aria-live": "off" });
     this.ring = ringOf();
-    this.cap = el("p.hint", { "data-testid": "cap" });
-    this.compromise = el("p.pay-note", { "data-testid": "compromise" });
-    this.elsewhere = el("p.pay-note", { "data-testid": "elsewhere" }, ELSEWHERE);
+    this.cap = el("p.hint", { "data-part": "cap" });
+    this.compromise = el("p.pay-note", { "data-part": "compromise" });
+    this.elsewhere = el("p.pay-note", { "data-part": "elsewhere" }, ELSEWHERE);
     this.extend = button("secondary", "extend", "", () => holding.press({ kind: "extend" }));
     this.confirm = button("primary", "confirm", "", () => holding.press({ kind: mustPay(holding.state) ? "pay" : "confirm" }));
     this.pay = new PayPanel(holding);
@@ -56,7 +56,7 @@ export class HoldPanel {
     this.heading = el("h2", { tabindex: "-1" }, "Your hold");
     this.element = el(
       "section.card.hold",
-      { "aria-label": "Your hold", "data-testid": "hold" },
+      { "aria-label": "Your hold", "data-part": "hold" },
       this.heading,
       this.empty,
       this.full,
@@ -100,7 +100,7 @@ export class HoldPanel {
     this.confirm.hidden = !isOurs;
     this.confirm.disabled = !hold || pending || Boolean(doing) || (hold.state === "pinned" && !toPay);
     const paid = toPay && total > 0;
-    this.confirm.dataset.testid = paid ? "pay" : "confirm";
+    this.confirm.dataset.part = paid ? "pay" : "confirm";
     const verb = paid ? `Pay · ${shown}` : total === 0 ? "Confirm" : `Confirm · ${shown}`;
     const busy = doing === "pay" ? "One moment…" : doing === "confirm" ? "Confirming…" : "";
     setText(this.confirm, busy || (pending ? "Holding…" : verb));

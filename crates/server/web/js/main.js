@@ -101,7 +101,7 @@ function failure(error) {
   const failed = refused ? error.code : "unreachable";
   const element = el(
     "main.failure",
-    { "data-testid": "failure", "data-code": failed },
+    { "data-part": "failure", "data-code": failed },
     icon("warn"),
     el("h1", { tabindex: "-1" }, title),
     el("p", {}, text),

@@ -40,13 +40,13 @@ export class MapView {
     this.asking = -1;
     /** Whether the sale is open. */ this.open = true;
     this.canvas = /** @type {HTMLCanvasElement} */ (
-      el("canvas.seat-map", { "data-testid": "seat-map", "aria-hidden": "true" })
+      el("canvas.seat-map", { "data-part": "seat-map", "aria-hidden": "true" })
     );
     this.camera = new Camera(plan.bounds, plan.pitch);
     this.painter = new Painter(this.canvas, plan, inventory, this.camera);
     this.grid = new SeatGrid(plan, this.gridTarget());
     this.keySeat = el("strong");
-    this.tip = el("div.tip", { "aria-hidden": "true", "data-testid": "tip", hidden: true });
+    this.tip = el("div.tip", { "aria-hidden": "true", "data-part": "tip", hidden: true });
     this.element = el(
       "div.map",
       { role: "region", "aria-label": "Seat map" },
@@ -97,7 +97,7 @@ export class MapView {
           type: "button",
           "aria-label": label,
           title: label,
-          "data-testid": `zoom-${glyph}`,
+          "data-part": `zoom-${glyph}`,
           onclick: act,
         },
         icon(glyph),

@@ -34,12 +34,12 @@ export async function openMine() {
   const heldNow = el("h2", {}, "Held for you now");
   const nothing = el(
     "p.nothing",
-    { "data-testid": "nothing-own" },
+    { "data-part": "nothing-own" },
     "Nothing here yet. A booking made elsewhere opens by its own link.",
   );
   const element = el(
     "main.mine",
-    { "data-testid": "mine" },
+    { "data-part": "mine" },
     title,
     heldNow,
     el("ul.own-list", {}, ...held.map(({ line }) => line)),
@@ -109,5 +109,5 @@ function bookingLine(booking, nameOf) {
 /** @param {string} href @param {string} name @param {string} title @param {string} about @param {HTMLElement} more */
 function line(href, name, title, about, more) {
   const text = el("span.what", {}, el("strong", {}, title), el("small", {}, about));
-  return el("li", {}, el("a.own-line", { href, "data-testid": name }, text, more));
+  return el("li", {}, el("a.own-line", { href, "data-part": name }, text, more));
 }

@@ -22,7 +22,7 @@ export class Notices {
     this.holding = holding;
     this.plan = plan;
     this.offer = offer;
-    this.element = el("div.notices", { "data-testid": "notices" });
+    this.element = el("div.notices", { "data-part": "notices" });
     this.nameOf = (/** @type {{seat?: string, area?: string}} */ unit) => plan.unitName(unit);
     /** @type {unknown} */ this.shown = null;
     /** A choice of the server that the shopper has looked at. @type {unknown} */ this.accepted = null;
@@ -70,7 +70,7 @@ export class Notices {
   showCompromise(text) {
     const { holding } = this;
     const back = button("secondary", "give-back", "Give them back", () => holding.release());
-    this.show(true, "Look before you pay", text, false, [back], { "data-testid": "not-as-asked" });
+    this.show(true, "Look before you pay", text, false, [back], { "data-part": "not-as-asked" });
   }
 
   close() {
@@ -87,7 +87,7 @@ export class Notices {
         k === 0 ? "button.primary" : "button.quiet",
         {
           type: "button",
-          "data-testid": k === 0 ? "refusal-alternative" : `refusal-alternative-${k}`,
+          "data-part": k === 0 ? "refusal-alternative" : `refusal-alternative-${k}`,
           onclick: () => this.holding.dispatch({ type: "swap", drop: asked, add: seatsOf(alternative) }),
         },
         offerText(alternativeName(alternative, this.nameOf), k),
@@ -98,7 +98,7 @@ export class Notices {
       buttons.push(button("primary", "refusal-retry", "Try again", () => this.holding.dispatch({ type: "again" })));
     }
     const lines = lost.length > 0 && el("ul", {}, ...lost.map((line) => el("li", {}, line)));
-    const attributes = { "data-testid": "refusal", "data-code": problem.code };
+    const attributes = { "data-part": "refusal", "data-code": problem.code };
     this.show(true, title, text, lines, buttons, attributes);
     const seats = alternatives.length > 0 ? seatsOf(alternatives[0]) : [];
     this.offer(seats.map(({ seat }) => seat), this.element.offsetHeight + 16);
@@ -129,7 +129,7 @@ export class Notices {
     };
     update();
     this.ticking = setInterval(update, 250);
-    const attributes = { "data-testid": "ended", "data-state": ended.state };
+    const attributes = { "data-part": "ended", "data-state": ended.state };
     this.show(true, title, "", about, [again], attributes);
     announce(`${title}. ${text}`, "urgent");
   }
@@ -145,7 +145,7 @@ export class Notices {
   }
 
   showWaiting() {
-    const left = el("strong", { "data-testid": "retry-countdown" });
+    const left = el("strong", { "data-part": "retry-countdown" });
     const tick = () => {
       const { trouble } = this.holding.state;
       const ms = trouble.kind === "waiting" ? trouble.until - performance.now() : 0;
@@ -155,7 +155,7 @@ export class Notices {
     this.ticking = setInterval(tick, 250);
     const line = el("p", {}, "Trying again by itself in ", left, ". Your choice is kept.");
     const title = "Very busy right now";
-    this.show(false, title, "", line, [], { "data-testid": "waiting" });
+    this.show(false, title, "", line, [], { "data-part": "waiting" });
     announce(`${title}. Trying again by itself.`);
   }
 
@@ -169,7 +169,7 @@ export class Notices {
       dismissable &&
       el(
         "button.icon-button",
-        { type: "button", "aria-label": "Dismiss", "data-testid": "dismiss", onclick: dismiss },
+        { type: "button", "aria-label": "Dismiss", "data-part": "dismiss", onclick: dismiss },
         icon("close"),
       );
     const actions = buttons.length > 0 && el("div.actions", {}, ...buttons);

@@ -15,7 +15,7 @@ export class PayPanel {
     this.holding = holding;
     this.shown = "";
     /** The end of the hold that a payment was left with. */ this.leftUntil = "";
-    this.element = el("div.pay", { "data-testid": "payment" });
+    this.element = el("div.pay", { "data-part": "payment" });
     this.element.hidden = true;
   }
 
@@ -70,7 +70,7 @@ export class PayPanel {
         return [
           el(
             "p.pay-note.bad",
-            { "data-testid": "declined", tabindex: "-1" },
+            { "data-part": "declined", tabindex: "-1" },
             el("strong", {}, "The payment did not go through. "),
             "Nothing was charged, and the seats are still yours: take another card.",
           ),
@@ -84,7 +84,7 @@ export class PayPanel {
           waiting("The bank has not answered yet."),
           el(
             "p.hint",
-            { "data-testid": "silent" },
+            { "data-part": "silent" },
             "This can take a while, and goes on by itself: also if you close this page. ",
             "If the answer comes too late, you get the seats if they are still free, or your money back.",
           ),
@@ -106,7 +106,7 @@ export class PayPanel {
         "button.test-card",
         {
           type: "button",
-          "data-testid": `card-${card}`,
+          "data-part": `card-${card}`,
           disabled: busy,
           onclick: () => this.holding.press({ kind: "charge", card }),
         },
@@ -128,7 +128,7 @@ export class PayPanel {
     const sum = money(hold?.total ?? 0, event.currency);
     return el(
       "section.bank",
-      { "data-testid": "bank", "aria-label": "Your bank" },
+      { "data-part": "bank", "aria-label": "Your bank" },
       el("small.bank-name", {}, "Your bank · 3-D Secure"),
       el("h3", { tabindex: "-1" }, `Are you paying ${sum}?`),
       el(

@@ -13,7 +13,7 @@ export class PhoneBar {
     this.time = el("span.time");
     this.element = el(
       "button.phone-bar",
-      { type: "button", "data-testid": "phone-bar", hidden: true },
+      { type: "button", "data-part": "phone-bar", hidden: true },
       this.sum,
       el("span.go", {}, this.time, "Review"),
     );

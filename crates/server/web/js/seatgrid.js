@@ -34,7 +34,7 @@ export class SeatGrid {
       "aria-describedby": "seat-grid-help",
       "aria-multiselectable": "true",
       "aria-rowcount": plan.rows.length,
-      "data-testid": "seat-grid",
+      "data-part": "seat-grid",
     });
     this.element.addEventListener("keydown", (e) => this.key(e));
     this.element.addEventListener("click", (e) => this.click(e));

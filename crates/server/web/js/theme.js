@@ -42,7 +42,7 @@ function next() {
 
 /** The button of the header: steps through system, light, dark. */
 export function themeToggle() {
-  const button = el("button.icon-button", { type: "button", "data-testid": "theme-toggle" });
+  const button = el("button.icon-button", { type: "button", "data-part": "theme-toggle" });
   const show = () => {
     const theme = chosen();
     button.setAttribute("aria-label", NAMES[theme]);

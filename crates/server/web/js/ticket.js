@@ -151,7 +151,7 @@ export function sums(booking) {
       "div.sum.minor-sum",
       {},
       el("span", {}, name),
-      el("strong", { "data-testid": `booking-${id}` }, signed(amount, currency)),
+      el("strong", { "data-part": `booking-${id}` }, signed(amount, currency)),
     );
   return [
     el(
@@ -160,7 +160,7 @@ export function sums(booking) {
       el("span", {}, partly ? "Kept" : "Total"),
       el(
         "strong.total",
-        { "data-testid": partly ? "booking-kept" : "booking-total" },
+        { "data-part": partly ? "booking-kept" : "booking-total" },
         money(partly ? kept : total, currency),
       ),
     ),
@@ -187,7 +187,7 @@ export function facts(booking) {
     {},
     ...shown.flatMap(([name, value]) => [
       el("dt", {}, name),
-      el("dd", { "data-testid": `booking-${name.toLowerCase()}` }, value),
+      el("dd", { "data-part": `booking-${name.toLowerCase()}` }, value),
     ]),
   );
 }
@@ -233,7 +233,7 @@ export function lineElement({ name, note, quantity, price, state }, currency, ca
       state === "sold" &&
       el(
         "button.quiet.cancel-line",
-        { type: "button", "aria-label": `${text}: ${name}`, "data-testid": `cancel-${name}`, onclick: cancel },
+        { type: "button", "aria-label": `${text}: ${name}`, "data-part": `cancel-${name}`, onclick: cancel },
         text,
       ),
   );

@@ -66,7 +66,7 @@ export class Driven {
 
   /** Presses a button with the mouse, once it can be pressed. @param {string} id */
   async click(id) {
-    const css = `[data-testid="${id}"]:enabled`;
+    const css = `[data-part="${id}"]:enabled`;
     await this.until((css) => document.querySelector(css)?.checkVisibility(), css);
     const element = await this.send("WebDriver:FindElement", { using: "css selector", value: css });
     await this.send("WebDriver:ElementClick", { id: Object.values(element)[0] });

@@ -11,15 +11,15 @@ export async function buyTwoSeats(server, browser, forgets) {
   const event = await server.event();
   await browser.goto(`${server.url}/#/events/${event}`);
   await browser.until((id) => {
-    const hall = document.querySelector('[data-testid="hall"]');
-    return hall?.dataset.event === id && hall.querySelector('[data-testid="connection-state"][data-state="live"]');
+    const hall = document.querySelector('[data-part="hall"]');
+    return hall?.dataset.event === id && hall.querySelector('[data-part="connection-state"][data-state="live"]');
   }, event);
-  const said = await browser.until(() => [document.querySelector('[data-testid="forgets"]').checkVisibility()]);
+  const said = await browser.until(() => [document.querySelector('[data-part="forgets"]').checkVisibility()]);
   assert.deepEqual(said, [forgets]);
   await browser.press(await browser.until(pointOf, "Row B seat 2"));
   const holds = (/** @type {string} */ wanted) =>
     browser.until((seats) => {
-      const lines = [...document.querySelectorAll('[data-testid="hold-units"] li')];
+      const lines = [...document.querySelectorAll('[data-part="hold-units"] li')];
       const isPending = lines.some((line) => line.classList.contains("pending"));
       return !isPending && lines.map((line) => line.dataset.unit).sort().join() === seats;
     }, wanted);
@@ -35,8 +35,8 @@ export async function buyTwoSeats(server, browser, forgets) {
   await browser.click("pay");
   await browser.click("card-good");
   const [booking, link] = await browser.until(() => {
-    const page = document.querySelector('[data-testid="booking"][data-state="confirmed"]');
-    const paid = page?.querySelector('[data-testid="booking-paid"]')?.textContent;
+    const page = document.querySelector('[data-part="booking"][data-state="confirmed"]');
+    const paid = page?.querySelector('[data-part="booking-paid"]')?.textContent;
     return paid?.includes("90.00") && [page.dataset.booking, location.href];
   });
   const { state, lines } = await server.done("GET", `/v1/bookings/${booking}`);
@@ -44,13 +44,13 @@ export async function buyTwoSeats(server, browser, forgets) {
   // Its link leads back to it.
   await browser.goto("about:blank");
   await browser.goto(link);
-  await browser.until((id) => document.querySelector(`[data-testid="booking"][data-booking="${id}"]`), booking);
+  await browser.until((id) => document.querySelector(`[data-part="booking"][data-booking="${id}"]`), booking);
 }
 
 /** Where the map names a seat to a mouse. Runs in the page. @param {string} name */
 function pointOf(name) {
-  const canvas = document.querySelector('[data-testid="seat-map"]');
-  const tip = document.querySelector('[data-testid="tip"]');
+  const canvas = document.querySelector('[data-part="seat-map"]');
+  const tip = document.querySelector('[data-part="tip"]');
   const { left, top, right, bottom } = canvas.getBoundingClientRect();
   const STEP_PX = 8;
   for (let y = top; y < bottom; y += STEP_PX) {

@@ -74,7 +74,7 @@ for (const { seats, rows, cold, warm } of GOALS) {
 
 /** Frames a second while fingers on the map move once in each. @param {number} fingers */
 async function moved(fingers) {
-  const canvas = document.querySelector('[data-testid="seat-map"]');
+  const canvas = document.querySelector('[data-part="seat-map"]');
   const box = canvas.getBoundingClientRect();
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   canvas.setPointerCapture = () => {};
