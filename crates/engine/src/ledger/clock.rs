@@ -3,29 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use soldonce_clock::Clock;
+use soldonce_clock::{BootTime, Clock};
 use soldonce_core::Timestamp;
 
 /// A clock that neither goes back nor stands still.
 ///
-/// It reads the wall clock. When that steps back, this one is ahead of it, and runs at half its speed
-/// until they meet: twice as long as the step. PostgreSQL's `ledger_clock` is the same rule
-/// (`docs/decisions/0090`).
+/// It reads the wall clock. When that steps back, this one is ahead of it, and runs at half the speed of
+/// the boot clock until the wall clock reads as much: twice as long as the step, or until the step is put
+/// right. PostgreSQL's `ledger_clock` is the same rule without a boot clock (`docs/decisions/0309`).
 pub(super) struct LedgerClock {
-    wall: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
     /// The latest reading.
     last: AtomicI64,
-    /// The reading of the wall clock at which both are the same again.
-    meet: AtomicI64,
+    /// Twice the reading at the latest step back, less the boot clock's then.
+    lead: AtomicI64,
 }
 
 impl LedgerClock {
-    /// A clock whose ledger has reached `last`, maybe under a wall clock that was ahead. It runs from here on.
-    pub(super) fn after(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
+    /// Starts at the latest time of the ledger, which may be ahead of the wall clock.
+    pub(super) fn after(last: Timestamp, clock: Arc<dyn Clock>) -> Self {
         let clock = Self {
-            wall,
+            clock,
             last: AtomicI64::new(last.ms()),
-            meet: AtomicI64::new(i64::MIN),
+            lead: AtomicI64::new(i64::MIN),
         };
         clock.now();
         clock
@@ -33,24 +33,30 @@ impl LedgerClock {
 
     /// Reads the time, milliseconds since 1970.
     pub(super) fn now(&self) -> Timestamp {
-        let wall = self.wall.wall_ms();
-        let meet = self.meet.load(Ordering::Acquire);
-        // Half of the way to the meeting is left of the lead.
-        let now = wall.saturating_add(meet.saturating_sub(wall).max(0) / 2);
+        let boot = self.boot_ms();
+        let lead = self.lead.load(Ordering::Acquire);
+        let now = (lead.saturating_add(boot) / 2).max(self.clock.wall_ms());
         let last = self.last.fetch_max(now, Ordering::AcqRel);
         if now >= last {
             return Timestamp::from_ms(now);
         }
         // The wall clock has stepped back. Another thread that read a millisecond earlier looks the
         // same, and slows the clock for that millisecond.
-        let meet = last.saturating_mul(2).saturating_sub(wall);
-        self.meet.fetch_max(meet, Ordering::AcqRel);
+        let lead = last.saturating_mul(2).saturating_sub(boot);
+        self.lead.fetch_max(lead, Ordering::AcqRel);
         Timestamp::from_ms(last)
+    }
+
+    fn boot_ms(&self) -> i64 {
+        let since = self.clock.boot().since(BootTime::default());
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
     use soldonce_clock::ManualClock;
 
@@ -70,12 +76,24 @@ mod tests {
         assert_eq!(clock.now().ms(), NOON_MS);
         step(&wall, -HOUR_MS);
         assert_eq!(clock.now().ms(), NOON_MS);
-        step(&wall, 1_000);
+        wall.advance(Duration::from_secs(1));
         assert_eq!(clock.now().ms(), NOON_MS + 500);
-        step(&wall, 2 * HOUR_MS - 1_000);
+        wall.advance(Duration::from_secs(2 * 3_600 - 1));
         assert_eq!(clock.now().ms(), NOON_MS + HOUR_MS);
-        step(&wall, 1);
+        wall.advance(Duration::from_millis(1));
         assert_eq!(clock.now().ms(), NOON_MS + HOUR_MS + 1);
+    }
+
+    #[test]
+    fn a_step_back_that_is_put_right_leaves_no_lead() {
+        let wall = ManualClock::at(NOON_MS);
+        let clock = LedgerClock::after(Timestamp::from_ms(NOON_MS), Arc::new(wall.clone()));
+        step(&wall, -HOUR_MS);
+        assert_eq!(clock.now().ms(), NOON_MS);
+        wall.advance(Duration::from_secs(60));
+        step(&wall, HOUR_MS);
+        assert_eq!(clock.now().ms(), NOON_MS + 60_000);
+        assert_eq!(clock.now().ms(), wall.wall_ms());
     }
 
     #[test]
@@ -84,12 +102,12 @@ mod tests {
         let last = Timestamp::from_ms(NOON_MS + HOUR_MS);
         let clock = LedgerClock::after(last, Arc::new(wall.clone()));
         assert_eq!(clock.now(), last);
-        step(&wall, 4_000);
+        wall.advance(Duration::from_secs(4));
         assert_eq!(clock.now().ms(), last.ms() + 2_000);
         // Also where nothing asked for the time meanwhile.
         let clock = LedgerClock::after(last, Arc::new(wall.clone()));
         let ahead = last.ms() - wall.wall_ms();
-        step(&wall, 1_000);
+        wall.advance(Duration::from_secs(1));
         assert_eq!(clock.now().ms() - wall.wall_ms(), ahead - 500);
     }
 
@@ -97,7 +115,7 @@ mod tests {
         /// Steps, time that passes, restarts: never back, never slower than half, never behind.
         #[test]
         fn it_never_goes_back_and_never_stands_still(
-            moves in prop::collection::vec((-2 * HOUR_MS..HOUR_MS, 2_i64..100_000, any::<bool>()), 1..40)
+            moves in prop::collection::vec((-2 * HOUR_MS..HOUR_MS, 2_u64..100_000, any::<bool>()), 1..40)
         ) {
             let wall = ManualClock::at(NOON_MS);
             let open = |last| LedgerClock::after(last, Arc::new(wall.clone()));
@@ -110,9 +128,9 @@ mod tests {
                 }
                 let stepped = clock.now().ms();
                 prop_assert!(stepped >= last);
-                step(&wall, passes);
+                wall.advance(Duration::from_millis(passes));
                 let now = clock.now().ms();
-                prop_assert!(now - stepped >= passes / 2 && now >= wall.wall_ms());
+                prop_assert!(now.abs_diff(stepped) >= passes / 2 && now >= wall.wall_ms());
                 last = now;
             }
         }
