@@ -32,7 +32,7 @@ pub(super) struct Wanted {
 /// The newest answer of each event in each coding. One reader writes it, those who come meanwhile wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
-    entries: Mutex<Entries>,
+    entries: Arc<Mutex<Entries>>,
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +83,11 @@ impl Rendered {
             clock.sleep_until(known.next_at).await;
         }
         let (units, write) = newest().await?;
-        let clock = Arc::clone(clock);
+        let (clock, entries, wanted) = (
+            Arc::clone(clock),
+            Arc::clone(&self.entries),
+            wanted.clone(),
+        );
         let write = move || {
             let began = clock.boot();
             let rendering = write();
@@ -93,21 +97,19 @@ impl Rendered {
                 rendering: rendering.clone(),
                 next_at: now.plus(pause.min(Duration::from_millis(RENDER_PAUSE_MS_MAX))),
             });
+            lock(&entries).note(&wanted, rendering.body.bytes.len());
             rendering
         };
-        let rendering = if units <= INLINE_RENDER_SEATS_MAX {
-            write()
-        } else {
-            // Away from the threads that serve connections.
-            let written = spawn_blocking(write).await;
-            written.map_err(|error| Problem::internal(&error))?
-        };
-        self.entries().note(wanted, rendering.body.bytes.len());
-        Ok(rendering)
+        if units <= INLINE_RENDER_SEATS_MAX {
+            return Ok(write());
+        }
+        // Away from the threads that serve connections.
+        let written = spawn_blocking(write).await;
+        written.map_err(|error| Problem::internal(&error))
     }
 
     fn slot(&self, wanted: &Wanted) -> Arc<Slot> {
-        let mut entries = self.entries();
+        let mut entries = lock(&self.entries);
         entries.uses = entries.uses.saturating_add(1);
         let uses = entries.uses;
         if let Some(entry) = entries.by_wish.get_mut(wanted) {
@@ -122,10 +124,10 @@ impl Rendered {
         entries.by_wish.insert(wanted.clone(), entry);
         slot
     }
+}
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Entries {
@@ -251,6 +253,7 @@ mod tests {
         assert!(poll!(second.as_mut()).is_pending());
         go_on.send(()).unwrap();
         assert_eq!(second.await.unwrap().seq, Seq(1));
+        assert_eq!(lock(&rendered.entries).bytes, 1, "it counts all the same");
     }
 
     #[tokio::test]
@@ -262,7 +265,7 @@ mod tests {
             let got = rendered.get(&clock, &event(name), Seq(1), newest).await;
             got.unwrap();
         }
-        let kept = rendered.entries();
+        let kept = lock(&rendered.entries);
         assert!(kept.bytes <= RENDERED_BYTES_MAX);
         assert_eq!(
             kept.by_wish.keys().cloned().collect::<Vec<_>>(),

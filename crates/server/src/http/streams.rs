@@ -43,12 +43,12 @@ impl Streams {
         if open.total >= self.limits.total {
             return Err(Problem::new(&kinds::OVERLOADED));
         }
-        let own = open.by_address.entry(address).or_default();
-        if *own >= self.limits.per_address {
-            let text = "this address has as many feed streams open as it may";
+        let own = open.by_address.get(&address).copied().unwrap_or_default();
+        if own >= self.limits.per_address {
+            let text = "this address has as many streams open as it may";
             return Err(Problem::detailed(&kinds::RATE_LIMITED, text));
         }
-        *own = own.saturating_add(1);
+        open.by_address.insert(address, own.saturating_add(1));
         open.total = open.total.saturating_add(1);
         Ok(StreamPermit {
             streams: Arc::clone(self),

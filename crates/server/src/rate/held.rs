@@ -133,19 +133,17 @@ impl Reserved {
     /// where the hold was known before.
     pub(crate) fn becomes(self, hold: HoldId, (now, look_at): (Timestamp, Timestamp)) {
         let mut state = self.held.state();
-        let Some(entry) = state.take(self.address, Of::Pending(self.number)) else {
+        let known = state.take(self.address, Of::Hold(hold));
+        let Some(entry) = state.find(self.address, Of::Pending(self.number)) else {
             return;
         };
-        let known = state.take(self.address, Of::Hold(hold));
-        let (units, checkouts) = known.map_or((0, 0), |known| (known.units, known.checkouts));
-        let entry = Entry {
-            of: Of::Hold(hold),
-            units: entry.units.saturating_add(units),
-            checkouts: entry.checkouts.max(checkouts),
-            look_at: if known.is_some() { now } else { look_at },
-            ..entry
-        };
-        state.add(self.address, entry);
+        entry.of = Of::Hold(hold);
+        entry.look_at = look_at;
+        if let Some(known) = known {
+            entry.units = entry.units.saturating_add(known.units);
+            entry.checkouts = entry.checkouts.max(known.checkouts);
+            entry.look_at = now;
+        }
     }
 }
 
@@ -167,10 +165,9 @@ impl State {
         Some(entry)
     }
 
-    fn find(&mut self, address: u128, hold: HoldId) -> Option<&mut Entry> {
+    fn find(&mut self, address: u128, of: Of) -> Option<&mut Entry> {
         let account = self.by_address.get_mut(&address)?;
-        let mut entries = account.entries.iter_mut();
-        entries.find(|entry| entry.of == Of::Hold(hold))
+        account.entries.iter_mut().find(|entry| entry.of == of)
     }
 
     fn entries(&self, address: u128) -> &[Entry] {
@@ -274,7 +271,7 @@ impl Held {
 
     /// Takes over what the ledger says of a live hold.
     pub(crate) fn learn(&self, address: u128, hold: &soldonce_core::Hold) {
-        if let Some(entry) = self.state().find(address, hold.id) {
+        if let Some(entry) = self.state().find(address, Of::Hold(hold.id)) {
             entry.units = hold.count();
             entry.checkouts = u32::from(hold.state.booking().is_some());
             entry.look_at = hold.expires_at;
@@ -283,7 +280,7 @@ impl Held {
 
     /// Has the ledger asked about a hold before the next request is counted.
     pub(crate) fn doubt(&self, address: u128, hold: HoldId, now: Timestamp) {
-        if let Some(entry) = self.state().find(address, hold) {
+        if let Some(entry) = self.state().find(address, Of::Hold(hold)) {
             entry.look_at = now;
         }
     }
@@ -297,7 +294,7 @@ impl Held {
     /// Returns the event of a hold that is counted, and its payments under way.
     pub(crate) fn find(&self, address: u128, hold: HoldId) -> Option<(EventNo, u32)> {
         let mut state = self.state();
-        let entry = state.find(address, hold)?;
+        let entry = state.find(address, Of::Hold(hold))?;
         Some((entry.event, entry.checkouts))
     }
 

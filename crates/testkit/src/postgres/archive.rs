@@ -10,8 +10,9 @@ use crate::program;
 use crate::server::{Account, Folder, PATIENCE, until};
 use crate::tools::run;
 
-const MARK: &str = "-- mark\nSELECT pg_create_restore_point('here'), pg_switch_wal()";
-const HAS_ARCHIVED: &str = "-- has_archived\nSELECT archived_count > 0 FROM pg_stat_archiver";
+const MARK: &str = "-- mark\nSELECT pg_walfile_name(pg_create_restore_point('here'))";
+const SWITCH: &str = "-- switch\nSELECT pg_switch_wal()";
+const LAST_ARCHIVED: &str = "-- last_archived\nSELECT last_archived_wal FROM pg_stat_archiver";
 const IS_PRIMARY: &str = "-- is_primary\nSELECT NOT pg_is_in_recovery()";
 
 /// Where backup and log are, in a folder that is gone with this.
@@ -62,10 +63,11 @@ impl Archive {
 
     /// Names the present point in time, and waits until the log up to it is here.
     pub fn mark(server: &Postgres) -> Result<()> {
-        server.query("-- forget\nSELECT pg_stat_reset_shared('archiver')")?;
-        server.query(MARK)?;
+        let marked = server.query(MARK)?;
+        server.query(SWITCH)?;
+        // Names of files of one timeline rise with the log.
         until("the log is archived", PATIENCE, || {
-            server.query(HAS_ARCHIVED).is_ok_and(|answer| answer == "t")
+            server.query(LAST_ARCHIVED).is_ok_and(|last| last >= marked)
         })
     }
 

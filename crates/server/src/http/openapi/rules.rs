@@ -23,7 +23,8 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "holder" | "id" => json!({"pattern": ID}),
         "reason" | "reference" | "name" => text(),
         "return_url" => json!({
-            "maxLength": TEXT_CHARS_MAX, "format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(/[!-~]*)?$",
+            "maxLength": TEXT_CHARS_MAX, "format": "uri",
+            "pattern": "^[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$",
         }),
         "url" => json!({"format": "uri", "pattern": "^https://[!-~]+$"}),
         "chart" => json!({"$ref": "#/components/schemas/ChartRequest"}),
