@@ -13,14 +13,14 @@ use soldonce_core::Timestamp;
 /// (`docs/decisions/0090`).
 pub(super) struct LedgerClock {
     wall: Arc<dyn Clock>,
-    /// The latest reading.
+    /// The latest reading of this clock, ms since the epoch.
     last: AtomicI64,
-    /// The reading of the wall clock at which both are the same again.
+    /// The wall-clock time at which both clocks read the same again, ms since the epoch.
     meet: AtomicI64,
 }
 
 impl LedgerClock {
-    /// A clock whose ledger has reached `last`, maybe under a wall clock that was ahead. It runs from here on.
+    /// Starts the clock of a ledger at `last`, its last time, which may be ahead of the wall clock.
     pub(super) fn after(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         let clock = Self {
             wall,
@@ -35,7 +35,7 @@ impl LedgerClock {
     pub(super) fn now(&self) -> Timestamp {
         let wall = self.wall.wall_ms();
         let meet = self.meet.load(Ordering::Acquire);
-        // Half of the way to the meeting is left of the lead.
+        // This clock leads the wall clock by half of what the wall clock has to go to `meet`.
         let now = wall.saturating_add(meet.saturating_sub(wall).max(0) / 2);
         let last = self.last.fetch_max(now, Ordering::AcqRel);
         if now >= last {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     proptest! {
-        /// Steps, time that passes, restarts: never back, never slower than half, never behind.
+        /// Steps the wall clock, waits, restarts: never back, slower than half, or behind.
         #[test]
         fn it_never_goes_back_and_never_stands_still(
             moves in prop::collection::vec((-2 * HOUR_MS..HOUR_MS, 2_i64..100_000, any::<bool>()), 1..40)

@@ -1,4 +1,4 @@
-//! The hold and the booking that a command names: they must be in memory before it is decided.
+//! The ids of the hold and the booking of a command: both must be in memory before it is decided.
 
 use soldonce_core::{BookingId, Command, HoldId, LineChoice};
 
@@ -10,7 +10,7 @@ pub(crate) struct NamedIds {
     pub(crate) booking: Option<BookingId>,
 }
 
-/// The hold and the booking that must be in memory before `command` is decided.
+/// Finds the ids of the hold and the booking that must be in memory before `command` is decided.
 pub(crate) fn named(command: &Command) -> NamedIds {
     let hold = |hold: HoldId| NamedIds {
         hold: Some(hold),
