@@ -276,40 +276,40 @@ pub enum ReadError {
 
 /// Is told of every commit, after it is durable and before it is answered.
 pub trait Observer: Send + Sync + 'static {
-    /// Is called when the ledger is open and has this state.
+    /// Starts from the state of a ledger that has just opened.
     fn opened(&self, inventory: &Inventory);
 
-    /// Is called when these commands were made durable, in this order.
+    /// Receives commands that were made durable, in this order.
     fn committed(&self, inventory: &Inventory, applied: &[Applied]);
 
-    /// Is called when these commands were made durable in a ledger that numbers its commits
-    /// afterwards: the numbers they carry are this process's own.
+    /// Receives commands that were made durable in a ledger that numbers its commits afterwards:
+    /// the numbers they carry are this process's own.
     fn stored_unnumbered(&self, inventory: &Inventory, applied: &[Applied]) {
         self.committed(inventory, applied);
     }
 
-    /// Is called when another server may have changed the event's policy or state in `inventory`.
+    /// Notes that another server may have changed the event's policy or state in `inventory`.
     fn event_changed(&self, _inventory: &Inventory, _event: EventNo) {}
 
-    /// Is called when this event was dropped: nothing of it may be shown any more.
+    /// Notes that an event was dropped: nothing of it may be shown any more.
     fn event_dropped(&self, _event: EventNo, _id: &EventId) {}
 
-    /// Is called when other servers changed these units; `inventory` has their new state.
+    /// Notes that other servers changed these units; `inventory` has their new state.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
 
-    /// Is called when these commits got their numbers, dense and in order for each event.
+    /// Receives commits that got their numbers, dense and in order for each event.
     fn numbered(&self, _commits: &[Commit]) {}
 
-    /// Is called after a batch of `commands` commands, which took `commit` to become durable.
+    /// Notes that a batch of `commands` commands took `commit` to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
-    /// Is called with the age of the oldest commit that has no number, and the database's process
-    /// id of the oldest transaction that writes.
+    /// Notes the age of the oldest commit without a number, and the process of the database whose
+    /// transaction is the oldest that writes.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
-    /// Is called when the store refused what this server's memory had of an event, now read again.
+    /// Notes that the store refused what memory had of an event: it is read again, or SQLite stops.
     fn distrusted(&self) {}
 
-    /// Is called when the ledger failed to store and accepts no more commands.
+    /// Notes that the ledger failed to store and accepts no more commands.
     fn failed(&self, why: &str);
 }

@@ -1,5 +1,4 @@
-//! Charts as they are stored: the document as it was sent, and a digest that proves that this build
-//! numbers its units as before.
+//! Charts as they are stored: the document as sent, and a digest that proves it is read as before.
 
 use std::borrow::Cow;
 
@@ -28,8 +27,7 @@ pub(crate) fn sha256(document: &[u8]) -> [u8; 32] {
     Sha256::digest(document).into()
 }
 
-/// Computes the SHA-256 of all that decides the numbers and prices of units: names and categories,
-/// in order.
+/// Computes the SHA-256 of all that gives units numbers and prices: names and categories, in order.
 pub(crate) fn digest(chart: &Chart) -> [u8; 32] {
     let mut sha = Sha256::new();
     let mut bytes = Vec::with_capacity(1 << 16);

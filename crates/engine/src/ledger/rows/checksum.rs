@@ -8,8 +8,7 @@ use super::column::Column;
 /// The checksum of the values of one row, in the order of its columns.
 ///
 /// FNV-1a over words of eight bytes. Each step is a bijection of the sum so far and of the word, so
-/// a change inside one word is always detected. It is no defence against attackers: the hash chain
-/// is.
+/// a change inside one word is always detected. Not a defence against people: the hash chain is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksum(u64);
 

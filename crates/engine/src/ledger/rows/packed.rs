@@ -1,6 +1,6 @@
 //! The units of a hold in one column: for each unit its number as the difference from the one
-//! before, its price and its version, as variable-length integers (LEB128): seven bits a byte, low
-//! bits first.
+//! before, its price, its version, as variable-length integers (LEB128: seven bits a byte, low bits
+//! first).
 
 use soldonce_core::{Amount, HeldUnit, UnitNo, Version};
 
