@@ -1,4 +1,4 @@
-//! A base backup of a server and its log since: what a database is taken back to a point in time with.
+//! A base backup of a server and its WAL since: what point-in-time recovery needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,19 +14,19 @@ const MARK: &str = "-- mark\nSELECT pg_create_restore_point('here'), pg_switch_w
 const HAS_ARCHIVED: &str = "-- has_archived\nSELECT archived_count > 0 FROM pg_stat_archiver";
 const IS_PRIMARY: &str = "-- is_primary\nSELECT NOT pg_is_in_recovery()";
 
-/// Where backup and log are, in a folder that is gone with this.
+/// The base backup and the archived WAL, in a folder that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Archive {
     folder: Folder,
     account: Account,
 }
 
-/// Where a server begins that is taken back.
+/// The base backup that a server begins with to be restored.
 #[derive(Clone, Debug)]
 pub(super) struct Origin(pub(super) PathBuf);
 
 impl Archive {
-    /// An empty one.
+    /// Creates an empty archive.
     pub fn new() -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new("archive")?;
@@ -34,7 +34,7 @@ impl Archive {
         Ok(Self { folder, account })
     }
 
-    /// A server that hands its log to this archive.
+    /// Starts a server that archives its WAL here.
     pub fn start_server(&self) -> Result<Postgres> {
         let log = self.folder.path().display();
         Postgres::options()
@@ -43,7 +43,7 @@ impl Archive {
             .start()
     }
 
-    /// Takes the base backup of a server that is at work.
+    /// Takes the base backup of a running server (`pg_basebackup`).
     pub fn back_up(&self, server: &Postgres) -> Result<()> {
         let program = program("pg_basebackup")?;
         let mut command = self.account.command(program.as_os_str(), None);
@@ -60,7 +60,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Names the present point in time, and waits until the log up to it is here.
+    /// Creates the restore point, and waits until the WAL up to it is archived.
     pub fn mark(server: &Postgres) -> Result<()> {
         server.query("-- forget\nSELECT pg_stat_reset_shared('archiver')")?;
         server.query(MARK)?;
@@ -69,7 +69,7 @@ impl Archive {
         })
     }
 
-    /// Starts a server from the backup and the log up to the marked point, as a primary of its own.
+    /// Starts a server from the backup and the WAL up to the restore point, as a primary.
     pub fn restore(&self) -> Result<Postgres> {
         let log = self.folder.path().display();
         let options = PostgresOptions {
@@ -93,7 +93,7 @@ impl Archive {
 }
 
 impl Origin {
-    /// Makes `data` a copy of it that replays the log.
+    /// Copies it to `data`, with the file that makes the server replay the archived WAL.
     pub(super) fn copy_to(&self, data: &std::path::Path) -> Result<()> {
         let mut copy = Command::new("cp");
         copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
