@@ -85,7 +85,7 @@ pub(crate) struct Leased {
 }
 
 impl Leased {
-    /// The owner at the backend of what a caller calls so. An owner is for one set of names.
+    /// Computes the owner at the backend for the caller's word. An owner is for one set of names.
     pub(crate) fn owner(&self, caller: CallerId, word: &str) -> Owner {
         let mut hash = Sha256::new();
         hash.update(b"soldonce lease 1\0");
@@ -129,7 +129,7 @@ pub(crate) struct GrantedLease {
     pub(crate) token: FencingToken,
     pub(crate) waited: Duration,
     pub(crate) remaining: Duration,
-    /// Nothing where it could not be found out.
+    /// None where it could not be found out.
     pub(crate) cap_remaining: Option<Duration>,
 }
 
@@ -190,7 +190,7 @@ impl LeaseBackend {
         })
     }
 
-    /// Renews what `owner` was granted with `token`; how long it may rely on it.
+    /// Renews what `owner` was granted with `token`. Returns how long it may rely on it.
     pub(crate) async fn renew(
         &self,
         leased: &Leased,
@@ -207,7 +207,7 @@ impl LeaseBackend {
         })
     }
 
-    /// Ends what `owner` was granted with `token`; whether it was not over before.
+    /// Ends what `owner` was granted with `token`. Returns whether it was not over before.
     pub(crate) async fn release(
         &self,
         leased: &Leased,
@@ -221,7 +221,7 @@ impl LeaseBackend {
         Ok(outcome == ReleaseOutcome::Released)
     }
 
-    /// Who holds `name`, of a group or alone.
+    /// Finds the holder of `name`, of a group or alone; None if it is free.
     pub(crate) async fn inspect(
         &self,
         name: &Name,

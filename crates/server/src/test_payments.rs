@@ -15,7 +15,7 @@ pub type TestPaymentFuture<'a, T = ()> =
 /// Takes the place of a provider's own script: charges test cards, and asks the buyer's bank. What came
 /// of it is told by the provider, as ever, and never here.
 pub trait TestPayments: Debug + Send + Sync + 'static {
-    /// The cards a buyer may choose from.
+    /// Lists the cards a buyer may choose from.
     fn cards(&self) -> &[ShownCard];
 
     /// Charges a card.
@@ -25,7 +25,7 @@ pub trait TestPayments: Debug + Send + Sync + 'static {
     fn charge<'a>(&'a self, of: TestIntent<'a>, card: &'a str)
     -> TestPaymentFuture<'a, CardAnswer>;
 
-    /// The bank has an answer: the buyer proved himself or did not, or it is back from its silence.
+    /// Passes on the bank's answer: the buyer authenticated or did not, or its silence has ended.
     ///
     /// # Errors
     /// [`TestPaymentRefusal`] when the bank was not asked.

@@ -74,7 +74,7 @@ impl From<AcceptLimits> for AcceptSettings {
 }
 
 impl AcceptLimits {
-    /// How often connections are looked at.
+    /// Returns how often connections are looked at: several times within the shortest wait.
     pub(crate) fn watch_period(&self) -> Duration {
         let shortest = self
             .header_read_ms

@@ -57,7 +57,7 @@ impl Shares {
         std::iter::once(&*self.all).chain(address)
     }
 
-    /// Whether there is room for one more request.
+    /// Tells whether there is room for one more request.
     pub(crate) fn has_room(&self) -> bool {
         self.loads().all(Load::has_room)
     }

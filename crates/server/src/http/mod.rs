@@ -106,8 +106,8 @@ pub struct RouteInfo {
     pub admission: &'static str,
 }
 
-/// The routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not started: see
-/// [`run`](crate::run).
+/// Builds the routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not
+/// started: see [`run`](crate::run).
 pub fn routers(
     engine: Engine,
     settings: ServerSettings,
@@ -130,14 +130,14 @@ pub fn routers(
     }
 }
 
-/// The description of the API: OpenAPI, as JSON for people to read too.
+/// Returns the description of the API: OpenAPI, as JSON for people to read too.
 pub fn openapi() -> String {
     let mut table = Table::new(AdminRoutes::Public);
     fill(&mut table);
     openapi::document(&table.operations)
 }
 
-/// Every route of a server.
+/// Lists every route of a server.
 pub fn route_table() -> Vec<RouteInfo> {
     let mut table = Table::new(AdminRoutes::Public);
     fill(&mut table);

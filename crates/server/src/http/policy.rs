@@ -244,7 +244,7 @@ fn property(field: &PolicyField) -> Schema {
     object.into()
 }
 
-/// What a field is for, and what it is in an event that was created without it.
+/// Describes what a field is for, and what it is in an event that was created without it.
 fn about(field: &PolicyField) -> String {
     let about = field.about.trim();
     match field.get(&Policy::default()) {

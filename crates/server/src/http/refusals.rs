@@ -69,7 +69,7 @@ pub(super) const COMMANDS: &[&Kind] = &[
     &kinds::SHUTTING_DOWN,
 ];
 
-/// The codes of an operation's refusals by status; `all` are the operations of the API.
+/// Lists the codes of an operation's refusals by status; `all` are the operations of the API.
 pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<&'static str>> {
     let route = operation.route;
     let mut kinds: Vec<&Kind> = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<
     codes
 }
 
-/// What the public address answers to an operator's request where staff has an address of its own.
+/// Returns the public address's answer to an operator's request where staff has its own address.
 fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static Kind {
     let is_there = |other: &Operation| {
         other.route.path == operation.route.path && !other.route.is_for_operators()
@@ -129,7 +129,7 @@ fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static K
     }
 }
 
-/// What it is when a segment of a path names nothing.
+/// Lists the problems of a path whose segment names nothing.
 fn named(segment: &str) -> &'static [&'static Kind] {
     match segment {
         "{event}" => &[&kinds::EVENT_NOT_FOUND, &kinds::EVENT_DROPPED],

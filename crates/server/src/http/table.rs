@@ -116,7 +116,7 @@ impl Table {
         self.admin = self.admin.take().map(add);
     }
 
-    /// The routers, public and admin. The fallback routes follow the others among the counters.
+    /// Builds the routers, public and admin. The fallback routes are the last among the counters.
     pub(super) fn finish(mut self, app: &Arc<App>) -> (Router, Option<Router>) {
         if let Some(ready) = self.ready.take() {
             self.public = grpc::add_services(self.public, app, ready.clone());
