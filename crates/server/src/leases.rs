@@ -19,7 +19,7 @@ use crate::limits::{LEASE_TTL_MS_MAX, LEASES_PER_KEY_MAX};
 
 /// Connects to where leases are: at the first request for one, and again until that succeeds.
 pub trait LeasePlace: Debug + Send + Sync {
-    /// Connects. `clock` is the server's.
+    /// Connects. `clock` is the server's. Fails with the reason as text.
     fn connect(&self, clock: Arc<dyn Clock>) -> BoxFuture<'static, Result<Leases, String>>;
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum LeaseError {
 #[derive(Clone, Debug)]
 pub(crate) struct Leased {
     pub(crate) name: Name,
-    /// With these, `name` is their group. Sorted, each once.
+    /// Several names, whose group is `name`: sorted, each once. Empty where `name` is alone.
     pub(crate) of_group: Vec<Name>,
 }
 
@@ -115,7 +115,7 @@ impl Leased {
     }
 }
 
-/// What is asked of an acquire.
+/// The terms of an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) ttl: Duration,

@@ -44,7 +44,7 @@ struct Lent {
     rests: Arc<Rests>,
     slot: Slot,
     version: Version,
-    /// The client sends its body when it is told to go on, and not after a refusal.
+    /// The client sends its body only when told to go on (`Expect`), and not after a refusal.
     is_held_back: bool,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Watch {
     by_address: HashMap<IpAddr, Address>,
 }
 
-/// What one address has.
+/// The connections of one address, and what they share.
 #[derive(Debug)]
 struct Address {
     connections: usize,

@@ -53,7 +53,7 @@ impl Endpoint {
         on(self.route.verb.filter(), self)
     }
 
-    /// Serves one request, or answers with `refusal` what was wrong with the gRPC call behind it.
+    /// Serves one request, or refuses it for what was wrong with the gRPC call that it was made of.
     pub(super) async fn serve(
         &self,
         app: Arc<App>,

@@ -87,11 +87,11 @@ pub use self::table::AdminRoutes;
 pub struct Routers {
     /// The API, the feed and the pages; all of it when there is no admin router.
     pub public: Router,
-    /// Every route, with those for staff and the metrics, if they were asked for apart.
+    /// Every route, with those for admins and the metrics, if they were asked for apart.
     pub admin: Option<Router>,
-    /// What the metrics tell of connections, for the listeners to count.
+    /// The counters of connections in the metrics, for the listeners to count with.
     pub connections: ConnectionCounts,
-    /// Commands that go on without their callers: to be waited for at the end.
+    /// Commands that go on though their callers hung up: to be waited for at the end.
     pub commands: TaskTracker,
 }
 

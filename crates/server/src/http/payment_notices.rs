@@ -1,5 +1,5 @@
-//! What the payment provider tells unasked. The signature over the raw bytes comes first, and the
-//! answer after the commit: without it the provider tells it again.
+//! Notices that the payment provider sends. The signature over the raw bytes is checked first, and
+//! the answer comes after the commit: without it the provider sends the notice again.
 
 use axum::http::HeaderName;
 use serde::Serialize;

@@ -164,7 +164,7 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     Some(Problem::too_often(detail, retry_in))
 }
 
-/// Most texts of a limit fit.
+/// Room for the text of a limit: most fit.
 const LIMIT_BYTES: usize = 64;
 
 /// Says in an answer what the limit is, how much of it is left, and when there is more.

@@ -117,7 +117,7 @@ pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<
     codes
 }
 
-/// Returns the public address's answer to an operator's request where staff has its own address.
+/// Returns the public address's answer to an operator's request where operators have their own.
 fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static Kind {
     let is_there = |other: &Operation| {
         other.route.path == operation.route.path && !other.route.is_for_operators()

@@ -54,7 +54,7 @@ type Slot = tokio::sync::Mutex<Option<Written>>;
 #[derive(Debug)]
 struct Written {
     rendering: Rendering,
-    /// No other is written before.
+    /// No newer one is written before.
     next_at: BootTime,
 }
 

@@ -17,10 +17,10 @@ pub(super) struct Served<'a> {
     pub(super) route: Route,
     pub(super) path: &'a str,
     pub(super) status: StatusCode,
-    /// Of a refusal.
+    /// The code of a refusal; else empty.
     pub(super) code: &'a str,
     pub(super) request_id: &'a str,
-    /// Of the caller's trace, if it has one.
+    /// The id of the caller's trace, if it has one.
     pub(super) trace_id: Option<String>,
     pub(super) took: Duration,
 }

@@ -14,7 +14,7 @@ use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::{Admission, Route, Verb};
 
-/// Where the routes for staff and the metrics are.
+/// Where the routes for admins and the metrics are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminRoutes {
     /// With everything else.
@@ -56,7 +56,7 @@ pub(super) struct Table {
     /// What the API's description is made of.
     pub(super) operations: Vec<Operation>,
     tag: Tag,
-    /// What answers whether the server is ready.
+    /// The endpoint that tells whether the server is ready.
     ready: Option<Endpoint>,
 }
 

@@ -42,7 +42,7 @@ pub(in crate::http) struct Hub {
     live: Arc<LiveEvent>,
     /// Its sender is the task's own, so that streams end with it.
     ticks: Receiver<Arc<Tick>>,
-    /// Time that the last reader waited for its turn since the last tick, microseconds.
+    /// Longest time that a reader waited for its turn since the last tick, microseconds.
     slowest_us: AtomicU64,
     shared: Mutex<Shared>,
 }

@@ -10,7 +10,7 @@ use crate::limits::PROVIDER_PAUSE_MS_MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryAfter(pub(super) u32);
 
-/// What a busy server asks for.
+/// The wait that a busy server asks for.
 pub(super) const SOON: RetryAfter = RetryAfter(1);
 
 impl RetryAfter {
