@@ -1,4 +1,4 @@
-//! Which shield stands in front of the ledger.
+//! The shield in front of the ledger, which refuses losers before they reach it.
 
 use std::sync::Arc;
 
