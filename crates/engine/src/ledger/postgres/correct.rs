@@ -108,7 +108,7 @@ async fn require_no_other_session(
     }
 }
 
-/// Corrects the clock once all commits are numbered. New ones come of servers that were not stopped.
+/// Corrects the clock once all commits are numbered. New ones are of servers that were not stopped.
 async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
     let end = context.clock.boot().plus_ms(CORRECT_WAIT_MS);
     while context.clock.boot() < end {

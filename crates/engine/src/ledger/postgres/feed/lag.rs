@@ -30,7 +30,7 @@ SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
 #[derive(Default)]
 struct Lag {
     behind: Duration,
-    /// The process of the database whose transaction is the oldest.
+    /// The process id of the database session whose writing transaction is the oldest.
     process: Option<i32>,
 }
 
@@ -48,7 +48,7 @@ async fn look(context: &Context) -> Result<Lag, Failure> {
     Ok(lag.unwrap_or_default())
 }
 
-/// Looks again and again, tells the metric, and says in the log why the feed stands still.
+/// Reads the lag again and again, reports it as a metric, and logs why the feed is stopped.
 pub(super) async fn watch(context: Arc<Context>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
     while context.pause(&shutdown, FEED_LOOK_MS).await {
