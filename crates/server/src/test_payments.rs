@@ -53,16 +53,16 @@ pub struct TestIntent<'a> {
     pub client_secret: &'a str,
 }
 
-/// What a card says at once.
+/// The immediate result of charging a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardAnswer {
-    /// Yes, or nothing yet.
+    /// It was accepted, or is not decided yet.
     Taken,
-    /// No: another one may pay.
+    /// It was declined: another one may pay.
     Declined,
 }
 
-/// What a bank says.
+/// The answer of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BankAnswer {
     /// The charge may be made.

@@ -58,7 +58,7 @@ impl Mark {
 /// An answer's body that keeps its request in flight until it is sent or dropped.
 ///
 /// On HTTP/2 it gives pieces. hyper asks for the next piece when the peer's window has room beyond
-/// those before, so that each call is progress. The last piece is small, as nothing is seen of it.
+/// those before, so that each call is progress. The last piece is small, as no call follows it.
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
     body: Body,

@@ -1,6 +1,6 @@
 //! Sends the page's modules as one: each becomes a function that returns what it exports, in the
-//! order in which they need each other. Knows the forms of `import` and `export` that the page uses
-//! and gathers nothing where it meets another one: then the modules travel one by one.
+//! order in which they need each other. Knows the forms of `import` and `export` that the page
+//! uses. Where it meets another one it gathers none: then the modules are sent one by one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

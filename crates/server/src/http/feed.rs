@@ -1,6 +1,6 @@
-//! The numbered changes of an event as server-sent events, in frames. A reader that lags gets one merged
-//! frame from where it is, or is sent for a new snapshot; it never makes a commit wait, and nothing
-//! piles up for it.
+//! The numbered changes of an event as server-sent events, in frames. A reader that lags gets one
+//! merged frame from where it is, or is told to take a new snapshot; it never makes a commit wait,
+//! and no queue is kept for it.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -140,7 +140,7 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
     }
 }
 
-/// A whole policy, of an event that starts then: what ends with its start says when that is.
+/// A whole policy, and when its event starts: a deadline that is the start is written as that time.
 pub(super) struct PolicyBody<'a> {
     pub(super) policy: &'a Policy,
     pub(super) starts_at: Option<Timestamp>,

@@ -25,8 +25,8 @@ pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 pub(super) const ACQUIRE_LEASE: &str = "/v1/leases/{name}/acquire";
 
 impl App {
-    /// Counts a request as its caller's; a session's command as its address's too, and an acquire of a lease as
-    /// one. Nothing where no caller is counted.
+    /// Counts a request as its caller's; a session's command as its address's too, and an acquire
+    /// of a lease as one. None where no caller is counted.
     pub(super) async fn count(
         &self,
         route: Route,

@@ -40,7 +40,7 @@ pub(super) const NO_HOLD: &[&Kind] = &[
     &kinds::PAYMENT_IN_PROGRESS,
 ];
 
-/// Why a booking gives nothing back.
+/// Why lines of a booking cannot be given back.
 pub(super) const NO_RETURN: &[&Kind] = &[
     &kinds::BOOKING_NOT_FOUND,
     &kinds::BOOKING_NOT_CONFIRMED,
@@ -52,7 +52,7 @@ pub(super) const NO_RETURN: &[&Kind] = &[
 /// Why the provider opens no payment.
 pub(super) const NO_PAYMENT: &[&Kind] = &[&kinds::PAYMENT_REFUSED, &kinds::PAYMENT_UNAVAILABLE];
 
-/// Why the ledger tells nothing.
+/// Why the ledger cannot be read.
 const LEDGER: &[&Kind] = &[
     &kinds::INTERNAL_ERROR,
     &kinds::OVERLOADED,
