@@ -1,5 +1,5 @@
-//! An operator's correction of the clock of a stopped ledger (`docs/decisions/0120`): one transaction, in
-//! which every time that is still to come moves with the clock.
+//! An operator's correction of the clock of a stopped ledger (`docs/decisions/0120`): one
+//! transaction that sets every time in the future back with the clock.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use soldonce_clock::{Clock, Entropy};
@@ -13,7 +13,7 @@ use super::{OpenError, SqliteOptions, connection, rebuild};
 use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
 
-/// The caps of live holds; their other columns and their checksums follow with the batch.
+/// Sets back the caps of live holds; the batch writes their other columns and checksums.
 const SET_CAPS_BACK: &str = "-- set_caps_back
 UPDATE holds SET max_expires_at = max_expires_at - ?1 WHERE state IN (0, 1)";
 

@@ -1,5 +1,5 @@
-//! What the file refuses by itself: its tables with their checks, and the triggers and keys of `guards.sql`. A
-//! file in which one of them is missing or different still opens in any SQLite, and refuses less.
+//! The constraints of the file itself: its tables with their checks, and the triggers and keys of
+//! `guards.sql`. A file that lacks one of them still opens in any SQLite, and refuses less.
 
 use std::collections::BTreeMap;
 
