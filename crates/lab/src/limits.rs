@@ -78,7 +78,7 @@ pub(crate) const CEILING_GATHER_TURNS_MAX: usize = 8;
 pub(crate) const CEILING_HEARD_EVERY: Duration = Duration::from_millis(10);
 /// How many times that is checked.
 pub(crate) const CEILING_HEARD_TRIES: u32 = 1_000;
-/// Longest wait for a bare script.
+/// Longest wait for the answer of a bare script.
 pub(crate) const CEILING_SCRIPT_WAIT: Duration = Duration::from_secs(2);
 /// More requests per second than any scenario here will answer: so many seats are made ready.
 pub(crate) const BENCH_RATE_EXPECTED_MAX: u64 = 80_000;

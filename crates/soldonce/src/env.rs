@@ -9,8 +9,8 @@ use clap::{ArgMatches, Command, CommandFactory};
 
 /// The prefix of this program's variables.
 const PREFIX: &str = "SOLDONCE_";
-/// Known variables that are not arguments. Cargo passes that of the build to what it runs. `lease
-/// run` passes those of a lease to its command, which may be a server.
+/// Known variables that are not arguments. Cargo passes that of the build to what it runs. Those of
+/// a lease are passed by `lease run` to its command, which may be a server.
 const OTHERS: [&str; 7] = [
     "SOLDONCE_LOG",
     "SOLDONCE_BUILD",

@@ -67,7 +67,7 @@ impl Served {
         self.child.kill().await.context("the server was not killed")
     }
 
-    /// Sends SIGTERM and waits for its end. Fails unless it ends with success.
+    /// Sends SIGTERM, and waits until it has finished its requests. Fails unless it exits with 0.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
         kill_process(id.context("the server has no process id")?, Signal::TERM)?;

@@ -256,7 +256,7 @@ fn figures(runs: &[Run], name: &'static str) -> Figures {
     }
 }
 
-/// Finds whether an engine gave a taken seat to another buyer; None if not.
+/// Describes how often an engine gave a taken seat to another buyer; None if it never did.
 fn sold_twice(runs: &[Run]) -> Option<String> {
     let engines = runs
         .iter()
