@@ -113,7 +113,7 @@ impl Bot {
             .await
     }
 
-    /// Starts the checkout, or confirms a free hold. None if refused: hold late, event called off.
+    /// Starts the checkout, or confirms what costs nothing. None if refused: late, or called off.
     async fn begin_payment(&self, hold: HoldId) -> Option<(BookingId, Option<Intent>)> {
         let call = self.keyed_call();
         let begun = match self

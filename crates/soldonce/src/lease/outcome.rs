@@ -96,7 +96,7 @@ impl Outcome {
     }
 }
 
-/// Returns the exit code of a process as a shell gives it: 128 + n after signal n.
+/// Returns the exit code of a process as a shell gives it: its own, or 128 + n after signal n.
 pub(crate) fn exit_code(status: std::process::ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
