@@ -23,8 +23,8 @@ impl Inventory {
         if until == hold.expires_at {
             return Ok(Answer::Hold(hold.clone()));
         }
-        // A server that took this hold to be over has counted its holder without it: one of the two
-        // is decided anew.
+        // A server that took this hold to be over has counted its holder without it: one of the two is decided
+        // anew.
         work.basis.holders.push(hold.holder.clone());
         let update = HoldUpdate {
             state: HoldState::Active,
