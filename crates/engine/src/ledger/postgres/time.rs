@@ -51,8 +51,8 @@ impl Time {
         (self.source == TimeSource::Given).then(|| self.now().ms())
     }
 
-    /// Stores the offset to the database's clock, which was read a moment ago, ms since the epoch:
-    /// before its answer was sent. It may be stepped, and boot clocks drift, so the newest reading
+    /// Learns a reading of the database's clock, ms since the epoch: a moment old, by the transit
+    /// time of its answer. That clock may be stepped, and boot clocks drift, so the newest reading
     /// counts.
     pub(super) fn learn(&self, database_ms: i64) {
         let ahead = database_ms.saturating_sub(self.boot_ms());

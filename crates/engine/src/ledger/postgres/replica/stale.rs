@@ -28,7 +28,7 @@ pub(in super::super) use horizon;
 
 const HORIZON: &str = concat!("-- horizon\nSELECT ", horizon!());
 
-/// What others wrote since. A transaction that ran at the last snapshot may stand here again.
+/// Selects what others wrote since. A transaction that ran at the last snapshot may come again.
 pub(super) const WRITTEN: &str = "-- written
 SELECT units, holds, bookings, holders, renews, at FROM batches
 WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
@@ -43,8 +43,8 @@ SELECT EXISTS (SELECT FROM batches
 );
 
 impl Replica {
-    /// Whether others wrote since the last time. One statement sees one snapshot, so where they did
-    /// not, it is all that there is to read.
+    /// Tells whether others wrote since the last time. One statement sees one snapshot, so if they
+    /// did not, there is nothing else to read, and the horizon rises.
     pub(super) async fn is_behind(
         &mut self,
         connection: &mut Connection,
@@ -85,7 +85,7 @@ pub(super) struct Fetched {
 }
 
 impl Stale {
-    /// What these batches touched; nothing when there are none.
+    /// Reads which rows these batches touched. None when there are no batches.
     pub(super) fn read(rows: &[Row]) -> Result<Option<Self>, Failure> {
         let mut stale = Self::default();
         for row in rows {
@@ -127,7 +127,7 @@ impl Stale {
     }
 }
 
-/// Bookings with their lines.
+/// Reads bookings with their lines.
 pub(in super::super) async fn bookings_by_id(
     connection: &mut Connection,
     ids: &[Id],
@@ -141,7 +141,7 @@ pub(in super::super) async fn bookings_by_id(
     Ok(bookings::read(&found, &lines)?)
 }
 
-/// The horizon of this snapshot.
+/// Reads the horizon of this snapshot.
 pub(super) async fn read_horizon(connection: &mut Connection) -> Result<i64, Failure> {
     let horizon = connection.one((HORIZON, "batches"), &[]).await?;
     Ok(horizon.unwrap_or(0))
