@@ -260,7 +260,7 @@ impl Api {
     }
 
     /// Changes the account and writes that to its file. `None` when a write failed, now or before:
-    /// then no request may be told what has not been kept.
+    /// then no request may be answered with what was not stored.
     pub(super) fn written<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
         let mut keeping = locked(&self.journal);
         if matches!(*keeping, Keeping::Broken) {

@@ -172,7 +172,7 @@ pub enum Charged {
     Declined,
 }
 
-/// What a card or its bank says in the end.
+/// The final decision of a card or its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Yes.

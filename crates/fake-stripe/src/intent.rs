@@ -12,7 +12,7 @@ use super::cards::{Card, Decline};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Status {
     RequiresPaymentMethod,
-    /// Its card is named and not yet charged.
+    /// It has a payment method that was not charged yet.
     RequiresConfirmation,
     RequiresAction,
     Processing,
@@ -76,7 +76,7 @@ pub(super) struct Intent {
     pub(super) captures_itself: bool,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) status: Status,
-    /// The card that was named last, unless it was declined.
+    /// The payment method of the last call that had one, unless it was declined.
     #[serde(default)]
     pub(super) payment_method: Option<String>,
     pub(super) charge: Option<Charge>,

@@ -1,5 +1,5 @@
-//! What goes wrong: with calls and with notices, one by one as a test scripts it, or by chance from
-//! a seed.
+//! Faults of calls and of notices: one by one as a test scripts them, or drawn at random from a
+//! seed.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub enum CallFault {
     CloseAfter,
     /// The connection closes before it has any effect.
     CloseBefore,
-    /// It waits before its effect until [`FakeStripe::release`](super::FakeStripe::release), its key
-    /// at work; also when the caller gave up meanwhile.
+    /// It waits before its effect until [`FakeStripe::release`](super::FakeStripe::release), with
+    /// its key in use; also when the caller closed the connection meanwhile.
     HoldCall,
     /// It takes effect, then its answer waits until
     /// [`FakeStripe::release`](super::FakeStripe::release).

@@ -34,7 +34,7 @@ use crate::server::{Account, PATIENCE, Process, until_some};
 /// The variable that is set in the process that plays a part: its words, one to a line.
 const PART: &str = "SOLDONCE_TEST_PART";
 
-/// The prefix of a player's lines, by which they are told from those of the test runner.
+/// The prefix of a player's lines, which the lines of the test runner do not have.
 const MARK: &str = "player: ";
 
 /// The other process, as the test sees it.

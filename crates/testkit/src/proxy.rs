@@ -21,7 +21,7 @@ pub enum ProxyKind {
     NginxCache,
     /// haproxy.
     Haproxy,
-    /// haproxy that speaks HTTP/2 to the server: the requests of all its clients share a connection.
+    /// haproxy that speaks HTTP/2 to the server: requests of all its clients share a connection.
     HaproxyHttp2,
 }
 

@@ -1,5 +1,5 @@
-//! The fresh cluster that every private server is a copy of: `initdb` takes most of a second, a copy
-//! some tens of milliseconds. It is made once and kept with the fetched programs.
+//! The fresh cluster that every private server is a copy of: `initdb` takes most of a second, a
+//! copy some tens of milliseconds. It is made once and kept with the fetched programs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Signatures of Standard Webhooks from the receiver's side, which shares no code with the sender's.
+//! Signatures of Standard Webhooks on the receiver's side, which shares no code with the sender's.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
