@@ -18,7 +18,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Holds a single name outside all groups.
+    /// Wraps a single name outside all groups.
     pub fn one(name: Name) -> Self {
         Self {
             group: None,
@@ -27,7 +27,7 @@ impl Names {
         }
     }
 
-    /// Holds names of a group, all of which are asked for; sorts them and drops duplicates.
+    /// Collects names of a group, all of which are asked for; sorts them and drops duplicates.
     pub fn of_group(group: Name, mut names: Vec<Name>) -> Self {
         names.sort_unstable();
         names.dedup();
@@ -38,7 +38,7 @@ impl Names {
         }
     }
 
-    /// Holds names of a group, any one of which is asked for; one name alone is asked for as such.
+    /// Collects names of a group, any one of which is asked for; a lone one is asked for as such.
     pub fn any_of(group: Name, names: Vec<Name>) -> Self {
         let names = Self::of_group(group, names);
         Self {
@@ -150,16 +150,15 @@ pub enum AcquireReply {
         picked: Option<Name>,
         /// The token.
         token: FencingToken,
-        /// Life left on the backend's clock: the ttl, shorter where a cap ends it, longer where the
-        /// owner had more.
+        /// Life left on the backend's clock: the ttl, less if a cap ends it, more if the owner had
+        /// more.
         granted: Duration,
         /// Whether the owner held the names before it asked.
         again: bool,
         /// How many replicas have it, if that was asked for.
         replicas: Option<u32>,
     },
-    /// The owner holds none of the names. The refusal tells whether the waiter has a place in the
-    /// queue.
+    /// The owner holds none. The refusal tells whether the waiter has a place in the queue.
     Refused(Refusal),
     /// The queue has no place left.
     QueueFull,
@@ -180,8 +179,7 @@ pub struct Renew {
     pub owner: Owner,
     /// Its token.
     pub token: FencingToken,
-    /// The least life asked for. It never shortens a life, so zero changes nothing and returns what
-    /// is left.
+    /// The least life asked for. It never shortens a life: zero changes nothing and reads the rest.
     pub ttl: Duration,
 }
 
@@ -220,9 +218,8 @@ pub struct Release {
     pub waiter: Option<Waiter>,
 }
 
-/// Answers [`Release`]. The names that were the owner's are free afterwards; the worst name decides
-/// the answer: `Taken` is worse than `Gone`. Of several other owners the one with the highest token
-/// is returned.
+/// Answers [`Release`]. What was the owner's is free afterwards; the worst name decides the answer:
+/// `Taken` is worse than `Gone`. Of several other owners the highest token is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReply {
     /// Every name was the owner's.

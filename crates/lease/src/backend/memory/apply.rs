@@ -57,7 +57,6 @@ pub(super) fn acquire(
 }
 
 /// Picks the name to grant if any one is asked for: the owner's own, else the first free one.
-/// `None` if all names are asked for, or none is free.
 fn pick(state: &State, now: BootTime, ask: &Acquire) -> Option<Name> {
     if !ask.names.is_any() {
         return None;
@@ -68,8 +67,7 @@ fn pick(state: &State, now: BootTime, ask: &Acquire) -> Option<Name> {
     own.or_else(free).map(|(_, name)| name)
 }
 
-/// Extends the grant if the owner already holds all names by it: the same token and a fresh ttl
-/// (B3). `None` if it does not.
+/// Renews if the owner already holds all names by one grant: same token, fresh ttl (B3).
 fn acquire_again(
     state: &mut State,
     now: BootTime,
@@ -152,8 +150,7 @@ fn refuse(
     })
 }
 
-/// Keeps a place for a fair waiter, and returns whether it did. Fails if the queue is full; groups
-/// have no queue.
+/// Keeps a place for a fair waiter, and returns whether it did; groups have no queue.
 fn queue(state: &mut State, now: BootTime, ask: &Acquire) -> Result<bool, Full> {
     let Some(waiter) = ask.waiter.filter(|_| ask.fair) else {
         return Ok(false);

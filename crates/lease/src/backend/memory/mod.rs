@@ -112,8 +112,7 @@ impl Memory {
         }
     }
 
-    /// Copies the whole state; with [`Memory::restore`], it imitates a failover to a replica that
-    /// lagged.
+    /// Copies the state; with [`Memory::restore`] it imitates a failover to a replica that lagged.
     pub fn snapshot(&self) -> State {
         self.kept().state.clone()
     }

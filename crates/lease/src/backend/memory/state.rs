@@ -32,8 +32,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Tells whether it has not expired. Only this decides on expiry: the instant itself is too
-    /// late.
+    /// Tells whether it is live. Only this decides on expiry: the instant itself is too late.
     pub(super) fn is_live(&self, now: BootTime) -> bool {
         now < self.expires
     }

@@ -21,8 +21,7 @@ SELECT l.owner, l.token, soldonce_lease_us(t.now - l.born_at),
 FROM soldonce_lease l, (SELECT clock_timestamp() AS now) t
 WHERE l.ns = $1 AND l.name = $2 AND l.owner IS NOT NULL AND l.expires_at > t.now";
 
-/// When to ask again after the rows could not be locked in time: their holder needs about this
-/// long.
+/// When to ask again after a time-out of row locks: their holder needs about this long.
 const CONTENDED_RETRY: Duration = Duration::from_millis(50);
 
 // The outcomes of `sql/acquire.sql`.

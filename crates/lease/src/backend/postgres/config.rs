@@ -18,10 +18,9 @@ const CONNECTIONS: usize = 4;
 /// Most connections that acquire.
 const CONNECTIONS_MAX: usize = 64;
 
-/// The address of the PostgreSQL server, and how it is used. Works through `PgBouncer` in
-/// transaction mode, except for [`PgConfig::notify`]. With the feature `tls`, `sslmode`,
-/// `sslrootcert`, `sslcert` and `sslkey` of an address are those of libpq; without it connections
-/// are not encrypted.
+/// The address and the use of the PostgreSQL server. Works through `PgBouncer` in transaction mode,
+/// except for [`PgConfig::notify`]. With the feature `tls`, `sslmode`, `sslrootcert`, `sslcert` and
+/// `sslkey` of an address are those of libpq; without it connections are not encrypted.
 #[derive(Clone)]
 pub struct PgConfig {
     driver: tokio_postgres::Config,

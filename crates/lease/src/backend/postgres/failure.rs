@@ -75,8 +75,7 @@ pub(super) fn is_contention(error: &BackendError) -> bool {
     CONTENTION.iter().any(|state| state.code() == code)
 }
 
-/// Tells whether the server is read-only, so that another server may be the primary and this
-/// connection is of no use.
+/// Tells whether the server is read-only: another may be the primary, so drop the connection.
 pub(super) fn is_misplaced(error: &BackendError) -> bool {
     let read_only = SqlState::READ_ONLY_SQL_TRANSACTION;
     matches!(error, BackendError::Rejected { code, .. } if *code == read_only.code())

@@ -1,5 +1,4 @@
-//! One connection, which is opened when it is first needed and again after it broke. Every wait has
-//! a time-out.
+//! One connection, opened when first needed and again after it broke. Every wait has a time-out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +59,7 @@ impl Link {
         self.query_within(self.limit, sql, params).await
     }
 
-    /// Runs as [`Link::query`], with a time-out for connection and answer together.
+    /// Runs as [`Link::query`], with a shorter time-out for connection and answer together.
     ///
     /// # Errors
     /// As [`Link::query`].

@@ -14,9 +14,8 @@ SELECT inet_client_port(), inet_server_port()";
 
 const CHECK: &str = "pooling";
 
-/// Compares the ports of a connection at both of its ends: a pool or proxy shows the server its
-/// own. One of the two may be the same by chance, because a system gives one port to connections to
-/// several servers.
+/// Compares the ports of a connection as both ends see them: with a pool or proxy they differ. One
+/// may be the same by chance, because a system gives one port to connections to several servers.
 pub(super) async fn examine(backend: &Postgres) -> Finding {
     let unseen = |found: &str| Finding::new(CHECK, Verdict::NotVerifiable, found, "");
     match backend.settling.within(ports(&backend.config)).await {

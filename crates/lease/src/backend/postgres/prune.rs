@@ -20,9 +20,8 @@ DELETE FROM soldonce_lease d USING (
     LIMIT 65536 FOR UPDATE SKIP LOCKED
 ) idle WHERE d.ns = $1 AND d.name = idle.name";
 
-/// Deletes idle rows in the background, after about one grant in 1,024. The bits of the owner
-/// decide, so it needs neither a timer nor a counter, and processes that live for one grant do
-/// their share.
+/// Deletes idle rows in the background after this grant, or not. The bits of the owner decide, so
+/// it needs neither a timer nor a counter, and processes that live for one grant do their share.
 pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
     if !u128::from_be_bytes(owner.expose()).is_multiple_of(GRANTS_PER_PRUNE) {
         return;

@@ -1,5 +1,4 @@
-//! Renewals and releases: a batch of grants is flattened into arrays with one element for each
-//! name, and its rows are folded into one outcome for each grant.
+//! Renewals and releases: batches of grants, flattened into arrays of names and folded again.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;

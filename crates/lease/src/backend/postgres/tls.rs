@@ -1,5 +1,4 @@
-//! TLS to the server; without the feature `tls` there is none, and an address that requires it is
-//! an error.
+//! TLS to the server. Without feature `tls` an address that requires it is an error.
 
 use tokio_postgres::{Client, Config, Error, Socket};
 
