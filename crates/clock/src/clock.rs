@@ -1,6 +1,5 @@
-//! The only place that reads time. Two readings, never mixed: the wall clock (what people and
-//! ledgers write down) and the boot clock (what local deadlines count by; it goes on during suspend
-//! and never steps).
+//! The only place that reads time. Two clocks, never mixed: the wall clock (what people and ledgers
+//! write down) and the boot clock (for local deadlines; it runs on during suspend and never steps).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -63,8 +62,8 @@ pub trait Clock: Send + Sync + 'static {
 
 /// The machine's clocks: `CLOCK_REALTIME` and `CLOCK_BOOTTIME`.
 ///
-/// Systems without a clock that goes on during suspend give `CLOCK_MONOTONIC` instead, which may
-/// stand still meanwhile. A lease then notices the sleep by its wall clock, which ran ahead: it is
+/// Systems without a clock that runs on during suspend give `CLOCK_MONOTONIC` instead, which may
+/// stop meanwhile. A lease then notices the sleep by its wall clock, which ran ahead: it is
 /// suspect, and asked about at once (lease.md 3, LT1 and LT7).
 ///
 /// ```
@@ -114,7 +113,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move. Clones share the same time.
+/// A clock that moves only when it is told to. Clones share the same time.
 ///
 /// ```
 /// use std::time::Duration;

@@ -36,9 +36,9 @@ pub enum Answer {
     Booking(Booking),
     /// These units were blocked or unblocked.
     Units(EventNo, Vec<UnitNo>),
-    /// So many holds were written down as expired.
+    /// How many holds were written down as expired.
     Swept(usize),
-    /// So many holds end earlier on a clock that was set back.
+    /// How many holds end earlier on a clock that was set back.
     ClockCorrected(usize),
 }
 

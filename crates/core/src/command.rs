@@ -8,7 +8,7 @@ use crate::{
     PaymentReport, PolicyChange, Selection, Span, Text, TtlMax, UnitNo,
 };
 
-/// By what right a command acts on a hold or a booking (api.md 7).
+/// The right by which a command acts on a hold or a booking (api.md 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// An admin key.
@@ -19,7 +19,7 @@ pub enum Authority {
     Secret,
 }
 
-/// Who did it, for the audit.
+/// Who gave a command, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     /// An API key or a session.
@@ -128,7 +128,7 @@ pub enum Command {
         /// The fields to be set: changes of different fields do not undo each other.
         change: Box<PolicyChange>,
     },
-    /// Call an event off and revoke its holds.
+    /// Cancel an event and revoke its holds.
     CancelEvent {
         event: EventNo,
         reason: Text,

@@ -44,7 +44,7 @@ pub struct NewEvent {
 /// An event as it is now. Its chart never changes.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its place in the ledger.
+    /// Its number in the ledger.
     pub no: EventNo,
     pub id: EventId,
     pub name: Text,
@@ -56,7 +56,7 @@ pub struct Event {
     pub policy: Policy,
     pub state: EventState,
     pub created_at: Timestamp,
-    /// Of the request that made it.
+    /// SHA-256 of the request that created it.
     pub fingerprint: [u8; 32],
 }
 

@@ -119,11 +119,11 @@ pub enum Rejection {
     EventNotFound,
     /// An event of this name exists, from another request.
     EventExists,
-    /// It was over and was dropped: nothing but its name is left.
+    /// The event was over and was dropped: nothing but its name is left.
     EventDropped,
-    /// It cannot be dropped before this point of time; none if it has no end.
+    /// The event cannot be dropped before this time; `None` if it has no end.
     EventNotOver(Option<Timestamp>),
-    /// It has live holds, or payments, effects or messages that are not done.
+    /// The event has live holds, or payments, effects or messages that are not done.
     EventInUse,
     /// The event does not sell now.
     NotOnSale {
@@ -147,10 +147,10 @@ pub enum Rejection {
     /// The hold has expired.
     HoldExpired,
     HoldReleased,
-    /// It became this booking.
+    /// The hold became this booking.
     HoldConsumed(BookingId),
     HoldRevoked(Text),
-    /// It cannot be extended any further than this.
+    /// The hold cannot be extended beyond this time.
     CapReached(Timestamp),
     /// The offered fence is not the hold's, which is this.
     StaleFence(Fence),

@@ -161,7 +161,7 @@ pub struct Transition {
     pub fence: Fence,
     pub version: Version,
     pub cause: Cause,
-    /// The hold in whose name it was done; none for staff and bookings.
+    /// The hold in whose name it was done; `None` for staff and bookings.
     pub hold: Option<HoldId>,
 }
 

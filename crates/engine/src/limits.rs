@@ -72,7 +72,7 @@ pub const PROVIDER_KEY_BYTES_MAX: usize = 255;
 /// Longest name of a thing at a payment provider, bytes.
 pub const PROVIDER_ID_BYTES_MAX: usize = 255;
 
-/// How often the log tells of trouble that lasts, milliseconds.
+/// How often the log repeats a failure that lasts, milliseconds.
 pub const TROUBLE_EVERY_MS: u64 = 30_000;
 /// How often the outbox is looked at, milliseconds.
 pub const OUTBOX_EVERY_MS: u64 = 200;

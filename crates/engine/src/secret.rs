@@ -48,7 +48,7 @@ fn keyed(key: &MasterKey, label: &[u8]) -> Hmac<Sha256> {
     mac
 }
 
-/// A shopper's session, as its token tells it.
+/// A shopper's session, as its token contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Its id as a caller.

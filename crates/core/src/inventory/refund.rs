@@ -1,4 +1,4 @@
-//! Money goes back the way it came: never more than was paid, and each part of it once.
+//! Refunds: money goes back the way it came, never more than was paid, and each part once.
 
 use super::Inventory;
 use super::work::Work;

@@ -140,9 +140,9 @@ impl Engine {
         )
     }
 
-    /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
-    /// back. Needs an idempotency key. What they cost more takes a checkout of the hold
-    /// ([`Engine::checkout`]); without a payment provider, a caller with a key has seen to it.
+    /// Swaps lines of a booking for the units of a hold, in one commit; a lower price is refunded.
+    /// Needs an idempotency key. A higher price takes a checkout of the hold
+    /// ([`Engine::checkout`]); without a payment provider, a caller with a key vouches for it.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,

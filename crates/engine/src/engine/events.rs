@@ -107,7 +107,7 @@ impl Engine {
     /// `EventNotFound`.
     ///
     /// # Cancel safety
-    /// Dropped, the event may be called off: repeat.
+    /// Dropped, the event may be cancelled: repeat.
     pub async fn cancel_event(
         &self,
         call: &Call,

@@ -86,13 +86,13 @@ macro_rules! metrics {
 
 metrics! {
     pub hold_requests: Family<OutcomeLabel, Counter>, "hold_requests", "Hold requests";
-    /// In the engine.
+    /// Measured in the engine.
     pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram> = Family::new_with_constructor(seconds),
         "hold_seconds", "Time of hold requests";
     pub confirms: Family<OutcomeLabel, Counter>, "confirms", "Confirms";
     pub webhook_attempts: Family<OutcomeLabel, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
     pub payments: Family<StepLabel, Counter>, "payments", "Steps at the payment provider";
-    /// As far as one look goes.
+    /// As many as one look at the outbox finds at most.
     pub outbox_pending: Gauge, "outbox_pending", "Bookings with something left to be done at the provider";
     /// A person should look: alert on it.
     pub outbox_stuck: Gauge, "outbox_stuck",
@@ -105,7 +105,7 @@ metrics! {
         "Payments that no notice told of, found by the reconciler";
     pub holds_extended: Family<OutcomeLabel, Counter>, "holds_extended", "Extensions of holds";
     pub shield_refusals: Family<ShieldLabel, Counter>, "shield_refusals", "Refusals by the shield";
-    /// They passed.
+    /// These requests go on to the ledger.
     pub shield_misses: Counter, "shield_misses", "Requests that the shield between servers did not answer";
     pub shield_notes_dropped: Counter, "shield_notes_dropped", "Notes that the shield between servers did not get";
     pub units_conflicted: Counter, "units_conflicted", "Units in refusals";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::limits::{RATE_PER_SECOND_MAX, RATE_WINDOW_S_MAX};
 
-/// So many requests at once, and as many again spread evenly over each window.
+/// A rate limit: `requests` at once, and as many again spread evenly over each window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     requests: u32,

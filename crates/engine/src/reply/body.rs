@@ -12,7 +12,7 @@ pub struct Rfc3339(pub Timestamp);
 
 impl std::fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Beyond the year 9999 stands the latest time that has a name.
+        // Beyond the year 9999 the latest time that has a name is written.
         let time = jiff::Timestamp::from_millisecond(self.0.ms()).unwrap_or(jiff::Timestamp::MAX);
         write!(f, "{time:.3}")
     }

@@ -100,7 +100,7 @@ impl Before {
         let bookings = applied.bookings.iter();
         for booking in bookings.filter_map(|id| inventory.booking(*id)) {
             let mut kinds = told.remove(&booking.id).unwrap_or_default();
-            // Money goes back by commands alone that name the booking.
+            // Only commands that name the booking refund its money.
             let before = before.filter(|known| known.booking == booking.id);
             if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
                 kinds.insert(MessageKind::BookingRefunded);

@@ -172,7 +172,7 @@ pub struct Attempt {
     pub problem: Option<&'static str>,
     /// The endpoint asked that nothing is sent before this time.
     pub quiet_until: Option<Timestamp>,
-    /// What follows.
+    /// What follows: done, another attempt, or none.
     pub then: Then,
 }
 

@@ -41,7 +41,7 @@ pub use webhook::{WebhookError, WebhookSecrets, verify};
 /// The version of Stripe's API whose words are understood here; sent with each call.
 pub const API_VERSION: &str = "2025-03-31.basil";
 
-/// What Stripe calls a refusal because an intent is in another state.
+/// Stripe's code for a refusal because an intent is in another state.
 const UNEXPECTED_STATE: &str = "payment_intent_unexpected_state";
 
 /// The code with which a refund that failed at the buyer's bank is [`ProviderError::Refused`].
