@@ -29,7 +29,7 @@ use crate::ledger::{Done, ReadError, Transaction};
 const HEAD: &str = "-- head
 SELECT seq FROM feed_heads WHERE event_no = $1";
 
-/// Units as they were at the event's last number: before the first transition without one.
+/// Selects units as they were at the event's last number: before the first transition without one.
 const UNITS_SHOWN: &str = concat!(
     "-- units_shown
 WITH ahead AS (

@@ -21,8 +21,8 @@ use crate::ledger::rows::{Damaged, dropped as rows};
 
 const TABLE: &str = "dropped_events";
 
-/// What is open of an event: held units, unsettled bookings, effects and deliveries that are not done, commits
-/// without a number. The time of its last commit, and where its chain ends.
+/// Counts what is open of an event: held units, unsettled bookings, open effects and deliveries,
+/// commits without a number. Selects the time of its last commit, and where its chain ends.
 const EVENT_USE: &str = concat!(
     "-- event_use
 SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)

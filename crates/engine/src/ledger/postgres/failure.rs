@@ -24,14 +24,14 @@ pub(super) enum Failure {
          `default_transaction_read_only` is on there, as providers set it when storage is full"
     )]
     Standby,
-    /// It was not sent: too much waits.
+    /// It was not sent: no connection was free.
     #[error("no connection was free: {0}")]
     Full(String),
     /// The server refused it and wrote nothing.
     #[error("the database refused: {} {message}", state.code())]
     Refused {
         state: SqlState,
-        /// The constraint that stood in the way.
+        /// The name of the constraint that refused it.
         constraint: Option<String>,
         message: String,
     },

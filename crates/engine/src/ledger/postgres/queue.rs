@@ -24,7 +24,7 @@ use crate::catch_panic::catch_panic;
 use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
 use crate::ledger::{Done, RequestKey, Transaction};
 
-/// Serves one event until its queue is closed.
+/// Carries out the commands of one event until its queue is closed.
 pub(super) async fn run(
     context: Arc<Context>,
     slot: Arc<EventSlot>,

@@ -64,7 +64,7 @@ async fn try_often(
     Err(Failure::Unknown(last.to_string()))
 }
 
-/// Tries once, on this connection, to find out what [`resolve`] does.
+/// Finds out the same as [`resolve`], with one attempt on this connection.
 pub(super) async fn resolve_once(
     connection: &mut Connection,
     batch: Id,

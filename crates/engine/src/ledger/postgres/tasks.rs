@@ -17,8 +17,8 @@ use crate::catch_panic::catch_panic;
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 
-/// Pushes the clock on and reads it. A row that is locked is being pushed by another server. When the
-/// machine's clock has stepped back, they meet again after twice the step.
+/// Advances the clock row and reads it. A row that is locked is being advanced by another server.
+/// When the machine's clock has stepped back, the two clocks meet again after twice the step.
 const PUSH_CLOCK: &str = "-- push_clock
 WITH machine AS (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms

@@ -13,9 +13,10 @@ use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
 use crate::ledger::rows::reader::Reader;
 
-/// Every batch below it that was or will ever be stored is in this snapshot. What runs may still be
-/// stored; and a database that crashed gives a transaction's number once more when nothing of it was on
-/// the disk. A batch that is seen was, so nothing comes below the highest that is.
+/// The horizon: each batch below it that is or ever will be stored is in this snapshot. A running
+/// one may still be stored. And a database that crashed gives a transaction's number again when
+/// nothing of it was on disk; a batch that is seen was on disk, so nothing comes below the highest
+/// that is seen.
 macro_rules! horizon {
     () => {
         "least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,

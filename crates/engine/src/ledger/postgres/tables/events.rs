@@ -110,7 +110,7 @@ fn known_fields(event: &EventId, json: &str) -> Result<Policy, Damaged> {
     Ok(read.policy)
 }
 
-/// Reads a chart from its stored document.
+/// Parses a chart's stored document. Fails unless it numbers its units as when it was stored.
 pub(in super::super) fn read_chart(number: i64, row: &Row) -> Result<Chart, Damaged> {
     let mut row = Reader::postgres(row, CHARTS);
     read_again(number, row.get()?, row.get()?, row.get()?)

@@ -31,7 +31,7 @@ use self::rows::{RowType, Rows};
 
 /// What became of a statement.
 pub(super) enum Outcome {
-    /// The batch is durable. The time of its commit on the ledger's clock.
+    /// The batch is durable since this time on the ledger's clock.
     Stored(Timestamp),
     /// A row had another version, or the clock had moved on: nothing was written.
     Stale,
@@ -104,7 +104,7 @@ pub(super) struct Statement {
     values: Values,
     /// The last end of a hold that was taken to be over: the clock itself must have passed it, too.
     over_since: i64,
-    /// Whether the clock may be before that. Then it is compared before the batch is committed.
+    /// Whether the clock may be before that. Then both are compared before the batch is committed.
     rests_on_recent_end: bool,
 }
 
@@ -234,7 +234,7 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("event_seen", read_set.event_version);
 }
 
-/// Adds what changes in the event's row: nulls when it does not change.
+/// Adds the event's policy and cancellation: nulls when the event's row does not change.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = replica
         .inventory
