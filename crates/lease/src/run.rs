@@ -112,7 +112,7 @@ async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T,
     };
     match (reason, output) {
         (None, Some(output)) => {
-            // A release that did not settle is told as a notice, and tried on.
+            // A release without an answer is reported by a notice, and retried.
             lease.release().await.ok();
             output.map_err(RunError::Body)
         }

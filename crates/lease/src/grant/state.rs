@@ -8,19 +8,19 @@ use crate::LostReason;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseState {
-    /// Ours, and renewed in time.
+    /// Held, and renewed in time.
     Held {
         /// Time until the deadline.
         remaining: Duration,
     },
-    /// Ours, with a renewal overdue: start nothing long.
+    /// Held, with a renewal overdue: start nothing long.
     Suspect {
         /// Time until the deadline.
         remaining: Duration,
     },
-    /// Not ours any more. Final.
+    /// Not held any more. Final.
     Lost(LostReason),
-    /// Given back. Final.
+    /// Released. Final.
     Released,
 }
 

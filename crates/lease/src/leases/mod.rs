@@ -236,7 +236,7 @@ impl Leases {
     /// ```
     ///
     /// # Cancel safety
-    /// The shutdown goes on.
+    /// The shutdown continues.
     pub async fn shutdown(self, within: Duration) -> Drained {
         let (to, answer) = oneshot::channel();
         self.client.send(Command::Shutdown(within, to));
@@ -246,7 +246,7 @@ impl Leases {
     }
 }
 
-/// Lists the permits of a semaphore by name. One more than can be leased together is refused as such.
+/// Lists the names of a semaphore's permits, at most one too many: that request is then refused.
 fn permits(count: usize) -> impl Iterator<Item = String> {
     (0..count.min(NAMES_MAX + 1)).map(|number| format!("{number:02}"))
 }

@@ -78,7 +78,7 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     });
     // Also after a panic: later callers get `Closed`.
     taken.close();
-    // Connections end before the end is reported. A resolver or a disk that hangs does not keep the end waiting.
+    // Connections end before the end is reported. A resolver or disk that hangs does not delay it.
     runtime.shutdown_background();
     if let Some((to, drained)) = told {
         to.send(drained).ok();

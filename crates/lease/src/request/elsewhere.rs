@@ -172,10 +172,11 @@ impl RemoteGrant {
     /// Releases it. Harmless after its end: that it had ended is an outcome, not an error.
     ///
     /// # Errors
-    /// [`Unsettled`] when the backend did not answer twice; it is asked on until the ttl of the request is over.
+    /// [`Unsettled`] when the backend did not answer twice; the release is retried until the ttl
+    /// ends.
     ///
     /// # Cancel safety
-    /// The release goes on.
+    /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
         self.grant.give_back();
         self.client.release(&self.grant).await

@@ -87,7 +87,8 @@ impl Request {
         }
     }
 
-    /// Leaves renewals to [`crate::Lease::renew`]. Otherwise the lease thread renews every third of the ttl.
+    /// Leaves renewals to [`crate::Lease::renew`]. By default the lease thread renews every third
+    /// of the ttl.
     pub fn manual_renewal(self) -> Self {
         Self {
             manual: true,

@@ -54,7 +54,8 @@ impl Worker {
         }
         self.ctx.table().close();
         while let Some(grant) = self.first_live() {
-            // One whose holder gave it back a moment ago too: the command for it may have met the closed inbox.
+            // Also one that was just given back: its command may have been refused by the closed
+            // inbox.
             grant.give_back();
             self.releases.push(self.ctx.end_of(&grant));
         }

@@ -22,7 +22,7 @@ struct Watched {
     grant: Arc<Grant>,
     /// `None` while a renewal is under way, and for grants renewed by hand.
     renew_at: Option<BootTime>,
-    /// Whether the holder has been told that a renewal is overdue.
+    /// Whether the holder has been notified that a renewal is overdue.
     suspect: bool,
     next: BootTime,
 }

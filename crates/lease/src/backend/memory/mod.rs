@@ -149,7 +149,7 @@ impl Memory {
             };
             let epoch = match &self.inner.source {
                 Some(source) => source.epoch(above).await,
-                // Tokens of a clock go on above the floor.
+                // Tokens of a clock continue above the floor.
                 None if above < EPOCH_MAX => Ok(above + 1),
                 None => Err(FenceError::Exhausted {
                     above: above.into(),

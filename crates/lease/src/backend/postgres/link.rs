@@ -27,7 +27,7 @@ pub(crate) struct Link {
 
 struct Live {
     client: Arc<Client>,
-    /// Moves bytes between client and socket; ends with this value, or when the server goes away.
+    /// Moves bytes between client and socket; ends with this value, or when the connection ends.
     _driver: JoinSet<()>,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
     Ok((config, Tls))
 }
 
-/// Connects; with the feature `tls` to the first of several hosts that answers, without it in their order.
+/// Connects; with feature `tls` to the first host that answers, without it in their order.
 #[cfg(feature = "tls")]
 pub(super) async fn connect(driver: &Config, tls: Tls) -> Result<(Client, Connection), Error> {
     soldonce_tls::postgres::connect(driver, &tls).await

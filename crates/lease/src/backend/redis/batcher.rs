@@ -46,8 +46,7 @@ pub(super) trait Batched: Clone + Send + Sync + 'static {
 
     fn call(calls: &Calls, batch: &[Self]) -> Call;
 
-    /// Reads one reply for each item. One of an unknown form fails all: the next cannot be told
-    /// from it.
+    /// Reads one reply for each item. An unknown form fails all: where the next begins is unknown.
     fn replies(value: Value, batch: &[Self]) -> Result<Vec<Self::Reply>, BackendError>;
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Call {
 /// Arguments of a command before the number of its keys: its name and the script.
 const HEAD: usize = 2;
 
-/// Room for what most items have beside their keys, so that a command is not moved while it grows.
+/// Capacity for the other arguments of most items, so that a command is not moved while it grows.
 const ARGS: usize = 3;
 const ARGS_BYTES: usize = 96;
 

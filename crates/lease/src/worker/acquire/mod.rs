@@ -279,7 +279,7 @@ impl Attempt {
     /// may still be in a buffer, so it is deleted twice.
     fn leave(&self) {
         let in_doubt = self.unanswered > 0;
-        // A holder elsewhere asks again, and a delete that comes late would end what it was granted then.
+        // A remote holder asks again, and a late delete would end what it was granted then.
         if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }

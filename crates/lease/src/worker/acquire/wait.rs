@@ -96,7 +96,7 @@ impl Attempt {
         let ctx = Arc::clone(&self.ctx);
         // No question is asked after the end: what is under way then takes one limit of a call.
         while !self.is_over(end) {
-            // A release that was told by now is seen by the try that follows.
+            // A release that was notified by now is seen by the try that follows.
             wake.forget();
             position.forget_poke().await;
             let pause;

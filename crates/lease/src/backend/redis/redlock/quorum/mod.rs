@@ -108,7 +108,7 @@ impl Votes {
         if votes + open >= needed {
             return Outcome::Open;
         }
-        // A higher token may still have a majority, if those who have not answered yet want one too.
+        // A higher token may still have a majority, if nodes that have not answered want one too.
         let higher = votes + self.too_low.len();
         match self.too_low.iter().max() {
             Some(&last) if higher >= needed => Outcome::TooLow(last),
