@@ -8,8 +8,8 @@ use soldonce_core::Timestamp;
 
 /// A clock that neither goes back nor stands still.
 ///
-/// It reads the wall clock. When that steps back, this one is ahead of it, and runs at half its speed
-/// until they meet: twice as long as the step. PostgreSQL's `ledger_clock` is the same rule
+/// It reads the wall clock. When that steps back, this one is ahead and runs at half its speed
+/// until both are equal: twice as long as the step. PostgreSQL's `ledger_clock` has the same rule
 /// (`docs/decisions/0090`).
 pub(super) struct LedgerClock {
     wall: Arc<dyn Clock>,

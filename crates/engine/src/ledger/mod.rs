@@ -36,7 +36,7 @@ use soldonce_core::{
 use crate::keys::{ApiKey, KeyId};
 use crate::reply::StoredReply;
 
-/// What every call on a ledger returns. Dropping it does not undo what the ledger already took.
+/// What every call on a ledger returns. Dropping it does not undo a call that has been accepted.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a call that only reads returns.
@@ -103,9 +103,9 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     /// The rejection of `core`; `IdempotencyKeyReused`; `Overloaded` when too much waits;
-    /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing was
-    /// done, as with `MemoryMismatch`, after which this server takes no more commands; `OutcomeUnknown` when
-    /// it did not answer: a retry with the same key tells the outcome.
+    /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing
+    /// was done, as with `MemoryMismatch`, after which this server accepts no more commands;
+    /// `OutcomeUnknown` when it did not answer: a retry with the same key tells.
     ///
     /// # Cancel safety
     /// If the future is dropped, the command may still be carried out.

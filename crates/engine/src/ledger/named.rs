@@ -2,8 +2,9 @@
 
 use soldonce_core::{BookingId, Command, HoldId, LineChoice};
 
-/// The ids that a command names; a ledger may have evicted them. With a booking come those whose lines were
-/// given back for it ([`Inventory::exchanges`](soldonce_core::Inventory::exchanges)): their money is its money too.
+/// The ids that a command names; a ledger may have evicted their rows from memory. A booking needs
+/// those whose lines were exchanged for it, too: it has their money
+/// ([`Inventory::exchanges`](soldonce_core::Inventory::exchanges)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct NamedIds {
     pub(crate) hold: Option<HoldId>,

@@ -1,5 +1,5 @@
-//! What the rows of every store have in common: for each table its columns, how they are written and read; enums
-//! as numbers, units of a hold in one column, policies as JSON, the digest of a chart. Decides nothing.
+//! The row formats that all stores share: the columns of each table, enums as numbers, the units of
+//! a hold in one column, policies as JSON, the digest of a chart. Decides nothing.
 
 pub(crate) mod checksum;
 pub(crate) mod codes;

@@ -20,8 +20,7 @@ pub struct Copied {
     pub commits: u64,
     /// The ledger's time of the last of them.
     pub last_commit_at: Timestamp,
-    /// Later commits that the copy lacks, by the target's earlier high-water file; none without
-    /// one.
+    /// Later commits that the copy lacks, by the target's old high-water file; none without one.
     pub lost_commits: Option<u64>,
 }
 

@@ -117,7 +117,7 @@ fn reader_of_any(folder: &Folder) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Lists the migrations that the tables lack; makes none of them.
+/// Lists the migrations that the tables lack, and applies none.
 pub(super) fn migration(folder: &Folder) -> Result<Migrated, OpenError> {
     let found = if folder.has_database()? {
         version(&reader_of_any(folder)?)?

@@ -20,12 +20,12 @@ UPDATE holds SET max_expires_at = max_expires_at - ?1 WHERE state IN (0, 1)";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[SET_CAPS_BACK];
 
-/// Sets the clock of a folder's ledger back to the machine's, if it is ahead. Every hold keeps the time it has
-/// left, and the history of every event says so.
+/// Sets the clock of a folder's ledger back to the machine's, if it is ahead. Every hold keeps the
+/// time it has left, and the history of every event records the correction.
 ///
 /// # Errors
-/// [`OpenError`]: `Missing` when there is no ledger, `Locked` while a server has it, `Failed` when the
-/// machine's clock was never set.
+/// [`OpenError`]: `Missing` when there is no ledger, `Locked` while a server has it, `Failed` when
+/// the machine's clock was never set.
 pub fn correct_clock(
     options: &SqliteOptions,
     clock: &dyn Clock,

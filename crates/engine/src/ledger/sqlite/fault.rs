@@ -2,7 +2,7 @@
 
 use crate::ledger::rows::Damaged;
 
-/// The store failed, or has rows that it should not have.
+/// The store failed, or its rows are not what they should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// SQLite refused or failed.

@@ -55,8 +55,7 @@ impl Folder {
         }
     }
 
-    /// Tells whether any file of a database exists: SQLite would apply a leftover log to another
-    /// one.
+    /// Tells whether any file of a database exists: SQLite would apply a leftover log to a new one.
     pub(super) fn has_any_of_database(&self) -> Result<bool, OpenError> {
         for name in [DATABASE, LOG, SHARED_MEMORY] {
             if self.0.join(name).try_exists().map_err(self.failed())? {
@@ -238,8 +237,7 @@ impl Mark {
             .cast_unsigned()
     }
 
-    /// Formats commits, hash and checksum as one line of constant length, which the next
-    /// overwrites.
+    /// Formats commits, hash and checksum as one line of constant length: the next overwrites it.
     fn line(&self) -> String {
         let (high, low) = self.hash.split_at(16);
         let bits = |half: &[u8]| {

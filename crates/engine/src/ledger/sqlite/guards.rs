@@ -14,8 +14,8 @@ SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[SCHEMA];
 
-/// Returns the names of tables, indexes, triggers and views of the migrations and `guards.sql` that this file
-/// lacks, or has in another form.
+/// Lists the names of tables, indexes, triggers and views of the migrations and `guards.sql` that
+/// this file lacks, or has in another form.
 pub(super) fn missing(connection: &Connection) -> Result<Vec<String>, Fault> {
     let fresh = Connection::open_in_memory()?;
     connection::make_tables(&fresh)?;

@@ -158,8 +158,8 @@ struct Cleared {
     is_all: bool,
 }
 
-/// Deletes at most `limit` rows of a dropped event, one booking's lines more or less, inside an open transaction:
-/// units first, because sold ones keep their lines.
+/// Deletes about `limit` rows of a dropped event, one booking's lines more or less, in an open
+/// transaction: units first, because the lines of sold ones cannot be deleted.
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
     let mut units = connection.prepare_cached(CLEAR_UNITS)?;
     let units = units.execute(params![event.0, most(limit)])?;

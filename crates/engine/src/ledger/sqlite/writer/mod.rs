@@ -56,7 +56,7 @@ pub(super) struct Deps {
 /// The writer's whole state. It has the waiting callers, so that after a fault none gets an answer
 /// before the ledger is marked read-only.
 pub(super) struct Writer {
-    /// Drops before the writer's own connection: the last one to close empties the log.
+    /// The first field, so that the writer's own connection closes last: that empties the log.
     checkpointer: Checkpointer,
     connection: Connection,
     inventory: Inventory,
@@ -241,8 +241,7 @@ impl Writer {
         Ok(ended)
     }
 
-    /// Evicts holds that are over and bookings that wait for no money from memory: the file has
-    /// them.
+    /// Evicts holds that are over and bookings that wait for no money: the file has them.
     fn evict(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
         let inventory = &mut self.inventory;
         for hold in holds.iter().copied().chain(self.loaded.holds.drain(..)) {
