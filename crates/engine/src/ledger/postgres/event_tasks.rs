@@ -63,8 +63,7 @@ impl<T: Send + 'static> EventTasks<T> {
         self.tasks.len()
     }
 
-    /// Tells whether no task of this event runs, and the back-off after a failure ([`AGAIN_MS`]) is
-    /// over.
+    /// Tells whether no task of this event runs, and its back-off ([`AGAIN_MS`]) is over.
     pub(super) fn may_begin(&self, event: EventNo, now: BootTime) -> bool {
         let state = self.events.get(&event);
         state.is_none_or(|state| !state.is_running && now >= state.again)

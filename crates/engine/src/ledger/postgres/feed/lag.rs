@@ -14,8 +14,8 @@ use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
 use crate::ledger::rows::reader::Reader;
 use crate::trouble::Trouble;
 
-/// How old the oldest batch without a number is, and this user's or application's oldest
-/// transaction.
+/// The age of the oldest batch without a number, and the process of the oldest writing transaction
+/// of this user or application.
 const LAG: &str = concat!(
     "-- feed_lag
 SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
