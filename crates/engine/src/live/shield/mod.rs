@@ -118,8 +118,9 @@ impl LocalShield {
 
     /// Checks whether another holder has one of the wanted seats, which are sorted.
     ///
-    /// A refusal is exactly what the ledger would have said at the commit number it carries. When a
-    /// seat may be the holder's own, or a commit came in between, the ledger is asked.
+    /// On SQLite, a refusal is exactly what the ledger would have said at the commit number it
+    /// carries; on PostgreSQL the seats may be ahead of or behind that number. When a seat may be
+    /// the holder's own, or a commit came in between, the ledger is asked.
     pub fn try_seats(
         &self,
         chart: &Chart,
