@@ -1,6 +1,5 @@
-//! The only place that reads time. Two readings, never mixed: the wall clock (what people and
-//! ledgers write down) and the boot clock (what local deadlines count by; it goes on during suspend
-//! and never steps).
+//! The only place that reads time. Two clocks, never mixed: the wall clock (what people and ledgers
+//! write down) and the boot clock (for local deadlines; it runs on during suspend and never steps).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,44 +13,44 @@ use tokio::sync::watch;
 pub struct BootTime(Duration);
 
 impl BootTime {
-    /// A reading of `since_boot`.
+    /// Creates a reading of `since_boot` after the machine's start.
     pub const fn from_duration(since_boot: Duration) -> Self {
         Self(since_boot)
     }
 
-    /// Time from `earlier` to this reading; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this reading; zero if `earlier` is later.
     pub fn since(self, earlier: BootTime) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The reading `span` later, at most the largest representable one.
+    /// Returns the reading `span` later, at most the largest representable one.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span))
     }
 
-    /// The reading so many milliseconds later, as [`BootTime::plus`].
+    /// Returns the reading `ms` milliseconds later, at most the largest, as [`BootTime::plus`].
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
         self.plus(Duration::from_millis(ms))
     }
 
-    /// The reading `span` earlier, at least zero.
+    /// Returns the reading `span` earlier, at least zero.
     #[must_use]
     pub fn minus(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(span))
     }
 }
 
-/// What [`Clock::sleep_until`] returns.
+/// The future that [`Clock::sleep_until`] returns.
 pub type SleepFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Where time comes from. One implementation reads the machine, the other is advanced by tests.
+/// A source of time. One implementation reads the machine, the other is advanced by tests.
 pub trait Clock: Send + Sync + 'static {
-    /// Milliseconds since 1970-01-01 UTC by the wall clock. May step in both directions.
+    /// Reads the wall clock, milliseconds since 1970-01-01 UTC. May step in both directions.
     fn wall_ms(&self) -> i64;
 
-    /// The boot clock. Never goes back.
+    /// Reads the boot clock. It never goes back.
     fn boot(&self) -> BootTime;
 
     /// Waits until the boot clock reads at least `until`.
@@ -63,8 +62,8 @@ pub trait Clock: Send + Sync + 'static {
 
 /// The machine's clocks: `CLOCK_REALTIME` and `CLOCK_BOOTTIME`.
 ///
-/// Systems without a clock that goes on during suspend give `CLOCK_MONOTONIC` instead, which may
-/// stand still meanwhile. A lease then notices the sleep by its wall clock, which ran ahead: it is
+/// Systems without a clock that runs on during suspend give `CLOCK_MONOTONIC` instead, which may
+/// stop meanwhile. A lease then notices the sleep by its wall clock, which ran ahead: it is
 /// suspect, and asked about at once (lease.md 3, LT1 and LT7).
 ///
 /// ```
@@ -76,11 +75,11 @@ pub trait Clock: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-/// The clock of local deadlines where there is one that counts suspended time.
+/// The clock of local deadlines, on systems with one that counts suspended time.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 
-/// Elsewhere the one that never steps.
+/// The clock of local deadlines elsewhere: one that never steps, but may stop during suspend.
 #[cfg(not(any(target_os = "android", target_os = "fuchsia", target_os = "linux")))]
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
@@ -114,7 +113,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move. Clones share the same time.
+/// A clock that moves only when it is told to. Clones share the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -137,7 +136,7 @@ struct ManualTime {
 }
 
 impl ManualClock {
-    /// A clock whose wall reads `wall_ms` and whose boot clock reads zero.
+    /// Creates a clock whose wall clock reads `wall_ms` and whose boot clock reads zero.
     pub fn at(wall_ms: i64) -> Self {
         let time = ManualTime {
             wall_ms,
@@ -210,7 +209,7 @@ mod tests {
         assert_eq!(clock.wall_ms(), 1_010);
     }
 
-    /// True while the future is still pending after one poll.
+    /// Polls once; tells whether the future is still pending.
     async fn futures_poll(sleep: &mut SleepFuture<'_>) -> bool {
         std::future::poll_fn(|cx| std::task::Poll::Ready(sleep.as_mut().poll(cx).is_pending()))
             .await

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-/// Where randomness comes from. One implementation asks the operating system, the other replays
-/// from a seed.
+/// A source of random bits. One implementation asks the operating system, the other replays from a
+/// seed.
 pub trait Entropy: Send + Sync + 'static {
     /// Fills `bytes` with random bits.
     fn fill(&self, bytes: &mut [u8]);
@@ -14,8 +14,7 @@ pub trait Entropy: Send + Sync + 'static {
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
-    /// # Panics
-    /// When the operating system gives no randomness: nothing secret may be made without it.
+    /// Panics when the operating system gives no randomness: nothing secret may be made without it.
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system gives random bits");
     }
@@ -29,7 +28,7 @@ pub struct SeededEntropy {
 }
 
 impl SeededEntropy {
-    /// A generator that starts at `seed`.
+    /// Creates a generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             state: Mutex::new(seed),
@@ -53,8 +52,8 @@ impl Entropy for SeededEntropy {
     }
 }
 
-/// The output function of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number
-/// generators, OOPSLA 2014).
+/// Computes the output function of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom
+/// number generators, OOPSLA 2014).
 fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -12,9 +12,9 @@ use crate::{Chart, Row, UnitNo};
 /// Two neighbouring free seats are no orphans, however many more there are.
 const REACH: u32 = 2;
 
-/// Returns the seats that `taken` would leave single although it need not; none is a choice that passes.
+/// Returns the seats that `taken` would leave single although it need not; empty if it passes.
 ///
-/// `hall` says which seats could be taken before the choice; `taken` is sorted and distinct.
+/// `hall` says which seats are available before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
     let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
     taken
@@ -38,7 +38,7 @@ pub(crate) fn neighbours(chart: &Chart, taken: &[UnitNo]) -> impl Iterator<Item 
     })
 }
 
-/// What a choice leaves of one run, as far as it must be known.
+/// The seats that a choice leaves of one run, as far as they must be known.
 #[derive(Default)]
 struct Left {
     seats: usize,

@@ -14,9 +14,9 @@ pub struct Commit {
     pub event: EventNo,
     /// Its number, dense per event.
     pub seq: Seq,
-    /// When, on the ledger's clock.
+    /// Its time on the ledger's clock.
     pub at: Timestamp,
-    /// Who and in which request.
+    /// Who asked, and in which request.
     pub origin: Origin,
     pub reason: Option<Text>,
     pub transitions: Vec<Transition>,
@@ -36,9 +36,9 @@ pub enum Answer {
     Booking(Booking),
     /// These units were blocked or unblocked.
     Units(EventNo, Vec<UnitNo>),
-    /// So many holds were written down as expired.
+    /// How many holds were written down as expired.
     Swept(usize),
-    /// So many holds end earlier on a clock that was set back.
+    /// How many holds end earlier on a clock that was set back.
     ClockCorrected(usize),
 }
 
@@ -46,16 +46,16 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub answer: Answer,
-    /// What became of units, one commit for each event that was touched.
+    /// The transitions, one commit for each event that was touched.
     pub commits: Vec<Commit>,
     pub holds: Vec<HoldId>,
     pub bookings: Vec<BookingId>,
-    /// What must be done outside.
+    /// Effects that must be carried out at the payment provider.
     pub effects: Vec<Effect>,
-    /// What was to be done outside and is done, or must not be done any more.
+    /// Effects that are done, or must not be carried out any more.
     pub done_effects: Vec<Effect>,
     pub event: Option<EventNo>,
-    /// What else it was decided on.
+    /// The other rows that it was decided on.
     pub basis: Basis,
 }
 
@@ -66,7 +66,7 @@ pub struct Applied {
 pub struct Basis {
     /// Holders whose account was read.
     pub holders: Vec<Holder>,
-    /// Units whose state was read and stays.
+    /// Units whose state was read and not changed.
     pub units: Vec<UnitNo>,
 }
 
@@ -85,7 +85,7 @@ impl Applied {
         }
     }
 
-    /// Returns whether anything must become durable.
+    /// Tells whether anything must become durable.
     pub fn has_effect(&self) -> bool {
         !(self.commits.is_empty()
             && self.holds.is_empty()

@@ -1,5 +1,5 @@
 //! A set of unit numbers as bits, with a summary bit for every 64 of them. A search skips 4,096
-//! absent numbers a step, so a hall of a million sold seats is looked through in 256 steps.
+//! absent numbers a step, so a hall of a million sold seats is searched in 256 steps.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// No number of `0..len`.
+    /// Creates the empty set of numbers `0..len`.
     pub(crate) fn none(len: u32) -> Self {
         let words = len.div_ceil(BITS);
         Self {
@@ -25,7 +25,7 @@ impl Bits {
         }
     }
 
-    /// Returns every number of `0..len`.
+    /// Creates the full set of numbers `0..len`.
     pub(crate) fn all(len: u32) -> Self {
         let words = len.div_ceil(BITS);
         Self {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(others.next_out(2..62), 62);
     }
 
-    /// Whole words become empty and full again, each time looked for from every border.
+    /// Empties and fills whole words, and searches each time from every border.
     #[test]
     fn emptied_words_are_passed_by() {
         let mut bits = Bits::all(10_000);

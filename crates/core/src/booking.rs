@@ -7,7 +7,7 @@ use crate::{
 };
 
 words! {
-    /// What a booking is.
+    /// The state of a booking.
     pub BookingState:
     PendingPayment = "pending_payment",
     Confirmed = "confirmed",
@@ -29,7 +29,7 @@ impl BookingState {
 }
 
 words! {
-    /// What a line of a booking is.
+    /// The state of a line of a booking.
     pub LineState:
     /// Its unit is not sold yet, or never was.
     Pending = "pending",
@@ -61,13 +61,13 @@ impl Line {
     }
 }
 
-/// The durable sale and its units.
+/// A durable sale with its units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booking {
     pub id: BookingId,
     pub event: EventNo,
     pub holder: Holder,
-    /// The hold it came from; none for a box-office sale.
+    /// The hold it came from; `None` for a box-office sale.
     pub hold: Option<HoldId>,
     pub state: BookingState,
     /// The fence under which its units were sold.
@@ -75,14 +75,14 @@ pub struct Booking {
     /// Its units, in unit order.
     pub lines: Vec<Line>,
     pub reference: Option<Text>,
-    /// The provider's view; none without a provider.
+    /// The payment as the provider has it; `None` without a provider.
     pub payment: Option<Box<Payment>>,
     pub created_at: Timestamp,
     pub confirmed_at: Option<Timestamp>,
 }
 
 impl Booking {
-    /// Returns the prices of its lines, cancelled ones too: what was agreed.
+    /// Returns the sum of the prices of its lines, cancelled ones too: what was agreed.
     pub fn total(&self) -> Amount {
         Amount::sum(self.lines.iter().map(|line| line.price))
     }

@@ -8,7 +8,7 @@ use crate::{
     PaymentReport, PolicyChange, Selection, Span, Text, TtlMax, UnitNo,
 };
 
-/// By what right a command acts on a hold or a booking (api.md 7).
+/// The right by which a command acts on a hold or a booking (api.md 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// An admin key.
@@ -19,7 +19,7 @@ pub enum Authority {
     Secret,
 }
 
-/// Who did it, for the audit.
+/// Who gave a command, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     /// An API key or a session.
@@ -36,7 +36,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns the engine's own doing.
+    /// Returns the origin of a step of the engine itself.
     pub fn system(what: &str) -> Self {
         Self {
             actor: Actor::System,
@@ -48,10 +48,10 @@ impl Origin {
 /// Whether the engine's pick must be neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Together {
-    /// If it can be had.
+    /// Neighbours if possible.
     #[default]
     Preferred,
-    /// Or nothing.
+    /// Neighbours or a refusal.
     Required,
 }
 
@@ -61,7 +61,7 @@ pub enum Wish {
     Named(Selection),
     Best {
         quantity: u32,
-        /// Of which price class; none is any.
+        /// Their price class; `None` is any.
         category: Option<CategoryNo>,
         together: Together,
     },
@@ -83,17 +83,17 @@ pub struct NewHold {
     pub hold: HoldId,
     pub holder: Holder,
     pub wish: Wish,
-    /// For how long; none is the policy's.
+    /// The time to live; `None` is the policy's.
     pub ttl: Option<Span>,
     pub ttl_max: TtlMax,
 }
 
-/// Which hold, by what right, under which fence: what every command on a hold begins with.
+/// A hold, the right to act on it, and its fence: the target of every command on a hold.
 #[derive(Clone, Copy, Debug)]
 pub struct OnHold {
     pub hold: HoldId,
     pub by: Authority,
-    /// The fence the caller knows; none skips the check.
+    /// The fence the caller knows; `None` skips the check.
     pub fence: Option<Fence>,
 }
 
@@ -108,12 +108,12 @@ pub struct Change {
     pub drop_places: Selection,
 }
 
-/// Which side ensures that an exchange which costs more is paid.
+/// Who ensures that the price difference of an exchange is paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Neither yet: it takes a checkout of the hold.
+    /// Not ensured yet: it takes a checkout of the hold.
     Unpaid,
-    /// The caller.
+    /// The caller vouches for it.
     Vouched,
 }
 
@@ -128,7 +128,7 @@ pub enum Command {
         /// The fields to be set: changes of different fields do not undo each other.
         change: Box<PolicyChange>,
     },
-    /// Call an event off and revoke its holds.
+    /// Cancel an event and revoke its holds.
     CancelEvent {
         event: EventNo,
         reason: Text,
@@ -137,7 +137,7 @@ pub enum Command {
     Change(Box<Change>),
     Extend {
         on: OnHold,
-        /// From now, so long; none is the policy's.
+        /// The time to live from now; `None` is the policy's.
         ttl: Option<Span>,
         ttl_max: TtlMax,
     },
@@ -152,10 +152,10 @@ pub enum Command {
     /// End a payment that the buyer gave up.
     Abandon {
         on: OnHold,
-        /// The booking of that payment: a later payment of the hold goes on. Left out: whichever is under way.
+        /// The booking of that payment, so that a later one goes on; `None` for the one under way.
         booking: Option<BookingId>,
     },
-    /// Take note of what the provider says about a payment, and of all that follows from it.
+    /// Record what the provider says about a payment, and all that follows from it.
     Payment(Box<PaymentReport>),
     Release {
         on: OnHold,
@@ -164,7 +164,7 @@ pub enum Command {
         hold: HoldId,
         reason: Text,
     },
-    /// Write down holds that the clock has ended, at most so many.
+    /// Write down holds that the clock has ended, at most `limit`.
     Sweep {
         limit: usize,
     },
@@ -192,7 +192,7 @@ pub enum Command {
         by: Authority,
         lines: LineChoice,
     },
-    /// Send back money of a booking that keeps its units.
+    /// Refund money of a booking that keeps its units.
     Refund {
         booking: BookingId,
         amount: Amount,
@@ -201,12 +201,12 @@ pub enum Command {
     Exchange {
         given: GivenLines,
         on: OnHold,
-        /// Whether they may cost more.
+        /// Whether the new units may cost more.
         difference: Difference,
     },
     Block {
         event: EventNo,
-        /// Which units. Sorted and distinct.
+        /// The units, sorted and distinct.
         selection: Selection,
         reason: Text,
     },

@@ -17,7 +17,7 @@ pub enum EventState {
     Cancelled(Text),
 }
 
-/// What of an event must come to its end before it can be dropped, as its ledger has it.
+/// What must end before an event can be dropped, as its ledger has it.
 #[derive(Clone, Copy, Debug)]
 pub struct EventUse {
     pub last_commit: Timestamp,
@@ -44,7 +44,7 @@ pub struct NewEvent {
 /// An event as it is now. Its chart never changes.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its place in the ledger.
+    /// Its number in the ledger.
     pub no: EventNo,
     pub id: EventId,
     pub name: Text,
@@ -56,12 +56,12 @@ pub struct Event {
     pub policy: Policy,
     pub state: EventState,
     pub created_at: Timestamp,
-    /// Of the request that made it.
+    /// SHA-256 of the request that created it.
     pub fingerprint: [u8; 32],
 }
 
 impl Event {
-    /// Returns the event that `new` asks for.
+    /// Builds the event that `new` asks for.
     ///
     /// # Errors
     /// [`Invalid`] for a policy out of bounds, a category without price or a price without category.
@@ -92,10 +92,10 @@ impl Event {
         *price.expect("an event has a price for each category of its chart")
     }
 
-    /// Passes an event that sells at `now`: open, and inside its sale window.
+    /// Checks that the event sells at `now`: open, and inside its sale window.
     ///
     /// # Errors
-    /// `NotOnSale`, with the point of time when it will be, if it will.
+    /// `NotOnSale`, with the time at which the sale opens, if it will.
     pub fn require_on_sale(&self, now: Timestamp) -> Result<(), Rejection> {
         let end = self.policy.sale_closes_at.of(self.starts_at);
         let closed = end.is_some_and(|end| end <= now);
@@ -112,8 +112,8 @@ impl Event {
 }
 
 impl Event {
-    /// Returns from when on it is over: its sale has closed and it has started, or it was called off. None if it
-    /// goes on for ever.
+    /// Returns when it is over: its sale has closed and it has started. One that was cancelled is
+    /// from its creation on. `None` if it never ends.
     fn over_at(&self) -> Option<Timestamp> {
         match self.state {
             EventState::Cancelled(_) => Some(self.created_at),
@@ -124,8 +124,8 @@ impl Event {
         }
     }
 
-    /// Passes an event that can be dropped at `now`: it is over and unchanged for so long, at least
-    /// [`DROP_AFTER_MS_MIN`], and nothing of it is open.
+    /// Checks that the event can be dropped at `now`: it is over and unchanged for `keep`, at least
+    /// [`DROP_AFTER_MS_MIN`], and has no open holds, bookings, effects or deliveries.
     ///
     /// # Errors
     /// `EventNotOver`, `EventInUse`.

@@ -15,7 +15,7 @@ pub struct HeldUnit {
     pub version: Version,
 }
 
-/// What a hold is. Every state but the first two is final.
+/// The state of a hold. Every state but the first two is final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldState {
     Active,
@@ -43,7 +43,7 @@ impl HoldState {
         }
     }
 
-    /// Returns whether no command can change it any more.
+    /// Tells whether no command can change it any more.
     pub const fn is_terminal(&self) -> bool {
         !matches!(self, Self::Active | Self::Pinned(_))
     }
@@ -80,7 +80,7 @@ pub struct Hold {
     /// Its units, in unit order. Kept after its end, for the record.
     pub units: Vec<HeldUnit>,
     pub created_at: Timestamp,
-    /// From this point of time on it is over.
+    /// From this time on it is expired.
     pub expires_at: Timestamp,
     /// No extension goes beyond it.
     pub max_expires_at: Timestamp,
@@ -89,12 +89,12 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// T2: `now == expires_at` is expired, everywhere.
+    /// Tells whether it is live at `now`. T2: `now == expires_at` is expired, everywhere.
     pub fn is_live(&self, now: Timestamp) -> bool {
         !self.state.is_terminal() && now < self.expires_at
     }
 
-    /// Returns what it is at `now`: a hold that is over says so before it is written down (T3).
+    /// Returns its state at `now`: expired from its end on, even before that is written down (T3).
     pub fn state_at(&self, now: Timestamp) -> &HoldState {
         const EXPIRED: &HoldState = &HoldState::Expired;
         if self.state.is_terminal() || self.is_live(now) {
@@ -104,7 +104,7 @@ impl Hold {
         }
     }
 
-    /// Returns the prices of its units.
+    /// Returns the sum of the prices of its units.
     pub fn total(&self) -> Amount {
         Amount::sum(self.units.iter().map(|held| held.price))
     }
@@ -124,8 +124,8 @@ impl Hold {
             .is_ok()
     }
 
-    /// Passes a live hold with the right fence. The order of checks is part of the contract:
-    /// terminal state, then expiry, then fence (api.md 7).
+    /// Checks that the hold is live and the fence is right. The order of checks is part of the
+    /// contract: terminal state, then expiry, then fence (api.md 7).
     ///
     /// # Errors
     /// The state that was reached, `HoldExpired`, or `StaleFence`.
@@ -147,7 +147,7 @@ impl Hold {
         }
     }
 
-    /// As [`Hold::require_live`], for commands that payment in progress forbids.
+    /// Checks as [`Hold::require_live`], for commands that a payment in progress forbids.
     pub(crate) fn require_active(
         &self,
         now: Timestamp,

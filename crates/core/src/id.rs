@@ -1,5 +1,5 @@
-//! Names of things: texts chosen by callers, and 128-bit ids minted by the engine. Decides what a
-//! legal id is; mints nothing.
+//! Names: texts chosen by callers, and 128-bit ids minted by the engine. Decides what a legal id
+//! is; mints nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::limits::ID_BYTES_MAX;
 pub struct InvalidId {
     /// The refused text, cut to a printable length.
     pub text: String,
-    /// What a legal one looks like.
+    /// The form of a legal one.
     pub rule: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl InvalidId {
     }
 }
 
-/// Passes a text that callers may choose: `[A-Za-z0-9._-]{1,64}` (api.md 2).
+/// Checks a text that callers may choose: `[A-Za-z0-9._-]{1,64}` (api.md 2).
 ///
 /// Every other character is refused, also those which Unicode normalisation would turn into a legal
 /// one, so no two accepted spellings name one thing.
@@ -105,7 +105,7 @@ const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Characters of 128 bits in base 32.
 const DIGITS_OF_128_BITS: usize = 26;
 
-/// 128 bits in 26 characters of Crockford's base 32, most significant first, lower case.
+/// Encodes 128 bits in 26 characters of Crockford's base 32, most significant first, lower case.
 pub fn encode_128(bits: u128) -> String {
     let mut text = vec![b'0'; DIGITS_OF_128_BITS];
     let mut rest = bits;
@@ -117,7 +117,7 @@ pub fn encode_128(bits: u128) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Returns the bits of a text of [`encode_128`]; nothing for any other spelling.
+/// Decodes a text of [`encode_128`]; `None` for any other spelling.
 pub fn decode_128(text: &str) -> Option<u128> {
     if text.len() != DIGITS_OF_128_BITS || text.as_bytes().first().is_none_or(|first| *first > b'7')
     {
@@ -192,11 +192,11 @@ minted_id! {
     BookingId, "bkg_"
 }
 minted_id! {
-    /// Who calls: an API key or a shopper's session. Holders are scoped by it.
+    /// The name of a caller: an API key or a shopper's session. Holders are scoped by it.
     CallerId, "cal_"
 }
 
-/// Who holds: the caller's own name for a shopper, inside that caller.
+/// The holder of a hold: the caller's own name for a shopper, inside that caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder {
     /// The key or session that speaks for the holder.

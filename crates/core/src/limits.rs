@@ -29,7 +29,7 @@ pub const UNITS_PER_STAFF_COMMAND_MAX: usize = 10_000;
 pub const ALTERNATIVES_MAX: usize = 3;
 /// Rows searched for alternatives to a refused seat, nearest first.
 pub const ALTERNATIVE_ROWS_MAX: usize = 25;
-/// How far away, in rows, they may be: rows of another price class are passed by at next to no cost.
+/// How far away, in rows, they may be: rows of another price class are skipped at next to no cost.
 pub const ALTERNATIVE_REACH_MAX: u32 = 64;
 /// Seats searched in such a row, on each side of where the wanted ones would be.
 pub const ALTERNATIVE_SEATS_MAX: u32 = 128;

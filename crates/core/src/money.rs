@@ -9,10 +9,10 @@ use crate::limits::PRICE_MAX;
 pub struct Amount(i64);
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// Returns a price of `minor` units; nothing when negative or beyond the largest price.
+    /// Returns a price of `minor` units; `None` when negative or beyond the largest price.
     pub fn price(minor: i64) -> Option<Self> {
         (0..=PRICE_MAX).contains(&minor).then_some(Self(minor))
     }
@@ -26,17 +26,17 @@ impl Amount {
         self.0
     }
 
-    /// `self + other`; nothing on overflow.
+    /// Adds; `None` on overflow.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// `self - other`; nothing on overflow.
+    /// Subtracts; `None` on overflow.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// `self - other`; zero when `other` is more.
+    /// Subtracts; zero when `other` is more.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))
@@ -54,7 +54,7 @@ impl Amount {
     }
 }
 
-/// Currencies whose minor unit is the whole one.
+/// Currencies without a smaller unit: their minor unit is the major one.
 const WITHOUT_DIGITS: [&str; 15] = [
     "BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF",
     "XOF", "XPF",
@@ -68,7 +68,7 @@ const WITH_THREE_DIGITS: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// Returns the currency of this code; nothing when it is not three letters A to Z.
+    /// Parses the code of a currency; `None` when it is not three letters A to Z.
     pub fn parse(code: &str) -> Option<Self> {
         let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
         bytes

@@ -12,8 +12,8 @@ use crate::pick::{Piece, Rest, pieces};
 use crate::seating::Availability;
 use crate::{Alternative, Chart, Row, RowNo, UnitNo};
 
-/// Returns as many neighbouring seats as were wanted, near the wanted ones and of the first one's price
-/// class: at most one offer a row, nearest rows first. What is offered passes `no_orphan`.
+/// Finds as many neighbouring seats as were wanted, near the wanted ones and of the first one's
+/// price class: at most one offer a row, nearest rows first. What is offered passes `no_orphan`.
 ///
 /// `wanted` is sorted. Also for shields, which refuse in front of the ledger.
 pub fn alternatives_near(
@@ -31,11 +31,11 @@ pub fn alternatives_near(
     if quantity > UNITS_PER_HOLD_MAX {
         return Vec::new();
     }
-    // Where the wanted seats have their middle: twice the number, from the start of their row.
+    // The middle of the wanted seats: twice its number, from the start of their row.
     let end = last.0.saturating_add(1).min(home_row.end().0);
     let middle = first.0.saturating_add(end) - home_row.first.0.saturating_mul(2);
     let category = Some(chart.category_of(*first));
-    // A row of one price class has either nothing to look for, or nothing to look at seat by seat.
+    // A row of one price class is searched as a whole or not at all, never seat by seat.
     let fits = |(number, _): &(RowNo, &Row)| {
         let of_row = chart.row_category(*number);
         of_row.is_none() || of_row == category
@@ -71,8 +71,8 @@ fn searched(row: &Row, middle: u32) -> Range<UnitNo> {
     UnitNo(from.clamp(first, end))..UnitNo(to.clamp(first, end))
 }
 
-/// Returns the piece with what lies beyond the searched part of the row, as far as it must be known: two
-/// free seats are no orphans.
+/// Widens the piece by the seats beyond the searched part of the row that must be known: two free
+/// seats are no orphans.
 fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
     for _ in 0..2 {
         let Range { start, end } = piece.run;

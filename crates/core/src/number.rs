@@ -24,7 +24,7 @@ macro_rules! counter {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Returns the next higher one.
+            /// Returns the next number.
             ///
             /// # Panics
             /// After 2^64 steps.

@@ -11,19 +11,19 @@ use crate::number::index;
 use crate::seating::{Availability, RowCount, Seating};
 use crate::{CategoryNo, Chart, Row, UnitNo};
 
-/// How many seats of which price class.
+/// How many seats are wanted, and of which price class; `None` is any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     pub(crate) quantity: u32,
     pub(crate) category: Option<CategoryNo>,
 }
 
-/// What there is for a wish.
+/// The seats that were found for a wish.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Neighbours.
     pub(crate) together: Option<Vec<UnitNo>>,
-    /// Torn apart as little as can be; looked for only when there are no neighbours.
+    /// Seats in as few groups as possible; searched only when there are no neighbours.
     pub(crate) apart: Option<Vec<UnitNo>>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn best_seats(seating: &Seating, want: Want) -> Found {
     }
 }
 
-/// What taking a window leaves of the run it is cut from, the better first.
+/// The rest of a run after a window is taken from it, the better first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rest {
     /// No single seat.
@@ -77,7 +77,7 @@ pub(crate) struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Window<D> {
     pub(crate) rest: Rest,
-    /// From the wanted place, and where that is the same twice the distance from the wanted middle.
+    /// By the caller's measure; if that is equal, twice the distance from the wanted middle.
     distance: (D, u32),
     first: UnitNo,
 }
@@ -93,8 +93,8 @@ impl Piece {
         self.fits.end.0.saturating_sub(self.fits.start.0)
     }
 
-    /// Returns the best place for so many seats. `middle` is twice the number where their middle should
-    /// be, and the places around it are compared by `distance` from their first seat.
+    /// Finds the best place for so many seats. `middle` is twice the number where their middle
+    /// should be, and the places around it are compared by `distance` from their first seat.
     pub(crate) fn window<D: Ord>(
         &self,
         quantity: u32,
@@ -154,7 +154,7 @@ pub(crate) fn pieces<'a>(
     })
 }
 
-/// Returns the first neighbouring seats of a price class; none is any.
+/// Finds the first neighbouring seats of a price class; `None` is any.
 fn next_of_category(
     chart: &Chart,
     within: Range<UnitNo>,
@@ -169,7 +169,7 @@ fn next_of_category(
     Some(first..end.unwrap_or(within.end))
 }
 
-/// Returns neighbours in the best place of the hall that has room for them.
+/// Finds neighbours in the best place of the hall that has room for them.
 fn together(seating: &Seating, want: Want) -> Option<Window<Distance>> {
     let has_room =
         |count: &RowCount| count.open >= want.quantity && count.pairs >= want.quantity - 1;
@@ -197,8 +197,8 @@ fn together(seating: &Seating, want: Want) -> Option<Window<Distance>> {
     best
 }
 
-/// Returns rows that may have what is wanted, the best first, and the price class to look for seat by
-/// seat: none where all seats of the row are of the wanted one.
+/// Returns rows that may have the wanted seats, the best first, and the price class to look for
+/// seat by seat: `None` where all seats of the row are of the wanted one.
 fn rows(
     seating: &Seating,
     want: Want,
@@ -219,7 +219,7 @@ fn rows(
     })
 }
 
-/// Returns seats of several pieces, the longest first: as few torn groups as can be.
+/// Finds seats of several pieces, the longest first: as few torn groups as possible.
 fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
     let hall = seating.open();
     let mut by_size: BTreeMap<u32, VecDeque<Piece>> = BTreeMap::new();
@@ -236,7 +236,7 @@ fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
     let mut units: Vec<UnitNo> = Vec::new();
     let mut missing = want.quantity;
     while missing > 0 {
-        // One of just the missing size rather than a part of a longer one.
+        // A piece of just the missing size rather than a part of a longer one.
         let exact = by_size.contains_key(&missing).then_some(missing);
         let size = exact.or_else(|| by_size.keys().next_back().copied())?;
         let mut of_size = by_size.remove(&size)?;
@@ -252,7 +252,7 @@ fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
 }
 
 impl Piece {
-    /// At most so many seats, from the end where they leave the run whole.
+    /// Takes at most so many seats, from the end where they leave the run whole.
     fn end_part(&self, quantity: u32) -> impl Iterator<Item = UnitNo> {
         let taken = quantity.min(self.seats());
         let spare = self.seats() - taken;

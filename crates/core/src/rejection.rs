@@ -1,5 +1,5 @@
-//! Why a command is refused, exactly, and what to do next (model.md 9). Knows no transport: each one
-//! has its own exhaustive mapping.
+//! The reasons for which a command is refused, and what to do next (model.md 9). Knows no
+//! transport: each one has its own exhaustive mapping.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use self::Member::{Booking, Names, Number, Time, Units};
 use crate::words::words;
 use crate::{AreaNo, BookingId, Fence, Seq, Span, Text, Timestamp, UnitNo};
 
-/// A setting or field with a value that cannot be.
+/// A setting or field with an illegal value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// Which one, as the caller wrote it.
+    /// Its name, as the caller wrote it.
     pub field: &'static str,
     /// What is wrong and what would be right.
     pub reason: String,
@@ -30,13 +30,13 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Why one wanted seat or area cannot be had.
+/// The reason why one wanted seat or area cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
     Seat {
         unit: UnitNo,
         state: ConflictState,
-        /// When it may be free, for held ones.
+        /// The time until it may be free, for held ones.
         retry_after: Option<Span>,
     },
     /// An area with too few free places.
@@ -44,7 +44,7 @@ pub enum Conflict {
 }
 
 words! {
-    /// What a conflicting seat is.
+    /// The state of a conflicting seat.
     pub ConflictState:
     Held = "held",
     Sold = "sold",
@@ -67,14 +67,14 @@ pub struct Alternative {
 pub struct Unavailable {
     /// Every wanted seat and area that cannot be had.
     pub conflicts: Vec<Conflict>,
-    /// As many free units, near the wanted ones.
+    /// Alternatives: as many free units, near the wanted ones.
     pub alternatives: Vec<Alternative>,
     /// The commit number of the event at which this was true.
     pub seq: Seq,
 }
 
 impl Unavailable {
-    /// Returns whether every conflict is one that time may end: a hold, not a sale.
+    /// Tells whether every conflict is one that time may end: a hold, not a sale.
     pub fn may_end(&self) -> bool {
         self.conflicts.iter().all(|conflict| match conflict {
             Conflict::Seat { state, .. } => match state {
@@ -101,29 +101,29 @@ words! {
     RetryAfter = "retry_after",
     /// The same request will never pass.
     DoNotRetry = "do_not_retry",
-    /// The claim is gone; ask for a new hold.
+    /// The hold is gone; ask for a new one.
     Reacquire = "reacquire",
-    /// Something moved on; read the object first.
+    /// The object has changed; read it first.
     AskState = "ask_state",
 }
 
-/// Why a command had no effect.
+/// The reason why a command had no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// A field cannot be.
+    /// A field has an illegal value.
     Invalid(Invalid),
-    /// A wanted unit is taken.
+    /// A wanted unit cannot be had.
     UnitUnavailable(Box<Unavailable>),
     /// The chart has no unit or area of these names.
     UnknownUnit(Vec<String>),
     EventNotFound,
-    /// An event of this name exists and is another one.
+    /// An event of this name exists, from another request.
     EventExists,
-    /// It was over and was dropped: nothing but its name is left.
+    /// The event was over and was dropped: nothing but its name is left.
     EventDropped,
-    /// It cannot be dropped before this point of time; none if it has no end.
+    /// The event cannot be dropped before this time; `None` if it has no end.
     EventNotOver(Option<Timestamp>),
-    /// It has live holds, or payments, effects or messages that are not done.
+    /// The event has live holds, or payments, effects or messages that are not done.
     EventInUse,
     /// The event does not sell now.
     NotOnSale {
@@ -144,13 +144,13 @@ pub enum Rejection {
     },
     /// No hold of this name, or not the caller's.
     HoldNotFound,
-    /// Its time was over.
+    /// The hold has expired.
     HoldExpired,
     HoldReleased,
-    /// It became this booking.
+    /// The hold became this booking.
     HoldConsumed(BookingId),
     HoldRevoked(Text),
-    /// It cannot be extended any further than this.
+    /// The hold cannot be extended beyond this time.
     CapReached(Timestamp),
     /// The offered fence is not the hold's, which is this.
     StaleFence(Fence),
@@ -172,7 +172,7 @@ pub enum Rejection {
     IdempotencyKeyMissing,
     /// The key was used for another request.
     IdempotencyKeyReused,
-    /// Too much waits already.
+    /// Too many requests wait already.
     Overloaded,
     /// The ledger cannot store: nothing was done.
     ReadOnly,
@@ -184,7 +184,7 @@ pub enum Rejection {
     ShuttingDown,
 }
 
-/// What a refusal carries besides its code, for clients to act on.
+/// Data that a refusal carries besides its code, for clients to act on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Member<'a> {
     Number(u64),
@@ -217,7 +217,7 @@ macro_rules! refusals {
                 match self { $($refusal $(if $guard)? => Advice::$advice,)+ }
             }
 
-            /// Returns what it carries, by name.
+            /// Returns its data, by name.
             pub fn members(&self) -> Vec<(&'static str, Member<'_>)> {
                 match self { $($refusal $(if $guard)? => vec![$(($name, $member)),*],)+ }
             }
@@ -271,7 +271,7 @@ refusals! {
 }
 
 impl Rejection {
-    /// Returns whether it is about units or areas, whose public names only the event's chart knows.
+    /// Tells whether it is about units or areas, whose public names only the event's chart knows.
     pub fn names_units(&self) -> bool {
         let names = |member| matches!(member, Names(_) | Units(_) | Member::Unavailable(_));
         self.members().into_iter().any(|(_, member)| names(member))

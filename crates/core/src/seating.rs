@@ -1,5 +1,5 @@
-//! All units of one event, dense in memory, and what is counted from them. The one place that
-//! changes a unit, so the counts cannot drift from the units.
+//! All units of one event, dense in memory, and the counts of them. The one place that changes a
+//! unit, so the counts cannot drift from the units.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Seating {
     areas: Vec<AreaCount>,
 }
 
-/// What is counted of a row, to pass by rows that cannot have what is looked for.
+/// The counts of a row, to skip rows that cannot have the wanted seats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowCount {
     pub(crate) open: u32,
@@ -35,7 +35,7 @@ pub(crate) struct RowCount {
     pub(crate) pairs: u32,
 }
 
-/// What is counted of an area.
+/// The counts of an area.
 #[derive(Clone, Copy, Debug)]
 struct AreaCount {
     tally: Tally,
@@ -68,7 +68,7 @@ impl Seating {
         &self.chart
     }
 
-    /// One unit.
+    /// Returns one unit.
     ///
     /// # Panics
     /// When the event's chart has no such unit.
@@ -122,8 +122,8 @@ impl Seating {
         self.areas.get(area.index()).map_or(0, |count| count.open)
     }
 
-    /// `quantity` open places of an area, fewer if there are not so many, in unit order: those from the open one
-    /// with this number on, counted from 0 and around.
+    /// Finds `quantity` open places of an area, fewer if there are not so many, in unit order:
+    /// those from the open one with this number on, counted from 0 and around.
     pub(crate) fn open_places(&self, area: AreaNo, quantity: u32, from: u32) -> Vec<UnitNo> {
         let passed = from.checked_rem(self.open_count(area)).unwrap_or(0);
         let units = self.units_of(area);
@@ -136,7 +136,7 @@ impl Seating {
         places
     }
 
-    /// Returns the first `quantity` blocked places of an area, fewer if there are not so many.
+    /// Finds the first `quantity` blocked places of an area, fewer if there are not so many.
     pub(crate) fn blocked_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
         numbers_in(&self.blocked, self.units_of(area), quantity)
     }
@@ -152,7 +152,7 @@ impl Seating {
         transition
     }
 
-    /// Puts a unit into the state in which the ledger stored it.
+    /// Restores a unit to the state in which the ledger stored it.
     ///
     /// # Panics
     /// When the event's chart has no such unit.
@@ -190,7 +190,7 @@ impl Seating {
         self.areas.get_mut(area.index())
     }
 
-    /// From now on a new owner may take `unit`: it is free, or its hold is over.
+    /// Opens `unit` to a new owner: it is free, or its hold is over.
     pub(crate) fn reopen(&mut self, unit: UnitNo) {
         if !self.open.insert(unit.0) {
             return;
@@ -227,7 +227,7 @@ impl Seating {
         Some((neighbours, self.rows.get_mut(number.index())?))
     }
 
-    /// Returns whether a new owner may take `unit` at `now`.
+    /// Tells whether a new owner may take `unit` at `now`.
     pub fn is_available(&self, unit: UnitNo, now: Timestamp) -> bool {
         self.unit(unit).state.is_available(now)
     }
@@ -238,12 +238,12 @@ impl Seating {
     }
 }
 
-/// Which units could be taken now.
+/// Tells which units could be taken now.
 pub trait Availability {
     fn is_available(&self, unit: UnitNo) -> bool;
 
-    /// Returns the first longest run of neighbouring numbers inside `within` that may all be taken. Looks at
-    /// one unit after the other; an index can do better.
+    /// Finds the first run of neighbouring numbers inside `within` that may all be taken, as long
+    /// as it goes. Looks at one unit after the other; an index can do better.
     fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
         let mut units = (within.start.0..within.end.0).map(UnitNo);
         let first = units.find(|unit| self.is_available(*unit))?;
@@ -268,7 +268,7 @@ impl Availability for OpenUnits<'_> {
     }
 }
 
-/// Returns the first `quantity` units of a set in a range.
+/// Finds the first `quantity` units of a set in a range.
 fn numbers_in(set: &Bits, units: Range<u32>, quantity: u32) -> Vec<UnitNo> {
     let mut from = units.start;
     let next = || {

@@ -1,8 +1,8 @@
-//! How many units are in which state.
+//! Counts of units by state.
 
 use crate::StateKind;
 
-/// How many units are in which state.
+/// How many units are in each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
     pub free: u32,
@@ -26,7 +26,7 @@ impl Tally {
             .fold(0, |a, b| a.saturating_add(*b))
     }
 
-    /// One unit goes from one state to another.
+    /// Counts one unit that goes from one state to another.
     ///
     /// # Panics
     /// When no unit is in state `from`.

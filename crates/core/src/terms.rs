@@ -1,5 +1,5 @@
-//! What can be decided about a hold request without looking at units: the guards that come first. Ledgers
-//! and shields use the same ones, so that both refuse with the same reason.
+//! Checks of a hold request without looking at units: the guards that come first. Ledgers and
+//! shields use the same ones, so that both refuse with the same reason.
 
 use crate::limits::HOLD_TTL_MS_MIN;
 use crate::{Event, Invalid, Rejection, Span, Timestamp};
@@ -8,7 +8,7 @@ use crate::{Event, Invalid, Rejection, Span, Timestamp};
 #[derive(Clone, Copy, Debug)]
 pub struct RequestedTerms {
     pub count: u32,
-    /// For how long; none is the policy's.
+    /// The time to live; `None` is the policy's.
     pub ttl: Option<Span>,
     pub ttl_max: TtlMax,
 }
@@ -23,7 +23,7 @@ pub enum TtlMax {
 }
 
 impl Event {
-    /// Passes a request to hold so many units for so long, and returns its time to live.
+    /// Checks a request to hold so many units for so long; returns its time to live.
     ///
     /// # Errors
     /// `NotOnSale`, `Invalid` for no unit, `TooManyUnits`, `Invalid` for a time out of bounds; in this order.
@@ -33,7 +33,7 @@ impl Event {
         self.require_ttl(terms.ttl, terms.ttl_max)
     }
 
-    /// Passes a number of units that one hold may have.
+    /// Checks the number of units that one hold may have.
     pub(crate) fn require_count(&self, count: u32) -> Result<(), Rejection> {
         let limit = self.policy.units_per_hold_max;
         match count {
@@ -43,7 +43,7 @@ impl Event {
         }
     }
 
-    /// Returns the time to live that was requested, or the policy's.
+    /// Checks the requested time to live and returns it, or the policy's.
     pub(crate) fn require_ttl(
         &self,
         requested: Option<Span>,

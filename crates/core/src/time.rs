@@ -11,7 +11,7 @@ impl Timestamp {
     pub const ZERO: Self = Self(0);
     /// The earliest point of time that the rules know.
     pub const MIN: Self = Self(i64::MIN);
-    /// The latest one.
+    /// The latest point of time that the rules know.
     pub const MAX: Self = Self(i64::MAX);
 
     /// Returns the point `ms` milliseconds after 1970-01-01 UTC.

@@ -29,7 +29,7 @@ counter! {
     Version
 }
 
-/// What a unit is, as the ledger has it written down.
+/// The state of a unit, as the ledger has it written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnitState {
     #[default]
@@ -44,7 +44,7 @@ pub enum UnitState {
 }
 
 impl UnitState {
-    /// Returns whether a new owner may take it at `now`: free, or held by a hold that is over.
+    /// Tells whether a new owner may take it at `now`: free, or held by a hold that is over.
     pub fn is_available(self, now: Timestamp) -> bool {
         match self {
             Self::Free => true,
@@ -64,7 +64,7 @@ impl UnitState {
     }
 }
 
-/// What owns a unit, or acts on it.
+/// The owner of a unit, or the one that acts on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Nobody,
@@ -117,8 +117,9 @@ words! {
 }
 
 impl Cause {
-    /// Returns whether a unit may go from one kind of state to another for this cause: the table of
-    /// model.md 3, and a correction of the clock. Guards about time and ownership are the commands' business.
+    /// Tells whether a unit may go from one kind of state to another for this cause: the table of
+    /// model.md 3, and a correction of the clock. Guards about time and ownership are the
+    /// commands'.
     pub const fn allows(self, from: StateKind, to: StateKind) -> bool {
         use StateKind::{Blocked, Free, Held, Sold};
         match self {
@@ -156,15 +157,15 @@ pub struct Transition {
     pub unit: UnitNo,
     pub from: UnitState,
     pub to: UnitState,
-    /// After the step, as the version.
+    /// The fence after the step; the version is that after it, too.
     pub fence: Fence,
     pub version: Version,
     pub cause: Cause,
-    /// The hold in whose name it was done; none for staff and bookings.
+    /// The hold in whose name it was done; `None` for staff and bookings.
     pub hold: Option<HoldId>,
 }
 
-/// Where a unit goes: the arguments of [`Unit::step`].
+/// The target of a step of a unit: the arguments of [`Unit::step`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) to: UnitState,

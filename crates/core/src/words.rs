@@ -1,4 +1,4 @@
-//! Declares kinds of things together with their words, so that no list of either is written twice.
+//! Declares enums together with their words, so that no list of either is written twice.
 
 /// Declares an enum of plain variants, each with the word that answers, rows and the audit have for it.
 #[macro_export]
@@ -11,9 +11,9 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every one, in the order of its number in rows.
+            /// Every variant, in the order of its number in rows.
             $vis const ALL: [Self; Self::WORDS.len()] = [$(Self::$variant),+];
-            /// The word of every one, in the same order.
+            /// The word of every variant, in the same order.
             $vis const WORDS: [&'static str; [$($word),+].len()] = [$($word),+];
 
             $vis const fn as_str(self) -> &'static str {

@@ -11,10 +11,10 @@ use crate::keys::{KeyId, Scope};
 use crate::ledger::RequestKey;
 use crate::secret::Session;
 
-/// Who calls.
+/// The caller of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// A holder of an API key.
+    /// An API key.
     Key {
         id: KeyId,
         scopes: Arc<[Scope]>,
@@ -23,7 +23,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// The caller's name.
+    /// Returns the caller's id.
     pub fn id(&self) -> CallerId {
         match self {
             Self::Key { id, .. } => *id,
@@ -31,12 +31,12 @@ impl Caller {
         }
     }
 
-    /// Whether it is staff.
+    /// Tells whether it is staff: its key has the scope `admin`.
     pub fn is_admin(&self) -> bool {
         self.has(Scope::Admin)
     }
 
-    /// Whether its key has a scope; `admin` has every one.
+    /// Tells whether its key has a scope; `admin` has every one.
     pub fn has(&self, scope: Scope) -> bool {
         match self {
             Self::Key { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
@@ -44,7 +44,7 @@ impl Caller {
         }
     }
 
-    /// For whom it holds: itself for a shopper, the named holder for a key.
+    /// Returns the holder of its holds: itself for a shopper, the named holder for a key.
     ///
     /// # Errors
     /// `Invalid` when a shopper names one or a key does not.
@@ -64,7 +64,7 @@ impl Caller {
         Ok(Holder { caller, name })
     }
 
-    /// The longest time to live it may ask for.
+    /// Returns the longest time to live it may ask for.
     pub fn ttl_max(&self) -> TtlMax {
         match self {
             Self::Shopper(_) => TtlMax::HoldTtl,
@@ -72,7 +72,7 @@ impl Caller {
         }
     }
 
-    /// By what right it acts without a hold's secret.
+    /// Returns the right by which it acts without a hold's secret.
     pub fn authority(&self) -> Authority {
         if self.is_admin() {
             Authority::Staff
@@ -81,7 +81,7 @@ impl Caller {
         }
     }
 
-    /// By what right it acts with the secret of a hold or a booking.
+    /// Returns the right by which it acts with the secret of a hold or a booking.
     pub(crate) fn authority_by_secret(&self) -> Authority {
         if self.is_admin() {
             Authority::Staff
@@ -101,8 +101,7 @@ pub struct Call {
     pub key: Option<CallKey>,
     /// The hold secret that was sent with it.
     pub secret: Option<HoldSecret>,
-    /// The secret of a booking, or of the hold that it was made of: a request may name another hold,
-    /// too.
+    /// The secret of a booking, or of the hold it came from: a request may name another hold, too.
     pub booking_secret: Option<HoldSecret>,
 }
 
@@ -132,7 +131,7 @@ impl Call {
         self.key.as_ref().map(|key| key.name(caller))
     }
 
-    /// Returns what the caller sent to prove that a booking is its own.
+    /// Returns the secret that the caller sent to prove that a booking is its own.
     pub(crate) fn booking_proof(&self) -> Option<&HoldSecret> {
         self.booking_secret.as_ref().or(self.secret.as_ref())
     }

@@ -1,11 +1,11 @@
-//! A panic ends the work that it came from, and nothing else: tasks of the engine live as long as it.
+//! Panics end only the work that they come from: tasks of the engine go on.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// What comes of the work; nothing when it panicked. What it changed may then be half done.
+/// Waits for the work; `None` when it panicked. What it changed may then be half done.
 pub(crate) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| {

@@ -1,5 +1,6 @@
-//! Names of idempotency records (model.md 8): whose key on which route, and for which request. A body
-//! is known by its meaning: white space, the order of members and escapes do not count.
+//! Names of idempotency records (model.md 8): caller, route and key, with the request's
+//! fingerprint. A body is compared by its meaning, not by white space, the order of members or
+//! escapes.
 
 use std::fmt;
 
@@ -12,8 +13,8 @@ use soldonce_core::CallerId;
 use crate::ledger::{Fingerprint, RequestKey, ScopedKey};
 
 impl RequestKey {
-    /// The key `key` of a caller on a route (method and path template), for the request with these
-    /// ids in its path and this JSON body.
+    /// Builds the name for the key `key` of a caller on a route (method and path template), and the
+    /// fingerprint of the request with these ids in its path and this JSON body.
     pub fn new(caller: CallerId, route: &str, key: &str, path: &[&str], body: &[u8]) -> Self {
         let mut scope = Sha256::new();
         for part in [&caller.bytes()[..], route.as_bytes(), key.as_bytes()] {
@@ -34,7 +35,7 @@ impl RequestKey {
 /// The idempotency key of a call.
 #[derive(Clone, Debug)]
 pub enum CallKey {
-    /// By the name of its record.
+    /// As the name of its record.
     Named(RequestKey),
     /// As it was sent. Its name is computed when the ledger is asked: most refusals of a rush come before.
     Sent {
@@ -79,7 +80,7 @@ fn first_half(hash: Sha256) -> [u8; 16] {
     half
 }
 
-/// SHA-256 of what a JSON text means; of its bytes when it is no JSON.
+/// Hashes the meaning of a JSON text by SHA-256; its bytes when it is no JSON.
 pub fn fingerprint(json: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     let mut from = serde_json::Deserializer::from_slice(json);
@@ -91,7 +92,7 @@ pub fn fingerprint(json: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Length first, so that no two rows of parts are written alike.
+/// Adds the length first, so that no two sequences of parts are hashed alike.
 fn add_bytes(hash: &mut Sha256, bytes: &[u8]) {
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     hash.update(length.to_be_bytes());

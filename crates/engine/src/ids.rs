@@ -10,11 +10,10 @@ use crate::locks::lock;
 
 /// Random bytes of one id.
 const RANDOM_BYTES: usize = 10;
-/// Ids for which randomness is drawn at once: asking the system for each would cost a system call
-/// per hold.
+/// Ids for which randomness is drawn at once: one system call for each would cost one per hold.
 const DRAWN_IDS: usize = 64;
 
-/// Where ids come from.
+/// The generator of ids.
 #[derive(Clone)]
 pub struct Ids {
     clock: Arc<dyn Clock>,
@@ -30,7 +29,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// Gives bytes that are given once. They are wiped here: who reads this memory later learns
+    /// Returns bytes that are used once. They are wiped here: a later reader of this memory learns
     /// nothing of ids that were minted.
     fn take(&mut self, entropy: &dyn Entropy) -> [u8; RANDOM_BYTES] {
         if self.left == 0 {
@@ -44,7 +43,7 @@ impl Drawn {
 }
 
 impl Ids {
-    /// Ids with the time of `clock` and the random bits of `entropy`.
+    /// Creates a generator with the time of `clock` and the random bits of `entropy`.
     pub fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let drawn = Drawn {
             bytes: [[0; RANDOM_BYTES]; DRAWN_IDS],
@@ -57,22 +56,22 @@ impl Ids {
         }
     }
 
-    /// A fresh id for a hold.
+    /// Mints an id for a hold.
     pub fn hold(&self) -> HoldId {
         HoldId::from_bits(self.bits())
     }
 
-    /// A fresh id for a booking.
+    /// Mints an id for a booking.
     pub fn booking(&self) -> BookingId {
         BookingId::from_bits(self.bits())
     }
 
-    /// A fresh id for an API key or a session.
+    /// Mints an id for an API key or a session.
     pub fn caller(&self) -> CallerId {
         CallerId::from_bits(self.bits())
     }
 
-    /// A fresh id of no kind, for requests and unnamed events.
+    /// Mints an id of no kind, for requests and unnamed events.
     pub fn bits(&self) -> u128 {
         let random = lock(&self.drawn).take(&*self.entropy);
         let time = u128::try_from(self.clock.wall_ms()).unwrap_or(0) & ((1 << 48) - 1);

@@ -1,8 +1,9 @@
 //! Makes the rules of `core` durable and concurrent: chart readers, ledgers, idempotency, sweeper,
 //! feed, and the [`Engine`] that a server calls. The only crate with booking SQL.
 //!
-//! Reading order: the seam to the truth (`ledger/mod.rs`), what all ledgers do (`ledger/batch.rs`),
-//! the default one (`ledger/sqlite/`), the public state (`live/`), what a server calls (`engine/`).
+//! Reading order: the ledger's interface (`ledger/mod.rs`), what all ledgers do
+//! (`ledger/batch.rs`), the default one (`ledger/sqlite/`), the public state (`live/`), what a
+//! server calls (`engine/`).
 #![allow(
     missing_docs,
     reason = "a field or variant whose name says it all has no line"

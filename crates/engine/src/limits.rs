@@ -5,19 +5,19 @@
 pub const FEED_COMMITS_MAX: usize = 4_096;
 /// Seats per chunk of a published snapshot: what one change copies.
 pub const SNAPSHOT_CHUNK_SEATS: usize = 1_024;
-/// Transitions after which a batch takes no more commands, one command's more or less, so that a few large ones do
-/// not make everybody else wait.
+/// Transitions after which a batch takes no more commands, one command's more or less, so that a
+/// few large ones do not make all others wait.
 pub(crate) const BATCH_STEPS_MAX: usize = 4_096;
 /// Holds written down as expired by one command of the sweeper.
 pub const SWEEP_HOLDS_MAX: usize = 512;
-/// How often the sweeper looks, milliseconds. With one commit and a frame of the default tick on top it stays
-/// below the 250 ms that the API promises for an expiry to be seen.
+/// How often the sweeper runs, milliseconds. With one commit and a frame of the default tick on top
+/// it stays below the 250 ms that the API promises for an expiry to be seen.
 pub const SWEEP_EVERY_MS: u64 = 100;
-/// From when on operators are told that the ledger's clock is ahead of the machine's, milliseconds.
+/// How far the ledger's clock may be ahead before operators are told, milliseconds.
 pub const CLOCK_AHEAD_MS: i64 = 1_000;
-/// From when on that is a state of its own, which an operator should end, milliseconds: an hour.
+/// How far it is ahead when an operator should correct it, milliseconds: an hour.
 pub const CLOCK_FAR_AHEAD_MS: i64 = 3_600_000;
-/// 2026-01-01: a machine's clock before it was never set.
+/// 2026-01-01: a machine's clock that reads less was never set.
 pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;
 /// How often API keys are read again where other servers may change them, milliseconds. With the reading on
 /// top it stays below the second within which the API promises that a revoked key is refused everywhere.
@@ -59,9 +59,9 @@ pub const SHIELD_EARLY_MS: u64 = 250;
 /// entry is believed for longer, and a zone is forgotten so long after the last one: a wrong entry in Redis
 /// refuses a unit for no longer than this.
 pub const SHIELD_BELIEF_MS: u64 = 10 * 60 * 1_000;
-/// How much of that is left away at random, so that not all units are asked for at once.
+/// How much of that is left out at random, so that not all units are asked for at once.
 pub const SHIELD_SOLD_JITTER_MS: u64 = 60 * 1_000;
-/// How long it takes an area to be full after the ledger said so, milliseconds.
+/// How long an area is taken to be full after the ledger said so, milliseconds.
 pub const SHIELD_FULL_MS: u64 = 2_000;
 /// Most units of one call of that shield, as its scripts have it.
 pub const SHIELD_UNITS_MAX: usize = 100;
@@ -72,7 +72,7 @@ pub const PROVIDER_KEY_BYTES_MAX: usize = 255;
 /// Longest name of a thing at a payment provider, bytes.
 pub const PROVIDER_ID_BYTES_MAX: usize = 255;
 
-/// How often the log tells of trouble that lasts, milliseconds.
+/// How often the log repeats a failure that lasts, milliseconds.
 pub const TROUBLE_EVERY_MS: u64 = 30_000;
 /// How often the outbox is looked at, milliseconds.
 pub const OUTBOX_EVERY_MS: u64 = 200;
@@ -87,11 +87,11 @@ pub const OUTBOX_AUTHORISE_AFTER_MS: u64 = 5_000;
 pub const OUTBOX_PAUSE_MS: u64 = 250;
 /// Longest pause, milliseconds.
 pub const OUTBOX_PAUSE_MS_MAX: u64 = 60_000;
-/// Tries in vain after which a person should look.
+/// Failed attempts after which a person should look.
 pub const OUTBOX_ALERT_TRIES: u32 = 6;
 /// How often payments are compared with the provider, milliseconds.
 pub const RECONCILE_EVERY_MS: u64 = 15_000;
-/// How old they are before that, milliseconds: notices usually come at once.
+/// How old they are before they are compared, milliseconds: notices usually come at once.
 pub const RECONCILE_OLDER_MS: u64 = 30_000;
 /// Payments that are compared in one step.
 pub const RECONCILE_AT_ONCE_MAX: usize = 256;
@@ -145,7 +145,7 @@ pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 /// takes 7 bytes of memory, so all of them some 55 MB. Those of refunds and cancellations stay in the
 /// file for good all the same.
 pub const IDEMPOTENCY_KEYS_MAX: u64 = 1 << 23;
-/// Idempotency keys that memory has whole, the newest ones: some 3 MB.
+/// Idempotency keys that are kept whole in memory, the newest ones: some 3 MB.
 pub(crate) const IDEMPOTENCY_KEYS_NEWEST: usize = 1 << 16;
 
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]

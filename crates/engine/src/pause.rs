@@ -3,7 +3,7 @@
 use soldonce_clock::Clock;
 use tokio_util::sync::CancellationToken;
 
-/// Waits so long; whether nothing is shut down by then.
+/// Waits `ms` milliseconds; returns false if `shutdown` ends the wait.
 pub(crate) async fn pause(clock: &dyn Clock, shutdown: &CancellationToken, ms: u64) -> bool {
     let next = clock.boot().plus_ms(ms);
     let wait = clock.sleep_until(next);

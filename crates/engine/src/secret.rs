@@ -1,5 +1,5 @@
-//! What is derived from the ledger's master keys and therefore never stored: secrets of holds and
-//! bookings, shoppers' sessions, signing secrets of webhook endpoints. Nothing here is logged or shown in `Debug`.
+//! Secrets derived from the ledger's master keys and therefore never stored: of holds and bookings,
+//! shoppers' sessions, signing secrets of webhooks. None is logged or shown in `Debug`.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use subtle::ConstantTimeEq;
 use crate::ledger::MasterKey;
 use crate::webhook::EndpointId;
 
-/// Derives and checks secrets. Old key versions still open what they had made.
+/// Derives and checks secrets. Old key versions still open the secrets that they made.
 #[derive(Clone)]
 pub struct Secrets {
     /// Newest first; never empty.
     keys: Arc<[Keyed]>,
-    /// Names the ledger to its own servers.
+    /// A number that tells the ledger from others.
     ledger: u64,
 }
 
-/// A master key, taken in once: each secret after that costs half the hashing.
+/// A master key, hashed in with each label: each secret after that costs half the hashing.
 struct Keyed {
     hold: Hmac<Sha256>,
     booking: Hmac<Sha256>,
@@ -40,7 +40,7 @@ impl Keyed {
     }
 }
 
-/// HMAC-SHA-256 under a master key. The label keeps kinds of secrets apart.
+/// Starts HMAC-SHA-256 under a master key. The label keeps kinds of secrets apart.
 fn keyed(key: &MasterKey, label: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key.secret.expose_secret())
         .expect("HMAC takes keys of any length");
@@ -48,19 +48,19 @@ fn keyed(key: &MasterKey, label: &[u8]) -> Hmac<Sha256> {
     mac
 }
 
-/// A shopper's session, as its token tells it.
+/// A shopper's session, as its token contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The caller it stands for.
+    /// Its id as a caller.
     pub caller: CallerId,
-    /// The one holder it speaks for.
+    /// The one holder it may name.
     pub holder: HolderName,
-    /// From this point of time on it is refused.
+    /// The time from which on it is refused.
     pub expires_at: Timestamp,
 }
 
 impl Session {
-    /// The session of this caller.
+    /// Creates the session of this caller.
     ///
     /// # Panics
     /// Never: every caller's name in base 32 is a legal holder.
@@ -76,9 +76,9 @@ impl Session {
 }
 
 impl Secrets {
-    /// Secrets of a ledger's master keys, newest first.
+    /// Derives from a ledger's master keys, newest first.
     pub fn new(keys: &[MasterKey]) -> Self {
-        // The oldest is there as long as anything it made.
+        // The oldest key is kept as long as anything it made.
         let oldest = keys.last();
         let name = oldest.map_or(0, |key| derive(&keyed(key, b"soldonce ledger"), &[]));
         Self {
@@ -87,36 +87,36 @@ impl Secrets {
         }
     }
 
-    /// A number that all servers of this ledger have in common, and no other ledger's. Not a secret.
+    /// Returns a number that all servers of this ledger share, and no other ledger's. Not secret.
     pub fn ledger(&self) -> u64 {
         self.ledger
     }
 
-    /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
+    /// Derives the secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
     pub fn of_hold(&self, hold: HoldId) -> String {
         let secret = self.newest(|key| &key.hold, hold.bytes());
         format!("hs_{secret}")
     }
 
-    /// Whether `text` is the secret of `hold`, under any key version; in constant time.
+    /// Tells whether `text` is the secret of `hold`, under any key version; in constant time.
     pub fn opens_hold(&self, hold: HoldId, text: &str) -> bool {
         let offered = text.strip_prefix("hs_").and_then(decode_128);
         offered.is_some_and(|offered| self.matches(|key| &key.hold, hold.bytes(), offered))
     }
 
-    /// The secret of a booking, which opens it for as long as it is kept: a buyer's link carries it.
+    /// Derives the secret of a booking, valid for as long as it is kept: a buyer's link carries it.
     pub fn of_booking(&self, booking: BookingId) -> String {
         let secret = self.newest(|key| &key.booking, booking.bytes());
         format!("bs_{secret}")
     }
 
-    /// Whether `text` is the secret of `booking`, under any key version; in constant time.
+    /// Tells whether `text` is the secret of `booking`, under any key version; in constant time.
     pub fn opens_booking(&self, booking: BookingId, text: &str) -> bool {
         let offered = text.strip_prefix("bs_").and_then(decode_128);
         offered.is_some_and(|offered| self.matches(|key| &key.booking, booking.bytes(), offered))
     }
 
-    /// The token of a session: caller, end and proof.
+    /// Builds the token of a session: caller, end and HMAC.
     pub fn session_token(&self, session: &Session) -> String {
         let message = session_message(session.caller, session.expires_at);
         let proof = self.newest(|key| &key.session, &message);
@@ -124,7 +124,7 @@ impl Secrets {
         format!("ses_{caller}.{}.{proof}", session.expires_at.ms())
     }
 
-    /// The session of a token, unless it is forged or over at `now`.
+    /// Checks the token of a session; `None` if it is forged or expired at `now`.
     pub fn open_session(&self, token: &str, now: Timestamp) -> Option<Session> {
         let mut parts = token.strip_prefix("ses_")?.split('.');
         let caller = CallerId::from_bits(decode_128(parts.next()?)?);
@@ -138,8 +138,8 @@ impl Secrets {
         (genuine && now < expires_at).then(|| Session::new(caller, expires_at))
     }
 
-    /// The signing secrets of a webhook endpoint after so many rotations, newest key version first.
-    /// The first is the one that its owner is shown.
+    /// Derives the signing secrets of a webhook endpoint after `rotation` rotations, newest key
+    /// version first. The first is the one that its owner is shown.
     pub(crate) fn of_endpoint(&self, endpoint: EndpointId, rotation: u32) -> Vec<[u8; 32]> {
         let one = |key: &Keyed| {
             let mut mac = key.webhook.clone();
@@ -150,7 +150,7 @@ impl Secrets {
         self.keys.iter().map(one).collect()
     }
 
-    /// The code of `message` under the newest key.
+    /// Computes the code of `message` under the newest key.
     fn newest(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8]) -> String {
         let newest = self.keys.first();
         encode_128(newest.map_or(0, |key| derive(kind(key), message)))
@@ -183,7 +183,7 @@ fn session_message(caller: CallerId, expires_at: Timestamp) -> [u8; 24] {
     message
 }
 
-/// The first 128 bits of the code of `message`.
+/// Returns the first 128 bits of the code of `message`.
 fn derive(keyed: &Hmac<Sha256>, message: &[u8]) -> u128 {
     let mut mac = keyed.clone();
     mac.update(message);
@@ -240,8 +240,8 @@ mod tests {
         assert!(!secrets.opens_hold(HoldId::from_bits(1), &secret.replace("bs_", "hs_")));
     }
 
-    /// Of a million secrets none comes twice, every bit is set in half of them, and no byte value
-    /// stands out: the bounds are six standard deviations, passed by chance once in a million runs.
+    /// Checks that a million secrets have no duplicate, every bit set in half of them, and no byte
+    /// value that stands out: six standard deviations, passed by chance once in a million runs.
     #[test]
     fn a_million_secrets_look_random() {
         const COUNT: u64 = 1_000_000;

@@ -1,5 +1,5 @@
-//! Readings of the store that callers share: strangers who ask for what is not there cost one statement at a
-//! time.
+//! Readings of the store that callers share (single flight): strangers who ask for what does not
+//! exist cost one statement at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::ledger::ReadError;
 
-/// Readings of one thing. A caller is content with one that began after its call.
+/// Readings of one thing. A caller takes one that began after its call.
 pub(crate) struct SharedReading {
     /// How many have begun.
     begun: AtomicU64,

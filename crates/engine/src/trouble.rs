@@ -1,18 +1,18 @@
-//! Trouble that lasts: told when it begins, now and then while it lasts, and when it is over.
+//! Logging of a lasting failure: when it begins, now and then while it lasts, and when it ends.
 
 use soldonce_clock::BootTime;
 
 use crate::limits::TROUBLE_EVERY_MS;
 
-/// Something that may go wrong again and again, as its log is to tell it.
+/// A failure that may repeat, and when it is logged.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
-    /// When it is told again; nothing while there is none.
+    /// When it is logged again; `None` while there is no failure.
     next: Option<BootTime>,
 }
 
 impl Trouble {
-    /// It begins or goes on; whether to tell it now.
+    /// Notes a failure; tells whether to log it now.
     pub(crate) fn lasts(&mut self, now: BootTime) -> bool {
         let is_due = self.next.is_none_or(|next| now >= next);
         if is_due {
@@ -21,7 +21,7 @@ impl Trouble {
         is_due
     }
 
-    /// It is over; whether there was any.
+    /// Notes that it is over; tells whether there was a failure.
     pub(crate) fn ends(&mut self) -> bool {
         self.next.take().is_some()
     }

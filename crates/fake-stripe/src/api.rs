@@ -1,5 +1,5 @@
-//! One call from its request to its answer: who asks, what goes wrong, whether its key was used, the
-//! effect, and what is told of it.
+//! One call from its request to its answer: authentication, the fault of the plan, the idempotency
+//! key, the effect, and its notices.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,12 +19,12 @@ use super::plan::{CallFault, Delivery, Fate, Plan};
 use super::post::Post;
 use super::route::Route;
 
-/// A call as it was seen.
+/// A call and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenCall {
     /// Which call.
     pub route: Route,
-    /// What its path names.
+    /// The id in its path; empty if there is none.
     pub id: String,
     /// Its idempotency key.
     pub key: Option<String>,
@@ -32,9 +32,9 @@ pub struct SeenCall {
     pub version: Option<String>,
     /// Its `Stripe-Account` header.
     pub account: Option<String>,
-    /// What it was answered; nothing when its connection was closed.
+    /// The status of its answer; `None` when its connection was closed.
     pub status: Option<u16>,
-    /// Whether that was the stored answer to its key.
+    /// Whether the answer was the stored one of its key.
     pub is_replayed: bool,
 }
 
@@ -49,36 +49,36 @@ pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) form: Form,
-    /// What stands behind `Bearer`.
+    /// The token after `Bearer`.
     pub(super) bearer: Option<String>,
     pub(super) key: Option<String>,
     pub(super) version: Option<String>,
     pub(super) account: Option<String>,
 }
 
-/// Everything that calls share.
+/// The state that calls share.
 pub(super) struct Api {
-    /// The name of the account.
+    /// The id of the account.
     pub(super) own: String,
     is_connected: AtomicBool,
-    /// How many there were.
+    /// How many requests got an id.
     requests: AtomicU64,
     pub(super) credentials: ApiKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) post: Arc<Post>,
     account: Mutex<Account>,
     keys: Mutex<Keys>,
-    /// Locked before account and keys, so that its lines stand in the sequence of the changes.
+    /// Locked before account and keys, so that its lines are in the order of the changes.
     journal: Mutex<Keeping>,
     fate: Mutex<Fate>,
     seen: Mutex<Vec<SeenCall>>,
-    /// How often held calls were let go.
+    /// How often held calls were released.
     released: watch::Sender<u64>,
-    /// How many are held.
+    /// How many calls are held.
     held: watch::Sender<usize>,
 }
 
-/// Where changes are written down.
+/// Where changes are written to.
 #[derive(Debug)]
 pub(super) enum Keeping {
     /// Nowhere: the account ends with its process.
@@ -96,7 +96,7 @@ pub(super) struct Holdings {
     pub(super) keeping: Keeping,
 }
 
-/// What a call was answered; nothing closes its connection.
+/// The answer to a call; `None` closes its connection.
 pub(super) type Reply = Option<Answer>;
 
 impl Api {
@@ -128,13 +128,13 @@ impl Api {
         self.is_connected.store(true, Ordering::Relaxed);
     }
 
-    /// The account as notices name it and calls must: not at all, if it is the key's own.
+    /// Returns the id that notices and calls must have; `None` if the account is the key's own.
     fn named(&self) -> Option<&str> {
         let is_named = self.is_connected.load(Ordering::Relaxed);
         is_named.then_some(self.own.as_str())
     }
 
-    /// A name for the next request.
+    /// Creates the id of the next request.
     pub(super) fn request_id(&self) -> String {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("req_{:014}", before + 1)
@@ -152,12 +152,12 @@ impl Api {
         locked(&self.seen).clone()
     }
 
-    /// Lets go every call that is held now.
+    /// Releases every call that is held now.
     pub(super) fn release(&self) {
         self.released.send_modify(|times| *times += 1);
     }
 
-    /// Waits until so many calls are held.
+    /// Waits until at least `calls` calls are held.
     pub(super) async fn until_held(&self, calls: usize) {
         let mut held = self.held.subscribe();
         // The sender lives in `self`.
@@ -184,7 +184,7 @@ impl Api {
         self.noted(route, id, request, reply)
     }
 
-    /// Whether the caller may make this call.
+    /// Fails if the caller may not make this call. Anyone may use the bank's page.
     fn admit(&self, route: Route, id: &str, request: &Request) -> Result<(), Failure> {
         let of_browser = |account: &Account| {
             let offered = request.form.get("client_secret");
@@ -200,7 +200,7 @@ impl Api {
         }
     }
 
-    /// A key of a server reaches a connected account only by its name.
+    /// Fails if a call with the secret key names another account, or not the connected one.
     fn require_account(&self, request: &Request) -> Result<(), Failure> {
         match request.account.as_deref() {
             Some(asked) if asked != self.own => Err(Failure::account(asked)),
@@ -259,8 +259,8 @@ impl Api {
         Some(distorted(answer.answer, fault))
     }
 
-    /// Changes the account and writes it down. Nothing when that failed, now or before: then no request may
-    /// be told what has not been kept.
+    /// Changes the account and writes that to its file. `None` when a write failed, now or before:
+    /// then no request may be answered with what was not stored.
     pub(super) fn written<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
         let mut keeping = locked(&self.journal);
         if matches!(*keeping, Keeping::Broken) {
@@ -298,7 +298,7 @@ impl Api {
         }
     }
 
-    /// The effect of a call.
+    /// Runs the effect of a call, with the faults that are part of it.
     fn run(&self, route: Route, id: &str, request: &Request, fault: Option<CallFault>) -> Ran {
         let broken = || Ran::of(Err(Failure::internal()));
         if fault == Some(CallFault::ErrorBefore) {
@@ -322,7 +322,7 @@ impl Api {
         }
     }
 
-    /// Sends what happened on its way, and some of it before the request is answered.
+    /// Queues the new notices by the plan, and delivers some of them before the call is answered.
     pub(super) async fn tell(&self) {
         let fresh = self.account().take_fresh();
         for mut notice in fresh {
@@ -342,7 +342,7 @@ impl Api {
         }
     }
 
-    /// Waits to be let go.
+    /// Waits until [`Api::release`].
     async fn hold(&self) {
         let mut released = self.released.subscribe();
         released.borrow_and_update();
@@ -369,7 +369,7 @@ impl Api {
     }
 }
 
-/// What a call came to.
+/// The answer of a call that ran, and whether its key remembers it.
 struct Ran {
     answer: Answer,
     is_remembered: bool,

@@ -1,23 +1,23 @@
 //! The cards of the test mode, by the names of their payment methods (docs.stripe.com/testing), and
-//! five of our own that Stripe has no name for: those below `pm_card_refundFail`.
+//! four of our own that Stripe has no name for: those below `pm_card_refundFail`.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a card says no. Kept in a file by the most exact word there is for it.
+/// Why a card declines. Stored in a file as its reason, else as its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decline {
-    /// Stripe's word for the error.
+    /// Stripe's code of the error.
     pub(super) code: &'static str,
-    /// The bank's reason, if it is the bank.
+    /// The bank's reason, `decline_code`, if the bank declined.
     pub(super) reason: Option<&'static str>,
     /// The parameter that is wrong.
     pub(super) param: Option<&'static str>,
-    /// For people.
+    /// The message for people.
     pub(super) message: &'static str,
 }
 
-/// The bank refuses.
+/// The bank declines without a reason.
 pub(super) const DECLINED: Decline = declined("generic_decline", "Your card was declined.");
 
 /// The buyer failed on the bank's page.
@@ -99,28 +99,28 @@ impl<'de> Deserialize<'de> for Decline {
 /// What a card does when it is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Card {
-    /// Says yes.
+    /// Approves.
     Approved,
-    /// Says no.
+    /// Declines.
     Declined(Decline),
-    /// Says no to the first charge of an intent, then yes.
+    /// Declines the first charge of an intent, then approves.
     DeclinedAtFirst,
     /// Wants its owner to authenticate on the bank's page.
     Challenged,
-    /// The same, and says no after that.
+    /// As [`Card::Challenged`], and declines after that.
     ChallengedInVain,
-    /// Says yes; what is sent back to it returns.
+    /// Approves; a refund to it fails.
     TakesNothingBack,
-    /// Says neither, until the test does.
+    /// Stays undecided until the test decides.
     Undecided,
-    /// As [`Card::Undecided`], and the payment cannot be called back meanwhile.
+    /// As [`Card::Undecided`], and the intent cannot be cancelled meanwhile.
     Late,
-    /// As [`Card::Late`], and the money is taken with the yes, as by a transfer.
+    /// As [`Card::Late`], and the money is captured with the approval, as by a transfer.
     Transfer,
 }
 
 impl Card {
-    /// The card of a payment method; nothing when there is none of that name.
+    /// Finds the card of a payment method; `None` when there is none of that name.
     pub(super) fn of(payment_method: &str) -> Option<Self> {
         match payment_method {
             "pm_card_visa"
@@ -163,16 +163,16 @@ impl Card {
     }
 }
 
-/// What a card says at once.
+/// What a card answers at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charged {
-    /// Yes, or nothing yet.
+    /// It approved, or has not decided yet.
     Taken,
     /// No.
     Declined,
 }
 
-/// What a card or its bank says in the end.
+/// The final decision of a card or its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Yes.

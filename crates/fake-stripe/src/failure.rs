@@ -1,4 +1,4 @@
-//! Refusals in Stripe's shape.
+//! Errors in Stripe's JSON.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) struct Failure {
     /// The intent it is about, as Stripe puts it into the error.
     #[serde(rename = "payment_intent", skip_serializing_if = "Option::is_none")]
     intent: Option<Box<Value>>,
-    /// Whether an idempotency key remembers it: only what ran does.
+    /// Whether its idempotency key stores it: only a call that ran is stored.
     #[serde(skip)]
     pub(super) is_remembered: bool,
 }
@@ -46,18 +46,18 @@ impl Failure {
         self
     }
 
-    /// A parameter that cannot be used.
+    /// Builds the 400 for a parameter with a value that cannot be used.
     pub(super) fn parameter(name: &str, why: &str) -> Self {
         Self::about(name, "parameter_invalid", format!("Invalid {name}: {why}"))
     }
 
-    /// A parameter that is needed.
+    /// Builds the 400 for a missing parameter.
     pub(super) fn omitted(name: &str) -> Self {
         let message = format!("Missing required param: {name}.");
         Self::about(name, "parameter_missing", message)
     }
 
-    /// A parameter that the call does not have.
+    /// Builds the 400 for a parameter that the call does not have.
     pub(super) fn unknown(name: &str) -> Self {
         let message = format!("Received unknown parameter: {name}");
         Self::about(name, "parameter_unknown", message)
@@ -70,19 +70,19 @@ impl Failure {
         }
     }
 
-    /// A version of the API that does not exist.
+    /// Builds the 400 for a version of the API that does not exist.
     pub(super) fn version(version: &str) -> Self {
         let message = format!("Invalid Stripe API version: {version}");
         Self::new(400, "invalid_request_error", "", message)
     }
 
-    /// There is no such thing.
+    /// Builds the 404 for an unknown id of a `what`, such as `payment_intent`.
     pub(super) fn missing(what: &str, id: &str) -> Self {
         let message = format!("No such {what}: '{id}'");
         Self::new(404, "invalid_request_error", "resource_missing", message).remembered()
     }
 
-    /// The intent is not in a state for that.
+    /// Builds the 400 for an intent whose status does not permit the call; `what` is a participle.
     pub(super) fn state(intent: Value, what: &str) -> Self {
         let status = intent.get("status").and_then(Value::as_str);
         let message = format!(
@@ -97,12 +97,12 @@ impl Failure {
         }
     }
 
-    /// A refund that cannot be.
+    /// Builds the 400 for a refund that is not possible.
     pub(super) fn refund(code: &'static str, message: String) -> Self {
         Self::new(400, "invalid_request_error", code, message).remembered()
     }
 
-    /// The card said no.
+    /// Builds the 402 for a card that declined.
     pub(super) fn card(decline: Decline, intent: Value) -> Self {
         let message = decline.message.to_owned();
         let failure = Self::new(402, "card_error", decline.code, message).remembered();
@@ -114,13 +114,13 @@ impl Failure {
         }
     }
 
-    /// The caller is not known.
+    /// Builds the 401 for an unknown API key or client secret.
     pub(super) fn caller() -> Self {
         let message = "Invalid API Key provided".to_owned();
         Self::new(401, "invalid_request_error", "", message)
     }
 
-    /// The key reaches no such account.
+    /// Builds the 403 for an account that the key has no access to.
     pub(super) fn account(asked: &str) -> Self {
         let message = format!(
             "The provided key does not have access to account '{asked}' (or that account does not \
@@ -129,39 +129,39 @@ impl Failure {
         Self::new(403, "invalid_request_error", "account_invalid", message)
     }
 
-    /// The caller may not do that.
+    /// Builds the 403 for a call that a publishable key may not make.
     pub(super) fn forbidden() -> Self {
         let message = "This API call cannot be made with a publishable API key".to_owned();
         Self::new(403, "invalid_request_error", "secret_key_required", message)
     }
 
-    /// No route.
+    /// Builds the 404 for an unknown method and path.
     pub(super) fn route(method: &str, path: &str) -> Self {
         let message = format!("Unrecognized request URL ({method}: {path})");
         Self::new(404, "invalid_request_error", "", message)
     }
 
-    /// A key that was used for something else.
+    /// Builds the 400 for an idempotency key that was used with other parameters.
     pub(super) fn key_reused() -> Self {
         let message = "Keys for idempotent requests can only be used with the same parameters they \
                        were first used with.";
         Self::new(400, "idempotency_error", "", message.to_owned())
     }
 
-    /// A key that is at work.
+    /// Builds the 409 for an idempotency key whose first call is in progress.
     pub(super) fn key_in_use() -> Self {
         let message = "There is currently another in-progress request using this idempotency key.";
         let code = "idempotency_key_in_use";
         Self::new(409, "idempotency_error", code, message.to_owned())
     }
 
-    /// Too many calls.
+    /// Builds the 429 for too many calls.
     pub(super) fn rate() -> Self {
         let message = "Too many requests.".to_owned();
         Self::new(429, "invalid_request_error", "rate_limit", message)
     }
 
-    /// Something broke inside.
+    /// Builds the 500 for an internal error.
     pub(super) fn internal() -> Self {
         let message = "An unknown error occurred".to_owned();
         Self::new(500, "api_error", "", message).remembered()

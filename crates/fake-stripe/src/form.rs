@@ -1,11 +1,11 @@
-//! Forms as Stripe takes them: `a=b&metadata%5Bbooking%5D=c`. Names keep their brackets.
+//! Forms in Stripe's encoding: `a=b&metadata%5Bbooking%5D=c`. Names keep their brackets.
 
-/// The fields of a form or a query, in the sequence they came.
+/// The fields of a form or a query, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads a form; nothing when an escape is broken or the text is no UTF-8.
+    /// Parses a form; `None` when an escape is broken or the text is no UTF-8.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let field = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -15,7 +15,7 @@ impl Form {
         pairs.map(field).collect::<Option<_>>().map(Self)
     }
 
-    /// The value of a field.
+    /// Finds the value of a field; of several with that name, the first.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.0.iter().find(|(own, _)| own == name)?;
         Some(value)
@@ -25,7 +25,7 @@ impl Form {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The fields of `outer`, such as those of `metadata`.
+    /// Lists the fields `outer[..]`, such as those of `metadata`, by the name in the brackets.
     pub(super) fn inside(&self, outer: &str) -> impl Iterator<Item = (String, String)> {
         let inner = move |(name, value): &(String, String)| {
             let name = name.strip_prefix(outer)?.strip_prefix('[')?;
@@ -34,7 +34,7 @@ impl Form {
         self.0.iter().filter_map(inner)
     }
 
-    /// One text for all forms that say the same.
+    /// Returns one text for all forms with the same fields in any order.
     pub(super) fn canonical(&self) -> String {
         let mut fields = self.0.clone();
         fields.sort();

@@ -1,6 +1,6 @@
 //! Stripe's rules for idempotency keys: the first answer to a key is given again to the same
-//! parameters, also a 500; other parameters are refused; a key at work is in conflict. A key is
-//! forgotten after a day, or when there are too many younger ones.
+//! parameters, also a 500; other parameters are refused; a key in use is a conflict. A key is
+//! removed after a day, or when there are too many younger ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,10 +13,10 @@ use super::limits::{KEY_MS, KEYS_MAX};
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: String,
-    /// Whether it was given before.
+    /// Whether it is the stored answer of an idempotency key.
     #[serde(skip)]
     pub(super) is_replayed: bool,
-    /// After how many seconds the caller may ask again.
+    /// `Retry-After`, seconds.
     #[serde(skip)]
     pub(super) retry_after_s: Option<u64>,
 }
@@ -24,35 +24,35 @@ pub(super) struct Answer {
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     kept: BTreeMap<String, Kept>,
-    /// By age; one that was given up may still stand here.
+    /// Since when (ms) and which key, by age; may still have keys that were removed.
     oldest_first: VecDeque<(i64, String)>,
-    /// Answered since [`Keys::take_answered`] was last asked.
+    /// Keys answered since the last [`Keys::take_answered`].
     answered: Vec<String>,
 }
 
-/// What is known of a key.
+/// A key with its parameters and its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     key: String,
     parameters: String,
-    /// Nothing while it is at work.
+    /// `None` while its first call is in progress.
     answer: Option<Answer>,
     since_ms: i64,
 }
 
-/// What a key leads to.
+/// How a call with a key continues.
 #[derive(Debug)]
 pub(super) enum Begun {
-    /// It is unused: do it.
+    /// The key is unused: run the call.
     Fresh,
-    /// It was done.
+    /// The call ran before, with this answer.
     Replayed(Answer),
-    /// It cannot be used.
+    /// The key cannot be used for the call.
     Refused(Failure),
 }
 
 impl Keys {
-    /// Begins to work on a key.
+    /// Looks a key up and, if it is unused, marks it as in use.
     pub(super) fn begin(&mut self, now_ms: i64, key: &str, parameters: &str) -> Begun {
         self.forget_old(now_ms);
         let Some(kept) = self.kept.get(key) else {
@@ -75,7 +75,7 @@ impl Keys {
         }
     }
 
-    /// Keeps the answer to a key.
+    /// Stores the answer of a key.
     pub(super) fn finish(&mut self, key: &str, answer: &Answer) {
         if let Some(kept) = self.kept.get_mut(key) {
             kept.answer = Some(answer.clone());
@@ -83,7 +83,7 @@ impl Keys {
         }
     }
 
-    /// The keys answered since this was last asked.
+    /// Takes the keys answered since the last call.
     pub(super) fn take_answered(&mut self) -> Vec<Kept> {
         let answered = std::mem::take(&mut self.answered);
         let kept = |key: &String| self.kept.get(key).cloned();
@@ -98,23 +98,23 @@ impl Keys {
         self.oldest_first.iter().filter_map(kept).collect()
     }
 
-    /// How many keys are known.
+    /// Counts the keys.
     pub(super) fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// Takes a key that was answered before.
+    /// Adds a key as the youngest.
     pub(super) fn put(&mut self, kept: Kept) {
         self.oldest_first
             .push_back((kept.since_ms, kept.key.clone()));
         self.kept.insert(kept.key.clone(), kept);
     }
 
-    /// From the oldest on, up to the first that is young enough or at work.
+    /// Removes keys from the oldest on, up to the first that is young enough or in use.
     fn forget_old(&mut self, now_ms: i64) {
         while let Some((since_ms, key)) = self.oldest_first.front() {
             let is_young = now_ms - since_ms < KEY_MS && self.oldest_first.len() <= KEYS_MAX;
-            // One that was given up and used again stands here once more, with its own time.
+            // A key that was removed and used again is in here once more, with its own time.
             let kept = self.kept.get(key).filter(|kept| kept.since_ms == *since_ms);
             if is_young || kept.is_some_and(|kept| kept.answer.is_none()) {
                 return;
@@ -126,7 +126,7 @@ impl Keys {
         }
     }
 
-    /// Forgets a key whose call did not run.
+    /// Removes a key whose call did not run.
     pub(super) fn forget(&mut self, key: &str) {
         self.kept.remove(key);
     }

@@ -1,5 +1,5 @@
-//! Intents and their charges: which state follows which, and what each is in JSON. Amounts are
-//! integers in minor units.
+//! Intents and their charges: which status permits what, and their JSON. Amounts are integers in
+//! minor units.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::cards::{Card, Decline};
 
-/// What an intent is, in Stripe's words.
+/// The status of an intent, by Stripe's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Status {
     RequiresPaymentMethod,
-    /// Its card is named and not yet charged.
+    /// It has a payment method that was not charged yet.
     RequiresConfirmation,
     RequiresAction,
     Processing,
-    /// As [`Status::Processing`], at a bank that cannot be called back.
+    /// As [`Status::Processing`], and it cannot be cancelled.
     OutOfReach,
     RequiresCapture,
     Succeeded,
@@ -36,7 +36,7 @@ impl Status {
         }
     }
 
-    /// Whether a buyer may pay it.
+    /// Tells whether a buyer may pay it.
     pub(super) const fn may_confirm(self) -> bool {
         matches!(
             self,
@@ -44,12 +44,12 @@ impl Status {
         )
     }
 
-    /// Whether a bank has not said yes or no yet.
+    /// Tells whether its bank has not approved or declined yet.
     pub(super) const fn is_undecided(self) -> bool {
         matches!(self, Self::Processing | Self::OutOfReach)
     }
 
-    /// Whether it may be given up.
+    /// Tells whether it may be cancelled.
     pub(super) const fn may_cancel(self) -> bool {
         !matches!(self, Self::Succeeded | Self::Canceled | Self::OutOfReach)
     }
@@ -61,7 +61,7 @@ pub(super) struct Charge {
     pub(super) id: String,
     pub(super) amount: i64,
     pub(super) captured: i64,
-    /// What Stripe calls refunded: also what was reserved and is not taken.
+    /// What Stripe calls refunded: also what was authorised and not captured.
     pub(super) refunded: i64,
     pub(super) is_declined: bool,
     pub(super) created_ms: i64,
@@ -76,7 +76,7 @@ pub(super) struct Intent {
     pub(super) captures_itself: bool,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) status: Status,
-    /// The card that was named last, unless it was declined.
+    /// The payment method of the last call that had one, unless it was declined.
     #[serde(default)]
     pub(super) payment_method: Option<String>,
     pub(super) charge: Option<Charge>,
@@ -86,12 +86,12 @@ pub(super) struct Intent {
     /// The page where the buyer authenticates, while the bank asks for it.
     pub(super) bank_page: Option<String>,
     pub(super) created_ms: i64,
-    /// Names of the refunds made of it.
+    /// Ids of its refunds.
     pub(super) refunds: Vec<String>,
 }
 
 impl Intent {
-    /// Whether no money of it can move any more, unless a refund comes back.
+    /// Tells whether no money of it can move any more, unless a refund fails.
     pub(super) fn is_over(&self) -> bool {
         match self.status {
             Status::Canceled => true,
@@ -105,17 +105,17 @@ impl Intent {
         }
     }
 
-    /// The card of its payment method.
+    /// Finds the card of its payment method; `None` if it has none.
     pub(super) fn card(&self) -> Option<Card> {
         self.payment_method.as_deref().and_then(Card::of)
     }
 
-    /// The booking it was made for.
+    /// Finds the booking it was made for, `booking` of its metadata.
     pub(super) fn booking(&self) -> Option<&String> {
         self.metadata.get("booking")
     }
 
-    /// What is reserved and not taken.
+    /// Returns the amount that is authorised and not captured.
     pub(super) fn capturable(&self) -> i64 {
         match (self.status, &self.charge) {
             (Status::RequiresCapture, Some(charge)) => charge.amount,
@@ -123,7 +123,7 @@ impl Intent {
         }
     }
 
-    /// What is taken and not given back.
+    /// Returns the amount that is captured and not refunded.
     pub(super) fn refundable(&self) -> i64 {
         match (self.status, &self.charge) {
             (Status::Succeeded, Some(charge)) => charge.amount - charge.refunded,
@@ -131,7 +131,7 @@ impl Intent {
         }
     }
 
-    /// As Stripe shows it; the charge in full if the caller wants it so.
+    /// Builds its JSON as Stripe's, with the charge in full or by its id.
     pub(super) fn json(&self, charge_in_full: Shown) -> Value {
         let charge = self.charge.as_ref().map(|charge| match charge_in_full {
             Shown::Named => Value::from(charge.id.clone()),
@@ -168,7 +168,7 @@ impl Intent {
         })
     }
 
-    /// A charge of this intent as Stripe shows it.
+    /// Builds the JSON of a charge of this intent as Stripe's.
     pub(super) fn charge_json(&self, charge: &Charge) -> Value {
         json!({
             "id": charge.id,
@@ -188,11 +188,11 @@ impl Intent {
     }
 }
 
-/// How a thing inside another is shown.
+/// How an object inside another is shown: by its id, or in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Named,
-    /// With all it has.
+    /// With all of its fields.
     InFull,
 }
 

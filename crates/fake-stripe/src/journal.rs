@@ -1,6 +1,6 @@
 //! The file of an account that outlives its process: a line of JSON for each change, written before
-//! a request is answered, and written anew when most of its lines are out of date. It outlives the process,
-//! not a crash of the machine: no real money stands in it.
+//! a request is answered. The file is rewritten when most of its lines are out of date. It outlives
+//! the process, not a crash of the machine (no fsync): it is about no real money.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
@@ -22,22 +22,22 @@ struct Line {
     keys: Vec<Kept>,
 }
 
-/// Where an account is kept.
+/// The file that an account is stored in.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
-    /// Opened by the first change: until then it may be the file of another process.
+    /// `None` until the first change: until then another process may be using the file.
     file: Option<File>,
-    /// Bytes that hold whole lines.
+    /// Length of the whole lines that were read, bytes.
     length: u64,
     lines: usize,
 }
 
 impl Journal {
-    /// Reads what an earlier process kept; nothing if there is no file yet.
+    /// Reads what an earlier process stored into `account` and `keys`; there may be no file yet.
     ///
     /// # Errors
-    /// If it cannot be read, or a line but the last is no line of ours.
+    /// If it cannot be read, or a complete line is not one that this wrote.
     pub(super) fn read(path: &Path, account: &mut Account, keys: &mut Keys) -> Result<Self> {
         let text = match std::fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -50,7 +50,7 @@ impl Journal {
             lines: 0,
         };
         for text in text.split_inclusive(|byte| *byte == b'\n') {
-            // Cut by the end of its process: no request was answered.
+            // Torn by the end of its process: its request was not answered.
             if text.last() != Some(&b'\n') {
                 break;
             }
@@ -66,10 +66,10 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes down what changed since the last time.
+    /// Appends what changed since the last call; rewrites the file when it has become too long.
     ///
     /// # Errors
-    /// If it cannot be written: then the file says less than the account.
+    /// If it cannot be written: then the file may have less than the account.
     pub(super) fn write(&mut self, account: &mut Account, keys: &mut Keys) -> Result<()> {
         let changes = Some(account.take_changes()).filter(|changes| !changes.is_empty());
         let keys_answered = keys.take_answered();
@@ -120,17 +120,17 @@ fn line_of(changes: Option<Changes>, keys: Vec<Kept>) -> Result<Vec<u8>> {
 /// The mode of the file: it has the account's secrets.
 const PRIVATE: u32 = 0o600;
 
-/// How a file is opened that other users cannot read.
+/// Returns options that open a file for writing and create it unreadable for other users.
 fn private() -> OpenOptions {
     let mut options = File::options();
     options.create(true).write(true).mode(PRIVATE);
     options
 }
 
-/// The file, its torn last line cut off.
+/// Opens the file for appending at `length`, which cuts off a torn last line.
 fn open(path: &Path, length: u64) -> Result<File> {
     let mut file = private().truncate(false).open(path)?;
-    // One of an earlier version may be readable by others.
+    // A file of an earlier version may be readable by others.
     file.set_permissions(Permissions::from_mode(PRIVATE))?;
     file.set_len(length)?;
     file.seek(SeekFrom::Start(length))?;
@@ -157,7 +157,7 @@ mod tests {
         shown["id"].as_str().unwrap().to_owned()
     }
 
-    /// A demo of days: the file and the account stay small, and what is still open stays known.
+    /// Imitates a demo of days: file and account stay small, and intents that are open are kept.
     #[test]
     fn what_is_over_is_forgotten_and_the_file_is_written_anew() {
         let name = format!("soldonce-journal-{}.jsonl", std::process::id());

@@ -1,5 +1,5 @@
-//! What the API knows by name: the parameters of each call, currencies, releases. Anything else is
-//! refused, also what Stripe knows and this does not imitate: no test rests on what has no effect here.
+//! The names that the API knows: the parameters of each call, currencies, releases. Any other is
+//! refused, also one of Stripe that has no effect here: no test may rely on it.
 
 use super::failure::Failure;
 use super::form::Form;
@@ -14,10 +14,10 @@ const CURRENCIES: &str = "aed afn all amd ang aoa ars aud awg azn bam bbd bdt bg
      szl thb tjs tnd top try ttd twd tzs uah ugx usd uyu uzs vnd vuv wst xaf xcd xcg xof xpf yer zar \
      zmw";
 
-/// Names of releases, oldest first. What has none is older than the words that are spoken here.
+/// Names of API releases, oldest first. A version without one is older than [`super::API_VERSION`].
 const RELEASES: [&str; 5] = ["acacia", "basil", "clover", "dahlia", "endive"];
 
-/// The parameters of a call; a name that ends with `[]` may have anything in its brackets.
+/// Lists the parameters of a call. A name that ends with `[]` may have any text in its brackets.
 const fn parameters(route: Route) -> &'static [&'static str] {
     match route {
         Route::CreateIntent => &[
@@ -46,7 +46,7 @@ const fn parameters(route: Route) -> &'static [&'static str] {
     }
 }
 
-/// Passes a call of which every parameter is known.
+/// Fails if a parameter of the call is unknown.
 pub(super) fn require_parameters(route: Route, form: &Form) -> Result<(), Failure> {
     let is_known = |name: &str| {
         let inside = name.split_once('[').map(|(outer, _)| outer);
@@ -62,7 +62,7 @@ pub(super) fn require_parameters(route: Route, form: &Form) -> Result<(), Failur
     }
 }
 
-/// Passes a version of the API that there is, and no version: the account has one.
+/// Fails if a version of the API is unknown. `None` passes: the account has a default version.
 pub(super) fn require_version(version: Option<&str>) -> Result<(), Failure> {
     let is_known = |version: &str| {
         let digits = |byte: &u8| byte.is_ascii_digit();
@@ -78,7 +78,7 @@ pub(super) fn require_version(version: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// Whether money of this kind can be paid, by its code in lower case.
+/// Tells whether `code`, in lower case, is a currency that can be paid in.
 pub(super) fn is_currency(code: &str) -> bool {
     CURRENCIES.split_whitespace().any(|known| known == code)
 }

@@ -1,10 +1,10 @@
 //! fake-stripe: a payment provider on a private port of this machine, for tests and for
-//! `soldonce demo`. It keeps Stripe's rules: manual capture, idempotency keys, legal transitions,
-//! signed notices at least once in any sequence. It also does what Stripe does on a bad day, when a
-//! test or a seed says so. No real money moves.
+//! `soldonce demo`. It has Stripe's rules: manual capture, idempotency keys, legal transitions,
+//! signed notices (webhook events) at least once in any order. It also injects the faults of Stripe
+//! when a test or a seed says so. No real money moves.
 //!
-//! Reading order: [`FakeStripe`] below, what goes wrong (`plan`), one call (`api`), what calls do
-//! (`account`), what happened to money (`money`), notices on their way (`post`).
+//! Reading order: [`FakeStripe`] below, the faults (`plan`), one call (`api`), what calls do
+//! (`account`), the effects on money (`money`), the delivery of notices (`post`).
 
 mod account;
 mod api;
@@ -56,10 +56,10 @@ use webhook::SigningSecrets;
 
 const UNWRITTEN: &str = "the file of the account cannot be written";
 
-/// The version of the API whose words are spoken here.
+/// The version of Stripe's API that is imitated.
 pub const API_VERSION: &str = "2025-03-31.basil";
 
-/// A provider with one account. Ends when it is dropped, with all calls and notices under way.
+/// A provider with one account. It ends when it is dropped, with all calls and notices in progress.
 pub struct FakeStripe {
     address: SocketAddr,
     api: Arc<Api>,
@@ -68,7 +68,7 @@ pub struct FakeStripe {
 }
 
 impl FakeStripe {
-    /// A provider on the machine's clock, where nothing goes wrong.
+    /// Starts a provider on the machine's clock, without faults.
     ///
     /// # Errors
     /// If no port can be had.
@@ -76,7 +76,7 @@ impl FakeStripe {
         Self::start_at(Arc::new(SystemClock))
     }
 
-    /// A provider on this clock.
+    /// Starts a provider on this clock, without faults.
     ///
     /// # Errors
     /// If no port can be had.
@@ -84,12 +84,12 @@ impl FakeStripe {
         Self::start_on(clock, None)
     }
 
-    /// A provider on the machine's clock, whose intents, refunds and idempotency keys outlive it in this
-    /// file. The file is not touched before something changes; then no other process may write it. Notices
-    /// that were on their way are not sent again, and effects are those of this run.
+    /// Starts a provider on the machine's clock, whose intents, refunds and idempotency keys are
+    /// stored in this file. The file is not written before something changes; then no other process
+    /// may write it. Notices of an earlier run are not sent again; effects are those of this run.
     ///
     /// # Errors
-    /// If no port can be had, or the file is not one that this wrote.
+    /// If there is no free port, or the file is not one that this wrote.
     pub fn start_kept(path: &Path) -> Result<Self> {
         Self::start_on(Arc::new(SystemClock), Some(path))
     }
@@ -126,147 +126,147 @@ impl FakeStripe {
         })
     }
 
-    /// Where its API is, without a path: `http://127.0.0.1:port`.
+    /// Returns the URL of its API, without a path: `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The key of servers.
+    /// Returns the secret API key, for servers.
     pub fn secret_key(&self) -> &str {
         &self.api.credentials.secret
     }
 
-    /// The key of pages.
+    /// Returns the publishable API key, for pages.
     pub fn publishable_key(&self) -> &str {
         &self.api.credentials.publishable
     }
 
-    /// With this its notices are signed.
+    /// Returns the secret that its notices are signed with.
     pub fn webhook_secret(&self) -> &str {
         &self.api.post.secrets.first
     }
 
-    /// With this some are signed while the first one is being replaced.
+    /// Returns the secret of [`Delivery::SecondSecret`], as while the first one is being replaced.
     pub fn second_webhook_secret(&self) -> &str {
         &self.api.post.secrets.second
     }
 
-    /// The name of the account. As at Stripe, notices of one's own account do not name it.
+    /// Returns the id of the account. As at Stripe, notices of one's own account do not have it.
     pub fn account(&self) -> &str {
         &self.api.own
     }
 
-    /// From now on the account is one that a platform acts for with its key: each call of a server must
-    /// name it, and so do its notices.
+    /// Makes the account a connected account of a platform from now on: each call with the secret
+    /// key must name it in `Stripe-Account`, and its notices name it.
     pub fn connect(&self) {
         self.api.connect();
     }
 
-    /// Sends notices there from now on.
+    /// Sends notices to this URL from now on.
     ///
     /// # Errors
-    /// If it is not `http://`, an address of this machine with its port, and a path.
+    /// If it is not `http://`, a loopback address with its port, and a path.
     pub fn deliver_to(&self, url: &str) -> Result<()> {
         let endpoint = Endpoint::parse(url)?;
         self.api.post.deliver_to(Some(endpoint));
         Ok(())
     }
 
-    /// Sends notices to this path of a server that listens there, in this process or another of the
-    /// same machine.
+    /// Sends notices to this path of the server that listens on this address, in this process or
+    /// another of the same machine.
     pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
         let endpoint = Endpoint::own(server, path);
         self.api.post.deliver_to(Some(endpoint));
     }
 
-    /// Goes wrong by this plan from now on.
+    /// Injects faults by this plan from now on.
     pub fn plan(&self, plan: Plan) {
         self.api.fate().follow(plan);
     }
 
-    /// The next such call goes wrong in this way, with any plan.
+    /// Gives this fault to the next call of the route, with any plan.
     pub fn next_call(&self, route: Route, fault: CallFault) {
         self.api.fate().script_call(route, fault);
     }
 
-    /// The next notice of this kind, such as `payment_intent.succeeded`, is delivered in this way.
+    /// Delivers the next notice of this type, such as `payment_intent.succeeded`, in this way.
     pub fn next_notice(&self, kind: &str, way: Delivery) {
         self.api.fate().script_notice(kind, way);
     }
 
-    /// How many of the faults asked for by [`FakeStripe::next_call`] and
-    /// [`FakeStripe::next_notice`] have not happened yet.
+    /// Counts the faults asked for by [`FakeStripe::next_call`] and [`FakeStripe::next_notice`]
+    /// that have not happened yet.
     pub fn to_come(&self) -> usize {
         self.api.fate().to_come()
     }
 
-    /// Lets go every call that is held.
+    /// Releases every call that is held.
     pub fn release(&self) {
         self.api.release();
     }
 
-    /// Waits until so many calls are held.
+    /// Waits until at least `calls` calls are held.
     pub async fn until_held(&self, calls: usize) {
         self.api.until_held(calls).await;
     }
 
-    /// Lets go every notice that was held back.
+    /// Queues every notice that was held back.
     pub fn release_notices(&self) {
         self.api.post.release();
     }
 
-    /// Tries every notice again that waits for its next try.
+    /// Retries now every notice that waits for its next try.
     pub fn retry_notices(&self) {
         self.api.post.retry_now();
     }
 
-    /// Waits until every notice that is not held back was taken or given up. On a clock that stands
-    /// still, what was not taken waits for ever: move it, or retry.
+    /// Waits until every notice that is not held back was accepted or given up. On a clock that is
+    /// stopped a notice that was not accepted is never retried: advance the clock, or retry.
     pub async fn quiet(&self) {
         self.api.post.quiet().await;
     }
 
-    /// How many notices wait for their delivery, those held back apart.
+    /// Counts the notices that are queued or being sent, without those held back.
     pub fn waiting_notices(&self) -> usize {
         self.api.post.waiting()
     }
 
-    /// How many notices are held back.
+    /// Counts the notices that are held back.
     pub fn held_notices(&self) -> usize {
         self.api.post.held_back()
     }
 
-    /// What became of each sending of a notice so far.
+    /// Returns the outcome of every sending of a notice so far.
     pub fn sent(&self) -> Vec<Sent> {
         self.api.post.sent()
     }
 
-    /// The calls so far.
+    /// Returns the calls so far.
     pub fn calls(&self) -> Vec<SeenCall> {
         self.api.seen()
     }
 
-    /// Every effect on money so far.
+    /// Returns every effect on money so far.
     pub fn effects(&self) -> Vec<MoneyEntry> {
         self.api.account().entries().to_vec()
     }
 
-    /// The money of each intent.
+    /// Returns the totals of money of each intent, by its id.
     pub fn money(&self) -> BTreeMap<String, MoneyLine> {
         money::lines(self.api.account().entries())
     }
 
-    /// Every intent, as the API shows it.
+    /// Returns every intent in the JSON of the API.
     pub fn intents(&self) -> Vec<Value> {
         self.api.account().intents()
     }
 
-    /// Every refund, oldest first, as the API shows it.
+    /// Returns every refund in the JSON of the API, oldest first.
     pub fn refunds(&self) -> Vec<Value> {
         self.api.account().refunds()
     }
 
-    /// Pays an intent with a card, as the buyer's page does; nothing of the plan happens to it.
+    /// Pays an intent with a card, as the buyer's page does, without a [`CallFault`].
     ///
     /// # Errors
     /// If it cannot be paid. A card that declines is no error.
@@ -283,17 +283,17 @@ impl FakeStripe {
         self.act(|account| account.run(now_ms, &asked)).await
     }
 
-    /// Whether this is the secret that a page has for an intent.
+    /// Tells whether this is the client secret of an intent.
     pub fn is_paid_with(&self, intent: &str, client_secret: &str) -> bool {
         self.api.account().client_secret(intent) == Some(client_secret)
     }
 
-    /// The booking that an intent was made for, as it was told.
+    /// Finds the booking that an intent was made for, from its metadata.
     pub fn booking_of(&self, intent: &str) -> Option<String> {
         self.api.account().booking(intent).cloned()
     }
 
-    /// The buyer proves himself on the bank's page, or fails to.
+    /// Ends the bank's page: the buyer authenticates, or fails to.
     ///
     /// # Errors
     /// If the bank has not asked the buyer.
@@ -302,7 +302,7 @@ impl FakeStripe {
         proven.await.map(drop)
     }
 
-    /// A card that had not decided says yes or no.
+    /// Lets a card that had not decided approve or decline.
     ///
     /// # Errors
     /// If the intent is not processing.
@@ -311,7 +311,7 @@ impl FakeStripe {
         decided.await.map(drop)
     }
 
-    /// Changes by hand what an intent costs, without a notice.
+    /// Changes the amount of an intent by hand, without a notice.
     ///
     /// # Errors
     /// If there is no such intent.
@@ -319,7 +319,7 @@ impl FakeStripe {
         paid(self.with_account(|account| account.reprice(intent, amount))?).map(drop)
     }
 
-    /// The buyer's bank sends a refund back.
+    /// Fails a refund: the buyer's bank sends the money back.
     ///
     /// # Errors
     /// If there is no such refund.
@@ -328,19 +328,19 @@ impl FakeStripe {
         failed.await.map(drop)
     }
 
-    /// The authorisation of an intent lapses now, and not after its seven days.
+    /// Lets the authorisation of an intent lapse now, and not after its seven days.
     pub async fn lapse(&self, intent: &str) {
-        // What cannot be written is not told.
+        // A change that cannot be written has no notice.
         self.with_account(|account| account.lapse(intent)).ok();
         self.api.tell().await;
     }
 
-    /// The intents whose bank has not said yes or no, by their names.
+    /// Lists the ids of the intents whose bank has not approved or declined yet.
     pub fn undecided(&self) -> Vec<String> {
         self.api.account().undecided()
     }
 
-    /// Does something to the account, and sends the notices of it.
+    /// Changes the account, and sends the notices of that.
     async fn act(&self, act: impl FnOnce(&mut Account) -> Answered) -> Result<Charged> {
         let answered = self.with_account(act)?;
         self.api.tell().await;
@@ -358,7 +358,7 @@ impl FakeStripe {
     }
 }
 
-/// What an earlier process left, if it is kept anywhere.
+/// Restores the account and its keys from the file `path`, if one is given.
 fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
     let mut keys = Keys::default();
     let keeping = match path {
@@ -375,7 +375,7 @@ fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
     })
 }
 
-/// A card that is refused is no failure of the request.
+/// Converts the answer to a payment. A card that declines is no error.
 fn paid(answered: Answered) -> Result<Charged> {
     match answered {
         Err(failure) if failure.status != 402 => anyhow::bail!("{}", failure.json()),
@@ -396,7 +396,7 @@ impl Drop for FakeStripe {
     }
 }
 
-/// Serves until it is told to stop; what was begun is dropped with the runtime.
+/// Serves until it is told to stop; calls in progress are dropped with the runtime.
 fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -410,7 +410,7 @@ fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiv
         tokio::select! {
             never = server::serve(listener, Arc::clone(api)) => match never {},
             () = post.run() => {}
-            // A sender that was dropped says the same.
+            // A dropped sender means the same.
             _ = stopped => {}
         }
     });

@@ -14,29 +14,29 @@ pub(super) const AUTHORISATION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 pub(super) const AMOUNT_MAX: i64 = 99_999_999;
 /// Most entries of a list.
 pub(super) const LIST_MAX: usize = 100;
-/// Calls, notices and entries that are remembered, each; later ones are not.
+/// Most calls, sendings (later ones are not stored), events (the oldest is dropped), intents (429).
 pub(super) const REMEMBERED_MAX: usize = 100_000;
-/// Idempotency keys that are kept; of more, the oldest are forgotten before their day is over.
+/// Idempotency keys that are kept; of more, the oldest are removed before their day is over.
 pub(super) const KEYS_MAX: usize = 10_000;
-/// Intents that a file keeps after their end; of more, those that ended first are forgotten.
+/// Intents that a file keeps after their end; of more, those that ended first are removed.
 pub(super) const OVER_MAX: usize = 1_000;
-/// Lines below which the file of an account is never written anew.
+/// Lines below which the file of an account is never rewritten.
 pub(super) const JOURNAL_LINES_MIN: usize = 5_000;
-/// Above, it is when it has so many lines for each thing that is kept.
+/// Above that it is rewritten when it has this many lines for each object that is kept.
 pub(super) const JOURNAL_LINES_PER_KEPT: usize = 2;
 /// How often a notice is sent before it is given up.
 pub(super) const TRIES_MAX: u32 = 16;
-/// The wait before the second try of a notice; each further one is twice as long.
+/// Back-off before the second try of a notice, milliseconds; each further one is twice as long.
 pub(super) const RETRY_MS: u64 = 1_000;
-/// The longest such wait.
+/// The longest back-off, milliseconds.
 pub(super) const RETRY_MS_MAX: u64 = 60 * 60 * 1_000;
-/// Notices that travel at the same time.
+/// Most notices that are being sent at the same time.
 pub(super) const DELIVERIES_MAX: usize = 16;
-/// Longest wait for the answer to a notice.
+/// Time-out of the sending of a notice.
 pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// Longest answer to a notice that is read, bytes.
 pub(super) const ANSWER_BYTES_MAX: usize = 16 * 1024;
-/// How old the signature of an old notice is, milliseconds: ten minutes.
+/// Age of the signature of [`super::plan::Delivery::ReplayedOld`], milliseconds: ten minutes.
 pub(super) const OLD_MS: i64 = 10 * 60 * 1_000;
 /// Length of an answer that is longer than any client should read, bytes.
 pub(super) const OVERSIZED_BYTES: usize = 4 * 1024 * 1024;

@@ -1,31 +1,31 @@
-//! The money of the account: every effect that really took place, written down apart from the
-//! intents it moved, so that one can be checked against the other (I16).
+//! The money of the account: every effect that really took place, recorded apart from the intents
+//! it changed, so that one can be checked against the other (I16).
 
 use std::collections::BTreeMap;
 
 /// What happened to money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoneyEffect {
-    /// It was reserved.
+    /// It was authorised on the card.
     Authorised,
-    /// It was taken.
+    /// It was captured.
     Captured,
-    /// What was reserved and not taken is free again, because we said so.
+    /// What was authorised and not captured was released, by a cancel or a smaller capture.
     Voided,
-    /// The same, because it was reserved for too long.
+    /// What was authorised and not captured was released because it lapsed.
     Lapsed,
-    /// It went back.
+    /// It was refunded.
     Refunded,
-    /// It was to go back, and is here again.
+    /// A refund failed, and the money is on the account again.
     RefundFailed,
 }
 
-/// One effect.
+/// One effect on money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoneyEntry {
-    /// When, on the account's clock.
+    /// When, milliseconds since the epoch on the account's clock.
     pub at_ms: i64,
-    /// Of which intent.
+    /// The id of the intent.
     pub intent: String,
     /// For which booking.
     pub booking: Option<String>,
@@ -40,33 +40,33 @@ pub struct MoneyEntry {
 pub struct MoneyLine {
     /// For which booking.
     pub booking: Option<String>,
-    /// Reserved in all.
+    /// Authorised in all, minor units.
     pub authorised: i64,
-    /// Taken in all.
+    /// Captured in all.
     pub captured: i64,
-    /// Reserved and let go, by us or by time.
+    /// Authorised and released, by a cancel, a smaller capture or lapse.
     pub released: i64,
-    /// Given back in all.
+    /// Refunded in all, without refunds that failed.
     pub refunded: i64,
-    /// How often it was reserved.
+    /// How often it was authorised.
     pub authorisations: u32,
-    /// How often it was taken.
+    /// How often it was captured.
     pub captures: u32,
-    /// How often it was let go by us.
+    /// How often it was released by a cancel or a smaller capture.
     pub voids: u32,
-    /// How often some was given back.
+    /// How often some was refunded.
     pub refunds: u32,
-    /// How many of those came back.
+    /// How many of those refunds failed.
     pub failed_refunds: u32,
 }
 
 impl MoneyLine {
-    /// What is reserved now.
+    /// Returns the amount that is authorised and neither captured nor released now.
     pub fn reserved(&self) -> i64 {
         self.authorised - self.captured - self.released
     }
 
-    /// What we have of it now.
+    /// Returns the amount that is captured and not refunded now.
     pub fn kept(&self) -> i64 {
         self.captured - self.refunded
     }
@@ -99,7 +99,7 @@ impl MoneyLine {
         }
     }
 
-    /// What cannot be in any case.
+    /// Finds a total that is impossible with any order of calls.
     fn violation(&self) -> Option<&'static str> {
         [
             (self.reserved() < 0, "more is taken or let go than reserved"),
@@ -112,7 +112,7 @@ impl MoneyLine {
     }
 }
 
-/// The money of each intent.
+/// Adds the effects up for each intent, by its id.
 pub fn lines(entries: &[MoneyEntry]) -> BTreeMap<String, MoneyLine> {
     let mut lines = BTreeMap::<String, MoneyLine>::new();
     for entry in entries {
@@ -121,8 +121,8 @@ pub fn lines(entries: &[MoneyEntry]) -> BTreeMap<String, MoneyLine> {
     lines
 }
 
-/// What is wrong with these effects by themselves, at any moment of them: at most one capture per
-/// intent and per booking, never more given back than taken, never more taken than reserved.
+/// Lists what is wrong with these effects by themselves, after each of them: at most one capture
+/// per intent and per booking, never more refunded than captured or captured than authorised.
 pub fn violations(entries: &[MoneyEntry]) -> Vec<String> {
     let mut lines = BTreeMap::<&str, MoneyLine>::new();
     let mut captures = BTreeMap::<&str, &str>::new();

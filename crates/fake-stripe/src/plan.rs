@@ -1,5 +1,5 @@
-//! What goes wrong: with calls and with notices, one by one as a test scripts it, or by chance from
-//! a seed.
+//! Faults of calls and of notices: one by one as a test scripts them, or drawn at random from a
+//! seed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use soldonce_clock::{Entropy, SeededEntropy};
 
 use super::route::Route;
 
-/// What goes wrong with a call.
+/// A fault of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFault {
     /// It takes effect, then the answer is a 500, which its key remembers.
@@ -18,21 +18,21 @@ pub enum CallFault {
     CloseAfter,
     /// The connection closes before it has any effect.
     CloseBefore,
-    /// It waits before its effect until [`FakeStripe::release`](super::FakeStripe::release), its key
-    /// at work; also when the caller gave up meanwhile.
+    /// It waits before its effect until [`FakeStripe::release`](super::FakeStripe::release), with
+    /// its key in use; also when the caller closed the connection meanwhile.
     HoldCall,
     /// It takes effect, then its answer waits until
     /// [`FakeStripe::release`](super::FakeStripe::release).
     HoldReply,
-    /// Its answer takes so long, on the account's clock.
+    /// It takes effect, and its answer is delayed by this time, on the account's clock.
     Slow(Duration),
-    /// It has no effect: too many calls.
+    /// It has no effect and the answer is a 429.
     RateLimited,
-    /// The same, and says so many seconds until it may be made again.
+    /// As [`CallFault::RateLimited`], with this `Retry-After`, in whole seconds.
     RateLimitedFor(Duration),
-    /// The refund that it makes fails at once.
+    /// The refund that it creates fails at once.
     RefundFails,
-    /// It takes effect, and its answer never seems to end.
+    /// It takes effect, and its answer is longer than any client should read: 4 MiB.
     Oversized,
     /// It takes effect, and its answer is no JSON.
     Garbage,
@@ -41,36 +41,36 @@ pub enum CallFault {
 /// How a notice is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// As it should be: until it is taken.
+    /// Without a fault: sent until it is accepted (a 2xx status).
     Plain,
-    /// In so many copies, each of them as it should be.
+    /// In this many copies, each sent until it is accepted.
     Copies(u8),
     /// After the next one.
     AfterNext,
-    /// Before the answer of the call that caused it.
+    /// Before the answer to the call that caused it.
     BeforeReply,
     /// Not before [`FakeStripe::release_notices`](super::FakeStripe::release_notices).
     HeldBack,
     /// Never.
     Dropped,
-    /// Once more, with a signature of ten minutes ago.
+    /// Without a fault, then once more with a signature that is ten minutes old.
     ReplayedOld,
-    /// Once more, signed anew.
+    /// Without a fault, then once more with a new signature.
     ReplayedResigned,
-    /// After a genuine one of another name that tells another amount.
+    /// After a correctly signed one with another id and another amount.
     WrongAmount,
-    /// After a genuine one of another name that tells of another account.
+    /// After a correctly signed one with another id and another account.
     WrongAccount,
-    /// After a genuine one of another name that tells another currency.
+    /// After a correctly signed one with another id and another currency.
     WrongCurrency,
-    /// After one of the same name that is signed by another account and tells of more money.
+    /// After one with the same id that is signed with a foreign secret and has doubled amounts.
     Forged,
     /// Signed with the second secret alone.
     SecondSecret,
 }
 
 impl Delivery {
-    /// Every way but the plain one.
+    /// Every delivery but the plain one.
     pub const HOSTILE: [Self; 12] = [
         Self::Copies(5),
         Self::AfterNext,
@@ -87,21 +87,21 @@ impl Delivery {
     ];
 }
 
-/// What goes wrong by chance. Everything is drawn from the seed.
+/// Random faults. All are drawn from the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the draws begin.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How many of a hundred calls go wrong, and how: each with its share.
+    /// Faults of calls, each with its share of a hundred calls.
     pub calls: Vec<(CallFault, u8)>,
-    /// How many of a hundred notices go astray, and how.
+    /// Faults of notices, each with its share of a hundred notices.
     pub notices: Vec<(Delivery, u8)>,
-    /// How many notices travel at the same time.
+    /// How many notices are sent at the same time: 1 to 16, others are clamped.
     pub at_once: usize,
 }
 
 impl Plan {
-    /// Nothing goes wrong, and notices travel one after the other.
+    /// Creates a plan without faults, in which notices are sent one after the other.
     pub fn calm() -> Self {
         Self {
             seed: 0,
@@ -111,7 +111,7 @@ impl Plan {
         }
     }
 
-    /// A quarter of the calls and half of the notices go wrong. Nothing waits to be released.
+    /// Creates a plan with faults in 25 % of the calls and 55 % of the notices, none of them held.
     pub fn hostile(seed: u64) -> Self {
         let calls = [
             CallFault::ErrorAfter,
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// A plan at work.
+/// A plan with its random numbers and the scripted faults.
 #[derive(Debug)]
 pub(super) struct Fate {
     plan: Plan,
@@ -151,7 +151,7 @@ impl Fate {
         }
     }
 
-    /// From now on by this plan; what was scripted stays.
+    /// Replaces the plan; scripted faults stay.
     pub(super) fn follow(&mut self, plan: Plan) {
         self.entropy = SeededEntropy::new(plan.seed);
         self.plan = plan;
@@ -169,12 +169,12 @@ impl Fate {
         self.next_notices.push((kind.to_owned(), way));
     }
 
-    /// How many scripted faults have not happened yet.
+    /// Counts the scripted faults that have not happened yet.
     pub(super) fn to_come(&self) -> usize {
         self.next_calls.len() + self.next_notices.len()
     }
 
-    /// What goes wrong with this call.
+    /// Takes the scripted fault of this call, else draws one; `None` for no fault.
     pub(super) fn of_call(&mut self, route: Route) -> Option<CallFault> {
         if let Some(at) = self.next_calls.iter().position(|(own, _)| *own == route) {
             return Some(self.next_calls.remove(at).1);
@@ -182,7 +182,7 @@ impl Fate {
         draw(&self.entropy, &self.plan.calls)
     }
 
-    /// How this notice is delivered.
+    /// Takes the scripted delivery of this notice, else draws one.
     pub(super) fn of_notice(&mut self, kind: &str) -> Delivery {
         if let Some(at) = self.next_notices.iter().position(|(own, _)| own == kind) {
             return self.next_notices.remove(at).1;
@@ -191,7 +191,7 @@ impl Fate {
     }
 }
 
-/// One of these by its share of a hundred; nothing for the rest of them.
+/// Draws one of these by its share of a hundred; `None` for the rest of the hundred.
 fn draw<T: Copy>(entropy: &SeededEntropy, shares: &[(T, u8)]) -> Option<T> {
     if shares.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! Notices on their way to endpoints: queued, sent, sent again with growing waits until
-//! they are taken, given up after [`TRIES_MAX`] tries.
+//! The delivery of notices to the endpoint: queued, sent, retried with exponential back-off until
+//! they are accepted (a 2xx status), given up after [`TRIES_MAX`] tries.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,28 +15,28 @@ use super::plan::Delivery;
 use super::send::{Endpoint, send};
 use super::webhook::{SigningSecrets, Webhook, webhooks};
 
-/// What became of one sending of a notice.
+/// The outcome of one sending of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The notice's name.
+    /// The notice's id.
     pub id: String,
-    /// What it tells of.
+    /// The notice's type, such as `payment_intent.succeeded`.
     pub kind: String,
-    /// Whether it was what the account means to say.
+    /// False if the plan added it: a replay, a forgery, or one with wrong data.
     pub is_genuine: bool,
-    /// What it was answered; nothing when there was no answer.
+    /// The status of the answer; `None` when there was no answer in time.
     pub status: Option<u16>,
 }
 
 impl Sent {
-    /// Whether it was taken.
+    /// Tells whether it was accepted: answered with a 2xx status.
     pub fn is_taken(&self) -> bool {
         self.status
             .is_some_and(|status| (200..300).contains(&status))
     }
 }
 
-/// Where notices wait.
+/// The queue of notices.
 pub(super) struct Post {
     clock: Arc<dyn Clock>,
     pub(super) secrets: SigningSecrets,
@@ -48,7 +48,7 @@ pub(super) struct Post {
 struct State {
     endpoint: Option<Endpoint>,
     waiting: VecDeque<(BootTime, Webhook)>,
-    /// Sent after the one that comes next.
+    /// Sent after the notice that is queued next.
     behind_next: Vec<Webhook>,
     held_back: Vec<Webhook>,
     flying: usize,
@@ -70,7 +70,7 @@ impl Post {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something and wakes the tasks that wait for that.
+    /// Changes the state and wakes the tasks that wait for a change.
     fn change<T>(&self, how: impl FnOnce(&mut State) -> T) -> T {
         let changed = how(&mut self.state());
         self.changed.send_replace(());
@@ -81,7 +81,7 @@ impl Post {
         self.change(|state| state.endpoint = endpoint);
     }
 
-    /// Takes a notice to be delivered in this way, so many at once.
+    /// Queues a notice to be delivered in this way. Discards it if there is no endpoint.
     pub(super) fn put(&self, notice: &Value, way: Delivery, at_once: usize) {
         let now = self.clock.boot();
         self.change(|state| {
@@ -111,7 +111,7 @@ impl Post {
         });
     }
 
-    /// Sends a notice now and waits for its answer; if it is not taken, it waits as others do.
+    /// Sends a notice now and waits for its answer; if it is not accepted, it is retried as others.
     pub(super) async fn deliver_first(&self, notice: &Value) {
         let Some(endpoint) = self.state().endpoint.clone() else {
             return;
@@ -122,7 +122,7 @@ impl Post {
         }
     }
 
-    /// Lets go what was held back.
+    /// Queues the notices that were held back.
     pub(super) fn release(&self) {
         let now = self.clock.boot();
         self.change(|state| {
@@ -132,7 +132,7 @@ impl Post {
         });
     }
 
-    /// What waits for its next try is tried now.
+    /// Retries now all notices that wait for their next try.
     pub(super) fn retry_now(&self) {
         let now = self.clock.boot();
         self.change(|state| {
@@ -142,7 +142,7 @@ impl Post {
         });
     }
 
-    /// Waits until every notice that is not held back was taken or given up.
+    /// Waits until every notice that is not held back was accepted or given up.
     pub(super) async fn quiet(&self) {
         let mut changed = self.changed.subscribe();
         let now = self.clock.boot();
@@ -153,23 +153,23 @@ impl Post {
         }
     }
 
-    /// How many notices wait or travel.
+    /// Counts the notices that are queued or being sent.
     pub(super) fn waiting(&self) -> usize {
         let state = self.state();
         state.waiting.len() + state.flying + state.behind_next.len()
     }
 
-    /// How many are held back.
+    /// Counts the notices that are held back.
     pub(super) fn held_back(&self) -> usize {
         self.state().held_back.len()
     }
 
-    /// What became of every sending so far.
+    /// Returns the outcome of every sending so far, up to [`REMEMBERED_MAX`].
     pub(super) fn sent(&self) -> Vec<Sent> {
         self.state().sent.clone()
     }
 
-    /// Sends what waits, until it is dropped.
+    /// Sends queued notices when they are due, until it is dropped.
     pub(super) async fn run(self: Arc<Self>) {
         let mut changed = self.changed.subscribe();
         let mut flights = JoinSet::new();
@@ -226,7 +226,7 @@ impl State {
         Some((endpoint, webhook))
     }
 
-    /// When the next one is due, if that is to be waited for.
+    /// Finds when the next notice is due; `None` if none is queued or none may be sent now.
     fn next_at(&self) -> Option<BootTime> {
         let may_send = self.flying < self.at_once && self.endpoint.is_some();
         let earliest = self.waiting.iter().map(|(at, _)| *at).min();

@@ -1,18 +1,18 @@
-//! Refunds: how one ends, and what it is in JSON.
+//! Refunds: their status and their JSON.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a refund is, in Stripe's words.
+/// The status of a refund, by Stripe's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum RefundStatus {
     Succeeded,
     Failed,
 }
 
-/// Money on its way back.
+/// A refund.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Refund {
     pub(super) id: String,
@@ -26,7 +26,7 @@ pub(super) struct Refund {
 }
 
 impl Refund {
-    /// As Stripe shows it.
+    /// Builds its JSON as Stripe's.
     pub(super) fn json(&self) -> Value {
         let (status, reason) = match self.status {
             RefundStatus::Succeeded => ("succeeded", None),

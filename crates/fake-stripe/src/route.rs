@@ -1,4 +1,4 @@
-//! Which calls there are.
+//! The calls of the API.
 
 /// A call of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,12 +21,12 @@ pub enum Route {
     ListRefunds,
     /// `GET /v1/events`
     ListEvents,
-    /// `POST /fake/intents/:id/authenticate`: the bank's page. Not of Stripe.
+    /// `POST /fake/intents/:id/authenticate`: the bank's page. Stripe has no such call.
     Authenticate,
 }
 
 impl Route {
-    /// The call of a request, and the id in its path.
+    /// Parses a request: its call, and the id in its path or an empty text; `None` if unknown.
     pub(super) fn of<'a>(method: &str, path: &'a str) -> Option<(Self, &'a str)> {
         let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         Some(match (method, parts.as_slice()) {
@@ -44,7 +44,7 @@ impl Route {
         })
     }
 
-    /// Whether it changes anything.
+    /// Tells whether it changes the account; only then its idempotency key is used.
     pub(super) const fn has_effect(self) -> bool {
         match self {
             Self::CreateIntent
@@ -59,7 +59,7 @@ impl Route {
         }
     }
 
-    /// Whether a browser may make it, with an intent's client secret.
+    /// Tells whether a browser may make it, with the intent's client secret.
     pub(super) const fn is_for_browsers(self) -> bool {
         matches!(
             self,

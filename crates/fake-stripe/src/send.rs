@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::limits::{ANSWER_BYTES_MAX, ANSWER_WAIT};
 
-/// Where notices go.
+/// The address and path that notices are sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     address: SocketAddr,
@@ -17,7 +17,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of a URL such as `http://127.0.0.1:80/v1/webhooks/stripe`.
+    /// Parses a URL such as `http://127.0.0.1:80/v1/webhooks/stripe`, on loopback only.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let why =
             || format!("`{url}`: notices go to http://, an address with its port, and a path");
@@ -34,8 +34,8 @@ impl Endpoint {
         })
     }
 
-    /// The path of a server that listens on this address; one that listens on all of them is asked
-    /// by this machine's own.
+    /// Builds the endpoint of a server that listens on this address; one that listens on all
+    /// addresses (`0.0.0.0`, `::`) is called by loopback.
     pub(super) fn own(server: SocketAddr, path: &str) -> Self {
         let ip = match server.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -49,7 +49,7 @@ impl Endpoint {
     }
 }
 
-/// Sends a body; the status of its answer, nothing when there was none in time.
+/// Sends a body and returns the status of the answer; `None` without one in [`ANSWER_WAIT`].
 pub(super) async fn send(endpoint: &Endpoint, body: &str, signature: &str) -> Option<u16> {
     let exchange = exchange(endpoint, body, signature);
     let answered = tokio::time::timeout(ANSWER_WAIT, exchange).await;

@@ -1,5 +1,5 @@
-//! The socket: reads requests, has the API answer them, writes the answers. A call goes on when its
-//! caller has gone, as it does at Stripe.
+//! The HTTP server: reads requests, lets the API answer them, writes the answers. A call continues
+//! when its caller closes the connection, as it does at Stripe.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use super::form::Form;
 use super::idempotency::Answer;
 use super::limits::BODY_BYTES_MAX;
 
-/// What a page of another origin may send and read.
+/// CORS headers: what a page of another origin may send and read.
 const CORS: [(&str, &str); 4] = [
     ("access-control-allow-origin", "*"),
     ("access-control-allow-methods", "GET, POST, OPTIONS"),
@@ -33,10 +33,10 @@ const CORS: [(&str, &str); 4] = [
     ("access-control-max-age", "600"),
 ];
 
-/// Calls at work, also those whose callers have gone.
+/// Calls in progress, also those whose callers closed the connection.
 type Calls = Arc<Mutex<JoinSet<()>>>;
 
-/// Takes connections until it is dropped; all that was begun ends with it.
+/// Accepts connections until it is dropped; connections and calls in progress end with it.
 pub(super) async fn serve(listener: TcpListener, api: Arc<Api>) -> Infallible {
     let calls = Calls::default();
     let mut connections = JoinSet::new();
@@ -54,14 +54,14 @@ async fn connection(stream: TcpStream, api: Arc<Api>, calls: Calls) {
         async move { respond(request, api, &calls).await }
     });
     let stream = TokioIo::new(stream);
-    // A caller that goes away is none of our failures.
+    // A caller that closes its connection is not our failure.
     http1::Builder::new()
         .serve_connection(stream, service)
         .await
         .ok();
 }
 
-/// Answers a request; an error closes its connection without an answer.
+/// Answers a request. An error closes its connection without an answer.
 async fn respond(
     request: hyper::Request<Incoming>,
     api: Arc<Api>,
@@ -81,7 +81,7 @@ async fn respond(
         while calls.try_join_next().is_some() {}
         calls.spawn(async move {
             let answer = api.answer(&request).await;
-            // The client may have gone away.
+            // The client may have closed its connection.
             reply.send(answer).ok();
         });
     }
@@ -113,7 +113,7 @@ async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
     })
 }
 
-/// The form of a body. The bank's page sends JSON, whose only field is `ok`.
+/// Parses the form of a body. The bank's page sends JSON, whose only field is `ok`.
 fn posted(headers: &HeaderMap, body: &[u8]) -> Option<Form> {
     let kind = headers
         .get(CONTENT_TYPE)

@@ -1,11 +1,11 @@
-//! How Stripe signs what it sends: HMAC-SHA-256 over the second of signing, a dot and the body.
+//! Stripe's signature of notices: HMAC-SHA-256 over the second of signing, a dot and the body.
 
 use std::fmt::Write;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The `v1` value of a body that is signed at `seconds` with this secret.
+/// Computes the `v1` value of a body that is signed at `seconds` (Unix time) with this secret.
 ///
 /// # Panics
 /// Never: HMAC takes keys of any length.
@@ -22,8 +22,8 @@ pub fn v1(secret: &str, seconds: i64, body: &[u8]) -> String {
     text
 }
 
-/// The `Stripe-Signature` header of a body that is signed with these secrets, as Stripe sends while
-/// a secret is being replaced.
+/// Builds the `Stripe-Signature` header of a body that is signed with these secrets. Stripe sends
+/// several while a secret is being replaced.
 pub fn header(secrets: &[&str], seconds: i64, body: &[u8]) -> String {
     let mut text = format!("t={seconds}");
     for secret in secrets {
@@ -37,7 +37,7 @@ pub fn header(secrets: &[&str], seconds: i64, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Computed with `printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_test`.
+    /// Checks the output of `printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_test`.
     #[test]
     fn a_known_signature() {
         assert_eq!(v1("whsec_test", 1_700_000_000, b"{}"), KNOWN);

@@ -1,4 +1,4 @@
-//! A notice on its way: its bytes and how they are signed. One notice may travel as several.
+//! The sendings of a notice: their bytes and how they are signed. One notice may have several.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::limits::OLD_MS;
 use super::plan::Delivery;
 use super::signature;
 
-/// The account's signing secrets, and that of another account.
+/// The account's signing secrets: the current one, and one for while it is being replaced.
 #[derive(Debug)]
 pub(super) struct SigningSecrets {
     pub(super) first: String,
     pub(super) second: String,
 }
 
-/// Another account's.
+/// The signing secret of another account.
 const FOREIGN_SECRET: &str = "whsec_of_another";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ enum Signer {
 /// One sending of a notice.
 #[derive(Clone, Debug)]
 pub(super) struct Webhook {
-    /// The name of the notice it carries.
+    /// The id of its notice.
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) body: String,
     signer: Signer,
-    /// How long ago it claims to be signed.
+    /// Age of its signature when it is sent, milliseconds.
     age_ms: i64,
-    /// Whether it is what the account means to say, so that it is sent until it is taken.
+    /// False for a replay, a forgery or wrong data. A genuine one is sent until it is accepted.
     pub(super) is_genuine: bool,
     pub(super) tries: u32,
 }
@@ -59,7 +59,7 @@ impl Webhook {
         }
     }
 
-    /// The same, for its next try.
+    /// Returns it with one more try.
     pub(super) fn again(self) -> Self {
         Self {
             tries: self.tries + 1,
@@ -67,7 +67,7 @@ impl Webhook {
         }
     }
 
-    /// Its `Stripe-Signature` header when it is sent at this time.
+    /// Builds its `Stripe-Signature` header for a sending at this time.
     pub(super) fn signature(&self, secrets: &SigningSecrets, now_ms: i64) -> String {
         let secret = match self.signer {
             Signer::First => secrets.first.as_str(),
@@ -79,7 +79,7 @@ impl Webhook {
     }
 }
 
-/// What is sent for a notice that is delivered in this way, in sequence.
+/// Lists the sendings of a notice that is delivered in this way, in their order.
 pub(super) fn webhooks(notice: &Value, way: Delivery) -> Vec<Webhook> {
     let genuine = Webhook::of(notice);
     match way {
@@ -115,7 +115,7 @@ pub(super) fn webhooks(notice: &Value, way: Delivery) -> Vec<Webhook> {
     }
 }
 
-/// The same notice under another name.
+/// Copies a notice with `ending` appended to its id.
 fn renamed(notice: &Value, ending: &str) -> Value {
     let mut other = notice.clone();
     let id = notice.get("id").and_then(Value::as_str).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
-    /// A check failed, or a goal was missed.
+    /// A check failed. A missed goal alone is no failure.
     Refused,
 }
 
@@ -20,12 +20,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Options that cannot be what is meant: asking again changes nothing.
+/// An error of wrong usage: options are invalid, so that a retry changes nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:#}")]
 struct Usage(anyhow::Error);
 
-/// The same error, ended with the exit code of wrong usage.
+/// Marks an error with the exit code of wrong usage.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
 }

@@ -6,7 +6,7 @@ use soldonce_core::limits::UNITS_PER_CHART_MAX;
 
 /// Most connections of one load run.
 pub(crate) const LOAD_CONNECTIONS_MAX: u32 = 4_096;
-/// Longest load run.
+/// Longest load run, seconds.
 pub(crate) const LOAD_SECONDS_MAX: u64 = 3_600;
 /// Highest rate of an open loop, requests per second.
 pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
@@ -24,7 +24,7 @@ pub(crate) const COMEBACK_MS_MAX: u64 = 60_000;
 pub(crate) const VIEWER_BUFFER_BYTES: usize = 2 * 1_024;
 /// Most runs of one benchmark.
 pub(crate) const BENCH_RUNS_MAX: usize = 101;
-/// Load before the measured one, so that memory, caches and connections are warm.
+/// Load before the measured one, so that memory, caches and connections are warm, milliseconds.
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 /// Requests of each scenario of a quick benchmark.
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
@@ -36,11 +36,11 @@ pub(crate) const BENCH_SQLITE_LOG_PAGES: u32 = 4_096;
 pub(crate) const BENCH_DATABASE_CONNECTIONS_MAX: usize = 148;
 /// Connections of an endurance run, each with a row of seats.
 pub(crate) const ENDURE_CONNECTIONS: u32 = 32;
-/// Looks at the server in an endurance run.
+/// Samples of the server in an endurance run.
 pub(crate) const ENDURE_SAMPLES: u32 = 30;
-/// Looks after which a server counts as warm: of half an hour, five minutes.
+/// Samples after which a server counts as warm: of half an hour, five minutes.
 pub(crate) const ENDURE_WARM_SAMPLES: usize = 4;
-/// By how many thousandths a warm server may grow.
+/// By how many thousandths the memory of a warm server may grow.
 pub(crate) const ENDURE_GROWTH_PERMILLE_MAX: u64 = 100;
 /// Most seats that a storm wants.
 pub(crate) const STORM_SEATS_MAX: u32 = 200;
@@ -72,13 +72,13 @@ pub(crate) const CEILING_SEATS_PER_S: u32 = 25_000;
 pub(crate) const CEILING_WARMUP: u32 = 128;
 /// Holds of one bare batch: as many as `queue` takes at once.
 pub(crate) const CEILING_BATCH_MAX: usize = 256;
-/// How often others have their turn before such a batch is closed, while more rows come.
+/// How often such a batch yields to other tasks before it is closed, while more rows come.
 pub(crate) const CEILING_GATHER_TURNS_MAX: usize = 8;
-/// How often it is looked whether a second server knows an event.
+/// Interval at which it is checked whether a second server knows an event.
 pub(crate) const CEILING_HEARD_EVERY: Duration = Duration::from_millis(10);
-/// And how many times.
+/// How many times that is checked.
 pub(crate) const CEILING_HEARD_TRIES: u32 = 1_000;
-/// Longest wait for a bare script.
+/// Longest wait for the answer of a bare script.
 pub(crate) const CEILING_SCRIPT_WAIT: Duration = Duration::from_secs(2);
 /// More requests per second than any scenario here will answer: so many seats are made ready.
 pub(crate) const BENCH_RATE_EXPECTED_MAX: u64 = 80_000;

@@ -10,12 +10,12 @@ thread_local! {
     static WAITING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread polls on behalf of [`block_on`], which keeps a runtime that it belongs to from its tasks.
+/// Tells whether this thread is inside [`block_on`], so that its runtime, if any, cannot use it.
 pub(crate) fn is_waiting() -> bool {
     WAITING.get()
 }
 
-/// Marks this thread until it is dropped.
+/// Marks this thread as inside [`block_on`] until this is dropped; nested calls keep the mark.
 struct Waiting {
     before: bool,
 }

@@ -1,4 +1,4 @@
-//! State that all handles share, and the calls that they make.
+//! The state that all handles of one [`crate::Leases`] share, and the calls to its lease thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,7 +13,7 @@ use crate::inbox::{AcquireParams, Command, Unclaimed};
 use crate::worker::Ctx;
 use crate::{AcquireError, BackendError, FencingToken, ReleaseOutcome, Unsettled};
 
-/// Kept by every `Leases`, request and lease. Its drop ends the thread.
+/// The state shared by every `Leases`, request and lease. Its drop ends the lease thread.
 pub(crate) struct Client {
     pub(crate) ctx: Arc<Ctx>,
     pub(crate) ttl_min: Option<Duration>,
@@ -29,8 +29,8 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Sends a command to the lease thread. After the end it is dropped, and with it the channel of its
-    /// answer.
+    /// Sends a command to the lease thread. After the thread's end the command is dropped, and with
+    /// it the channel of its answer.
     pub(crate) fn send(&self, command: Command) {
         drop(self.ctx.inbox.push(command));
     }
@@ -39,7 +39,7 @@ impl Client {
         self.ttl_min.unwrap_or(self.ctx.facts.ttl_min)
     }
 
-    /// In the caller's task on the runtime that connected, else on the lease thread.
+    /// Acquires in the caller's task on the runtime that connected, else on the lease thread.
     pub(crate) async fn acquire(&self, params: AcquireParams) -> Result<Arc<Grant>, NotGranted> {
         if self.ctx.is_here() {
             return self.ctx.acquire_here(params).await;
@@ -55,7 +55,7 @@ impl Client {
         claimed(answer).await
     }
 
-    /// As for [`Client::acquire`].
+    /// Releases in the caller's task on the runtime that connected, else on the lease thread.
     pub(crate) async fn release(&self, grant: &Arc<Grant>) -> Result<ReleaseOutcome, Unsettled> {
         if self.ctx.is_here() {
             return self.ctx.release_here(grant).await;
@@ -65,7 +65,7 @@ impl Client {
         answer.await.unwrap_or(Err(Unsettled))
     }
 
-    /// Waits for the end of the thread, which has told that it ends.
+    /// Waits for the end of the lease thread, which has been told to end or has ended.
     pub(crate) fn join(&self) {
         let thread = self.thread.lock();
         let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
@@ -93,7 +93,7 @@ impl Client {
     }
 }
 
-/// Waits for the outcome of an acquire on the lease thread.
+/// Waits for the outcome of an acquire or a resume on the lease thread.
 async fn claimed(
     outcome: oneshot::Receiver<Result<Unclaimed, NotGranted>>,
 ) -> Result<Arc<Grant>, NotGranted> {
@@ -118,7 +118,7 @@ pub struct OwnerInfo {
     pub held: Duration,
     /// Life left without renewal.
     pub remaining: Duration,
-    /// Life left with all renewals; `None` is for ever.
+    /// Life left with all renewals; `None` if no `max_lifetime` limits it.
     pub cap: Option<Duration>,
     /// What the holder wrote into its request.
     pub meta: Vec<(String, String)>,

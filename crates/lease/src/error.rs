@@ -1,10 +1,10 @@
-//! Outcomes that are not a lease. A timeout is never a refusal: it is `Unknown`.
+//! Outcomes that are not a lease. A time-out is never a refusal: it is `Unknown`.
 
 use std::time::Duration;
 
 use crate::{FencingToken, InvalidName, Name};
 
-/// No number could be had.
+/// Why a fence source gave no number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
@@ -19,7 +19,7 @@ pub enum FenceError {
     },
 }
 
-/// Why a call to the backend has no answer of the backend itself.
+/// Why a call has no answer from the backend itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -32,9 +32,9 @@ pub enum BackendError {
     /// The backend refused to run the command.
     #[error("the backend refused the command: {code} {message}")]
     Rejected {
-        /// Its word for the reason, such as `READONLY` or an SQLSTATE.
+        /// The error code of the server, such as `READONLY` or an SQLSTATE.
         code: String,
-        /// What it said.
+        /// The error message of the server.
         message: String,
     },
     /// The address or the settings cannot work.
@@ -43,7 +43,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// Whether it stays until a person changes something. `lease.md` 6.4.
+    /// Tells whether only a person can end the error, so that no retry helps. `lease.md` 6.4.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::Config(_) => true,
@@ -55,7 +55,7 @@ impl BackendError {
         }
     }
 
-    /// The same, with the address that it is about.
+    /// Adds the address of the server to the text of the error.
     #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn at(self, address: &dyn std::fmt::Display) -> Self {
         match self {
@@ -75,25 +75,25 @@ impl BackendError {
 pub struct Conflict {
     /// The name.
     pub name: Name,
-    /// How long that owner holds it without renewal.
+    /// How long that owner holds it if it does not renew.
     pub remaining: Duration,
     /// The token of that owner.
     pub token: FencingToken,
 }
 
-/// The names, or some of them, are another's.
+/// Another owner holds the names, or some of them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Refusal {
     /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,
-    /// When asking again is worth while: once all that hold the names end without renewal, or the first of them
+    /// When to ask again: once all that hold the names end without renewal, or the first of them
     /// where any of the names will do.
     pub retry_after: Duration,
-    /// Whether we have a place in the fair queue.
+    /// Whether the waiter of this request has a place in the fair queue.
     pub queued: bool,
 }
 
-/// Why there is no lease, if it is not that another holds it.
+/// Why there is no lease, other than that another owner holds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
@@ -101,13 +101,13 @@ pub enum AcquireError {
     /// released in the background.
     #[error("unknown whether it was granted; retry after {} ms", .retry_after.as_millis())]
     Unknown {
-        /// After so long the name is certainly free of this attempt.
+        /// The span after which the name is certainly free of this attempt.
         retry_after: Duration,
     },
     /// The backend cannot be used.
     #[error(transparent)]
     Unavailable(#[from] BackendError),
-    /// The fence source gave no number that the token needs.
+    /// The fence source gave no number for the token.
     #[error(transparent)]
     Fence(#[from] FenceError),
     /// Too many wait for this name already.
@@ -151,17 +151,17 @@ impl std::fmt::Display for NotGranted {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRequest {
-    /// A name is none.
+    /// A name is not valid.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// The ttl is outside of what the backend keeps.
+    /// The ttl is outside the bounds of the backend.
     #[error("ttl {} ms is outside of {} ms to {} ms", .ttl.as_millis(), .least.as_millis(), .most.as_millis())]
     Ttl {
-        /// What was asked.
+        /// The ttl that was asked for.
         ttl: Duration,
-        /// Least.
+        /// The shortest ttl.
         least: Duration,
-        /// Most: 24 hours, or the `ttl_longest` of a Redlock.
+        /// The longest ttl: 24 hours, or the `ttl_longest` of a Redlock.
         most: Duration,
     },
     /// The longest life is shorter than the ttl, or longer than 30 days.
@@ -179,9 +179,9 @@ pub enum InvalidRequest {
     /// No name, or more than the backend takes in one grant.
     #[error("{got} names in one grant; 1 to {most} are possible")]
     Names {
-        /// How many.
+        /// How many names the request has.
         got: usize,
-        /// Most.
+        /// The highest number of names.
         most: usize,
     },
     /// The meta text is too long, or holds a control character.
@@ -197,25 +197,25 @@ pub enum InvalidRequest {
     },
 }
 
-/// Why a lease is lost. Final.
+/// Why a lease is lost. A lost lease stays lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
     /// The local deadline passed without a confirmed renewal.
     Deadline,
-    /// The backend has no such grant; or the thread of these [`crate::Leases`] has ended, and nothing
-    /// keeps it any more.
+    /// The backend has no such grant; or the thread of these [`crate::Leases`] has ended, so that
+    /// nothing renews it any more.
     Gone,
-    /// The backend has granted it to another.
+    /// The backend has granted it to another owner.
     Taken {
-        /// The token of the other.
+        /// The token of that owner.
         by: FencingToken,
     },
-    /// It lived as long as its cap allows.
+    /// It lived for its whole `max_lifetime`.
     CapReached,
     /// The target has seen a higher token.
     Overtaken {
-        /// That token.
+        /// The token that the target has seen.
         by: FencingToken,
     },
 }
@@ -268,25 +268,25 @@ pub enum TokenError {
 pub enum ReleaseOutcome {
     /// It was ours and is free.
     Released,
-    /// It had ended before.
+    /// It had ended before the release.
     AlreadyGone,
-    /// It had ended before, and another holds it.
+    /// It had ended before, and another owner, with this token, holds it.
     TakenBy(FencingToken),
 }
 
-/// The backend was not reached: the release is tried again until the ttl ends it.
+/// The backend did not answer: the release is tried again until the ttl ends the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("release not confirmed; it is tried again until the ttl ends")]
 pub struct Unsettled;
 
-/// How `run` ended without the result of its body alone.
+/// Why `run` did not end with the output of its body alone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError<T, E> {
     /// The lease was lost while the body ran.
     #[error("lease lost: {reason}")]
     Lost {
-        /// Why.
+        /// Why it was lost.
         reason: LostReason,
         /// What the body returned, if it had finished.
         output: Option<Result<T, E>>,

@@ -1,5 +1,5 @@
-//! The inbox of the lease thread: a queue of commands that is taken in one piece. The thread is woken once
-//! for all that was put in while it was busy.
+//! The inbox of the lease thread: a queue of commands that is taken as a whole. The thread is woken
+//! once for all commands that were queued while it was busy.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::{
     reason = "each was asked for by itself"
 )]
 pub(crate) struct AcquireParams {
-    /// The owner of a holder elsewhere; one is drawn for a holder here.
+    /// The owner, for a holder in another process; for one in this process an owner is drawn.
     pub(crate) owner: Option<Owner>,
     pub(crate) names: Names,
     pub(crate) ttl: Duration,
@@ -37,7 +37,7 @@ pub(crate) struct AcquireParams {
 }
 
 impl AcquireParams {
-    /// What is asked of the backend, for `owner`.
+    /// Builds the message to the backend, for `owner`.
     pub(crate) fn command(&self, owner: Owner) -> Acquire {
         Acquire {
             names: self.names.clone(),
@@ -53,10 +53,10 @@ impl AcquireParams {
     }
 }
 
-/// What becomes of a grant that no caller claims.
+/// Releases a grant that no caller claims.
 type GiveBack = Box<dyn FnOnce(Arc<Grant>) + Send>;
 
-/// A grant on its way to its caller. Dropped before it is claimed, it is given back.
+/// A grant on its way to its caller. If it is dropped before it is claimed, it is given back.
 pub(crate) struct Unclaimed(Option<(Arc<Grant>, GiveBack)>);
 
 impl Unclaimed {
@@ -84,31 +84,31 @@ impl Drop for Unclaimed {
     }
 }
 
-/// Where the outcome of an acquire is sent.
+/// The channel for the outcome of an acquire or a resume.
 pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
 pub(crate) type Holding = Result<Option<Holder>, BackendError>;
 
-/// What callers ask of the lease thread.
+/// The commands of callers to the lease thread.
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
     Resume(TicketTerms, Recipient),
-    /// Life for `ttl` from now; zero only asks.
+    /// Renews for the span from now on; zero only asks.
     Renew(
         Arc<Grant>,
         Duration,
         oneshot::Sender<Result<Duration, RenewError>>,
     ),
-    /// The guard is gone, and its grant ended as released.
+    /// Releases a grant whose guard has ended it as released.
     Release(
         Arc<Grant>,
         Option<oneshot::Sender<Result<ReleaseOutcome, Unsettled>>>,
     ),
-    /// The target has seen a higher token, which has ended the grant.
+    /// Reports a grant that ended because its target has seen a higher token.
     Overtaken(Arc<Grant>, LostReason),
-    /// One name.
+    /// Reads the holder of one name.
     Inspect(Names, oneshot::Sender<Holding>),
-    /// One name.
+    /// Releases one name if its token is the expected one.
     ForceRelease(
         Names,
         FencingToken,
@@ -121,8 +121,8 @@ pub(crate) enum Command {
     Close,
 }
 
-/// The queue. Its length is bounded by what waits or is held: each caller has one question open,
-/// and each guard is dropped once.
+/// The queue. Its length is bounded by what waits or is held: each caller has one command open, and
+/// each guard is dropped once.
 #[derive(Default)]
 pub(crate) struct Inbox {
     queue: Mutex<Queue>,
@@ -135,7 +135,7 @@ struct Queue {
     closed: bool,
 }
 
-/// The lease thread takes nothing more.
+/// The lease thread has ended and takes no command.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -158,12 +158,12 @@ impl Inbox {
         Ok(())
     }
 
-    /// Moves everything into `batch`, which is empty.
+    /// Moves all commands into `batch`, which must be empty.
     pub(crate) fn take(&self, batch: &mut Vec<Command>) {
         std::mem::swap(&mut self.queue().commands, batch);
     }
 
-    /// Waits until something was put in.
+    /// Waits until a command was queued, or for [`Inbox::nudge`].
     pub(crate) async fn ready(&self) {
         self.ready.notified().await;
     }
@@ -173,7 +173,7 @@ impl Inbox {
         self.ready.notify_one();
     }
 
-    /// Refuses everything from now on, and drops what was not taken.
+    /// Refuses all commands from now on, and drops those that were not taken.
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;

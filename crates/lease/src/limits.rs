@@ -1,4 +1,4 @@
-//! Every bound of this crate. `lease.md` 3 (LT4), 6.2, 7.
+//! All limits of this crate. `lease.md` 3 (LT4), 6.2, 7.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ pub const CAP_MAX: Duration = Duration::from_hours(30 * 24);
 /// Most waiters of this process on one name.
 pub const WAITERS_MAX: usize = 10_000;
 
-/// Most waiters in a backend's fair queue of one name.
+/// Most waiters in a backend's fair queue for one name.
 pub const QUEUE_MAX: usize = 128;
 
-/// A queued waiter that has not asked for so long is dead.
+/// A queued waiter that has not asked for this long counts as dead.
 pub const WAITER_ALIVE: Duration = Duration::from_secs(3);
 
-/// Most notices kept for a reader that is behind.
+/// Most notices kept for a reader that lags.
 pub const NOTICES_MAX: usize = 1_024;
 
 /// Most floors remembered from targets.

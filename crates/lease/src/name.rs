@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::limits::{NAME_BYTES_MAX, NAMESPACE_BYTES_MAX};
 
-/// What is leased: 1 to 128 of `A-Z a-z 0-9 . _ : -`. No name can hold a brace, a slash or a space,
-/// so a name cannot choose a slot or a foreign key.
+/// A name to lease: 1 to 128 of `A-Z a-z 0-9 . _ : -`. No name can hold a brace, a slash or a
+/// space, so a name cannot choose a slot or a foreign key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Box<str>);
 
@@ -15,7 +15,7 @@ pub struct Name(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Namespace(Box<str>);
 
-/// Why a text is no name or no namespace.
+/// Why a text is not a name or not a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} `{shown}` {why}")]
 pub struct InvalidName {
@@ -24,7 +24,7 @@ pub struct InvalidName {
     why: &'static str,
 }
 
-/// How much of a wrong text an error repeats.
+/// Most characters of a wrong text that an error repeats.
 const SHOWN_CHARS: usize = 40;
 
 fn checked(
@@ -50,7 +50,7 @@ fn checked(
 }
 
 impl Name {
-    /// A name from its text.
+    /// Checks the text of a name.
     ///
     /// # Errors
     /// [`InvalidName`] when it is empty, longer than 128 bytes, or holds another character.
@@ -60,14 +60,14 @@ impl Name {
         checked("name", text, NAME_BYTES_MAX, legal, rule).map(Self)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Namespace {
-    /// A namespace from its text.
+    /// Checks the text of a namespace.
     ///
     /// # Errors
     /// [`InvalidName`] when it is empty, longer than 32 bytes, or holds another character.
@@ -77,7 +77,7 @@ impl Namespace {
         checked("namespace", text, NAMESPACE_BYTES_MAX, legal, rule).map(Self)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -139,7 +139,7 @@ impl TryFrom<&Name> for Name {
     }
 }
 
-/// For what is a name already.
+/// For conversions that cannot fail: the value is a [`Name`] already.
 impl From<std::convert::Infallible> for InvalidName {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}

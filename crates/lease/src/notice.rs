@@ -10,7 +10,7 @@ use crate::limits::NOTICES_MAX;
 use crate::stats::Counters;
 use crate::{FencingToken, Name};
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
@@ -18,13 +18,13 @@ pub struct Notice {
     pub what: NoticeKind,
     /// The backend it happened on.
     pub backend: Kind,
-    /// The lease; the group if it has one, none for what concerns no lease.
+    /// The lease; its group if it has one; none for an event that concerns no lease.
     pub name: Option<Name>,
     /// Its token.
     pub token: Option<FencingToken>,
-    /// How long it took, or had lasted.
+    /// How long it took, or had lasted; zero if that has no meaning.
     pub elapsed: Duration,
-    /// Why, in words for people.
+    /// The reason, in words for people.
     pub reason: String,
 }
 
@@ -48,7 +48,7 @@ pub enum NoticeKind {
     Lost,
     /// A lease was released.
     Released,
-    /// A renewal had no answer of the backend itself.
+    /// A renewal had no answer from the backend itself.
     RenewFailed,
     /// The backend began a new epoch.
     EpochInstalled,
@@ -58,14 +58,14 @@ pub enum NoticeKind {
     Overtaken,
     /// A connection was replaced.
     LinkRebuilt,
-    /// A grant whose caller had gone away was released.
+    /// A grant whose caller was gone was released.
     OrphanReaped,
     /// The doctor found something.
     DoctorFinding,
 }
 
 impl Notice {
-    /// A notice without lease, time or reason.
+    /// Creates a notice without lease, time or reason.
     pub fn of(what: NoticeKind, backend: Kind) -> Self {
         Self {
             what,
@@ -77,7 +77,7 @@ impl Notice {
         }
     }
 
-    /// The same with a reason.
+    /// Adds a reason.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
@@ -93,7 +93,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Tells what `notice` makes, if anyone listens.
+    /// Sends the notice that `notice` makes; does not call it before the first subscription.
     pub fn tell(&self, notice: impl FnOnce() -> Notice) {
         if let Some(sender) = self.sender.get() {
             // Fails only without subscribers.
@@ -101,19 +101,19 @@ impl Notices {
         }
     }
 
-    /// Tells that a connection of a backend was replaced, and counts it. `which` connection it was,
+    /// Counts and reports a replaced connection of a backend. `which` says which connection it was,
     /// and where it leads to or why it was replaced.
     pub fn link_rebuilt(&self, backend: Kind, which: &str) {
         self.counters.link_rebuilds.add(1);
         self.tell(|| Notice::of(NoticeKind::LinkRebuilt, backend).because(which));
     }
 
-    /// The counters of the leases to which these notices belong.
+    /// Returns the counters of the leases to which these notices belong.
     pub(crate) fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// A stream of what is told from now on.
+    /// Subscribes to the notices from now on.
     pub fn listen(&self) -> NoticeStream {
         let sender = self
             .sender
@@ -134,7 +134,7 @@ pub struct NoticeStream {
 }
 
 impl NoticeStream {
-    /// The next notice; `None` after the end of the leases.
+    /// Waits for the next notice; `None` after the end of the leases.
     ///
     /// # Cancel safety
     /// A dropped call loses no notice.
@@ -148,7 +148,7 @@ impl NoticeStream {
         }
     }
 
-    /// The next notice if there is one already.
+    /// Returns the next notice if there is one already; never waits.
     pub fn try_next(&mut self) -> Option<Arc<Notice>> {
         loop {
             match self.from.try_recv() {
@@ -161,7 +161,7 @@ impl NoticeStream {
         }
     }
 
-    /// How many notices this reader was too slow for.
+    /// Returns how many notices this reader has lost because it lagged.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

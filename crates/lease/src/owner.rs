@@ -6,35 +6,35 @@ use crate::{Entropy, SystemEntropy};
 
 const OWNER_BYTES: usize = 16;
 
-/// Owners that are drawn at once: a page of random bits at most.
+/// Owners that are drawn at once. The block is at most a memory page of random bits.
 const BLOCK: usize = 64;
 
-/// Proves the right to renew and release one grant. Secret: it shows itself nowhere but through
-/// [`Owner::expose`], which a backend needs to store and compare it.
+/// Proves the right to renew and release one grant. Secret: only [`Owner::expose`] shows it, which
+/// a backend needs to store and compare it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Owner([u8; OWNER_BYTES]);
 
 impl Owner {
-    /// Draws a new owner.
+    /// Draws a new owner at random.
     pub fn draw(from: &dyn Entropy) -> Self {
         let mut bits = [0; 16];
         from.fill(&mut bits);
         Self(bits)
     }
 
-    /// The owner whose bits a backend stored.
+    /// Builds the owner from the bits that a backend stored.
     pub const fn from_bits(bits: [u8; 16]) -> Self {
         Self(bits)
     }
 
-    /// The secret bits. Never log them.
+    /// Returns the secret bits. Never log them.
     pub const fn expose(&self) -> [u8; 16] {
         self.0
     }
 }
 
-/// Draws owners by the block: one question to the system serves many. The lease thread has it for
-/// itself, and a forked process has no lease thread, so no copy of it is drawn from.
+/// Draws owners in blocks: one system call serves many. Only the lease thread has it, and a forked
+/// process has no lease thread, so the same block is never drawn from twice.
 #[derive(Default)]
 pub(crate) struct Owners(Vec<[u8; OWNER_BYTES]>);
 

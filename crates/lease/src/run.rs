@@ -1,4 +1,4 @@
-//! Work under a lease: the body runs only while the lease is ours. `lease.md` 2.2.
+//! Work under a lease: the body runs only while the lease is held. `lease.md` 2.2.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -50,8 +50,8 @@ impl Lease {
         conclude(self, output).await
     }
 
-    /// As [`Lease::run`], but the body gets `grace` after the loss to end by itself: it sees the
-    /// loss by [`LeaseRef::lost`].
+    /// Runs `body` as [`Lease::run`] does, but gives it `grace` after the loss to end by itself: it
+    /// sees the loss by [`LeaseRef::lost`].
     ///
     /// # Errors
     /// As [`Lease::run`].
@@ -76,8 +76,8 @@ impl Lease {
     }
 }
 
-/// The body's output; nothing if the lease is over before: lost, or given away by a shutdown. The body is polled
-/// first: output that is there is taken.
+/// Runs the body to its output; `None` if the lease ends before: lost, or given away by a shutdown.
+/// The body is polled first: an output that is ready is taken.
 async fn until_over<T>(lease: &Lease, body: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     tokio::select! {
         biased;
@@ -102,7 +102,7 @@ async fn within_grace<T>(
     }
 }
 
-/// Releases, and puts output and loss together.
+/// Releases the lease if it is still held, and combines the output with the loss.
 async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T, RunError<T, E>> {
     let reason = match lease.state() {
         LeaseState::Lost(reason) => Some(reason),
@@ -112,7 +112,7 @@ async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T,
     };
     match (reason, output) {
         (None, Some(output)) => {
-            // A release that did not settle is told as a notice, and tried on.
+            // A release without an answer is reported by a notice, and retried.
             lease.release().await.ok();
             output.map_err(RunError::Body)
         }

@@ -1,4 +1,4 @@
-//! Counters. Never by name: names are without bound. Under the feature `metrics` each is a metric, too.
+//! Counters, none by name: names are unbounded. With feature `metrics` each is also a metric.
 
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[cfg(feature = "metrics")]
 use metrics::Label;
 
-/// How often something happened.
+/// A count of events, which only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
     value: AtomicU64,
@@ -35,7 +35,7 @@ impl Counter {
     }
 }
 
-/// How many there are now.
+/// A number that rises and falls: a gauge.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     value: AtomicU64,
@@ -71,7 +71,7 @@ impl Level {
     }
 }
 
-/// Time, as a sum of microseconds.
+/// A sum of spans, in microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Time {
     micros: AtomicU64,
@@ -101,13 +101,13 @@ impl Time {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $kind:ident -> $value:ty = $metric:literal $($label:ident $is:literal)?;)*) => {
-        /// The counters themselves.
+        /// The counters of one [`crate::Leases`].
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: $kind,)*
         }
 
-        /// What happened since the leases were connected. `lease.md` 2.4.
+        /// The counters since the leases were connected. `lease.md` 2.4.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
@@ -121,7 +121,7 @@ macro_rules! counters {
                 }
             }
 
-            /// Makes them metrics of the process's recorder.
+            /// Registers them as metrics with the recorder of the process.
             #[cfg(feature = "metrics")]
             pub(crate) fn register(&self, backend: crate::backend::Kind) {
                 let backend = Label::new("backend", backend.as_str());
@@ -177,12 +177,12 @@ counters! {
     link_rebuilds: Counter -> u64 = "soldonce_lease_link_rebuilds_total";
 }
 
-/// What a shutdown came to.
+/// The outcome of a shutdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Releases that the backend has answered, a group counting as one.
+    /// Releases that the backend has answered; a group counts as one.
     pub released: u64,
-    /// Leases, and what acquires may have left, that only their ttl ends. A group counts as one.
+    /// Leases, and what acquires may have left, that end only by their ttl. A group counts as one.
     pub left_to_ttl: u64,
 }

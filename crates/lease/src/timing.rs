@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::BootTime;
 
-/// What a margin is at least, beside a hundredth of the life.
+/// The least margin of a deadline, added to a hundredth of the life.
 const MARGIN_LEAST: Duration = Duration::from_millis(2);
 
 /// A margin never takes more than this part of a life: leases of a few milliseconds exist only in
@@ -14,49 +14,49 @@ const MARGIN_MOST_PART: u32 = 4;
 /// Longest wait for the answer to one renewal.
 const RENEW_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 
-/// Least run ahead of the wall clock that makes a lease suspect.
+/// The least lead of the wall clock over the boot clock that makes a lease suspect.
 const DRIFT_LEAST: Duration = Duration::from_millis(250);
 
-/// Renewals due within this span go together.
+/// Renewals due within this span are sent together.
 pub(crate) const BATCH_SPAN: Duration = Duration::from_millis(50);
 
-/// The loop looks at the clock at least so often while it is asked for anything. A timer that is set
-/// for later than the next look is free; one that is earlier costs the thread two system calls, and
+/// Longest pause between two turns of the loop while commands come in. A timer that is set for
+/// later than the next turn is free; one that is earlier costs the thread two system calls, and
 /// each call has two.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// How often the wall clock is compared with the boot clock while leases live.
 pub(crate) const DRIFT_LOOK: Duration = Duration::from_millis(250);
 
-/// A lease that may be renewed for ever and was held for so long is worth a notice.
+/// A lease without a `max_lifetime` that was held for this long is reported by a notice.
 pub(crate) const LONG_HELD: Duration = Duration::from_mins(15);
 
-/// LT3: the local instant from which the lease counts as lost.
+/// Computes the local instant from which the lease counts as lost (LT3).
 pub(crate) fn deadline(sent: BootTime, granted: Duration, safety: Duration) -> BootTime {
     let margin = (MARGIN_LEAST + granted / 100).min(granted / MARGIN_MOST_PART);
     sent.plus(granted.saturating_sub(margin.saturating_add(safety)))
 }
 
-/// LT6: when to renew after a confirmed send.
+/// Computes when to renew after a confirmed send: a third of the ttl later (LT6).
 pub(crate) fn renew_at(sent: BootTime, ttl: Duration) -> BootTime {
     sent.plus(ttl / 3)
 }
 
-/// LT6: how long to wait for the answer to one renewal.
+/// Computes the time-out of one renewal: a sixth of the ttl, at most 2 s (LT6).
 pub(crate) fn renew_timeout(ttl: Duration) -> Duration {
     (ttl / 6).min(RENEW_TIMEOUT_MAX)
 }
 
-/// What a backend gets of a limit that the facade keeps too. It gives up first, so that it sees for
-/// itself that an answer did not come, and does not send the next question after it on a connection
-/// that fell silent: a call that the facade cuts off teaches it nothing. `docs/decisions/0017`.
+/// Shortens a time-out of the facade for the backend below it. The backend gives up first, so that
+/// it sees that an answer did not come, and does not send the next command on a connection that
+/// fell silent: a call that the facade cuts off teaches it nothing. `docs/decisions/0017`.
 #[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) fn before(limit: Duration) -> Duration {
     limit.saturating_sub(limit / 10)
 }
 
-/// LT6: how long a backend waits for the answer to renewals of these ttls. Not longer than the facade waits for a
-/// renewal by hand, or its silence would be seen by no one there.
+/// Computes how long a backend waits for the answer to renewals of these ttls (LT6). Not longer
+/// than the facade waits for a manual renewal, or the backend would not see the silence.
 #[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) fn renewal_limit(
     ttls: impl Iterator<Item = Duration>,
@@ -68,35 +68,35 @@ pub(crate) fn renewal_limit(
     })
 }
 
-/// LT6: how long after a failed renewal to try again; `draw` is random.
+/// Computes how long after a failed renewal to try again (LT6); `draw` is random.
 pub(crate) fn renew_again(ttl: Duration, draw: u64) -> Duration {
     around(ttl / 12, 25, draw)
 }
 
-/// LT5 and LT7: below so much remaining life a grant is none, and a lease suspect.
+/// Computes the remaining life below which a grant is not used and a lease is suspect (LT5, LT7).
 pub(crate) fn half_left(ttl: Duration, safety: Duration) -> Duration {
     (ttl / 2).saturating_sub(safety)
 }
 
-/// LT7: by how much the wall clock may run ahead of the boot clock.
+/// Computes by how much the wall clock may run ahead of the boot clock (LT7).
 pub(crate) fn drift_allowed(ttl: Duration) -> Duration {
     (ttl / 20).max(DRIFT_LEAST)
 }
 
-/// `span` plus or minus up to `percent` of it.
+/// Adds jitter to `span`: plus or minus up to `percent` of it, by the random `draw`.
 pub(crate) fn around(span: Duration, percent: u32, draw: u64) -> Duration {
     let width = span / 100 * (2 * percent);
     span.saturating_sub(width / 2)
         .saturating_add(below(width, draw))
 }
 
-/// A span from zero up to `most`, `draw` being random.
+/// Picks a span from zero up to `most`, by the random `draw`.
 pub(crate) fn below(most: Duration, draw: u64) -> Duration {
     let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
     Duration::from_nanos(draw.checked_rem(nanos).unwrap_or(0))
 }
 
-/// Full jitter: anything up to 20 ms, 40 ms, .. 1 s for the first, second, .. failure in a row.
+/// Computes a full-jitter back-off: up to 20 ms, 40 ms, .. 1 s for failure 1, 2, .. in a row.
 pub(crate) fn back_off(failures: u32, draw: u64) -> Duration {
     const FIRST_MS: u64 = 20;
     const MOST_MS: u64 = 1_000;
@@ -104,7 +104,7 @@ pub(crate) fn back_off(failures: u32, draw: u64) -> Duration {
     below(Duration::from_millis(doubled.min(MOST_MS)), draw)
 }
 
-/// Whole milliseconds of `span`.
+/// Converts to whole milliseconds, rounded down.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

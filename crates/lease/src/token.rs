@@ -1,4 +1,4 @@
-//! Fencing tokens: what a later grant has more of. `lease.md` 4.1.
+//! Fencing tokens: a later grant of a name has a higher one. `lease.md` 4.1.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -16,57 +16,58 @@ const COUNTER_BITS: u32 = 32;
 /// Highest number of a token: 53 bits, exact in Lua, JavaScript, JSON and SQL's `bigint`.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
-/// A number that is higher for every later grant of a name. Public: it orders, it does not authorise.
+/// A number that is higher for every later grant of a name. Public: it orders, not authorises.
 ///
 /// Its text is 16 decimal digits with leading zeros, so the order of the texts is the order of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(NonZeroU64);
 
 impl FencingToken {
-    /// The token of `number`; `None` for zero and for more than 53 bits.
+    /// Builds a token from its number; `None` for zero and for more than 53 bits.
     pub fn new(number: u64) -> Option<Self> {
         NonZeroU64::new(number)
             .filter(|number| number.get() <= NUMBER_MAX)
             .map(Self)
     }
 
-    /// The token of its halves; `None` when both are zero or the epoch is above [`EPOCH_MAX`].
+    /// Builds a token of its halves; `None` if both are zero or the epoch is above [`EPOCH_MAX`].
     pub fn from_parts(epoch: u32, counter: u32) -> Option<Self> {
         let number = (u64::from(epoch) << COUNTER_BITS) | u64::from(counter);
         Self::new(number)
     }
 
-    /// `epoch * 2^32 + counter`, below 2^53.
+    /// Returns `epoch * 2^32 + counter`, which is below 2^53.
     pub fn number(self) -> u64 {
         self.0.get()
     }
 
-    /// The number as SQL's `bigint` keeps it.
+    /// Returns the number as a `bigint` of SQL stores it.
     pub fn sql(self) -> i64 {
         i64::try_from(self.number()).unwrap_or(i64::MAX)
     }
 
-    /// The upper half: from a fence source, or from the server's clock.
+    /// Returns the upper half: from a fence source, or from the server's clock.
     pub fn epoch(self) -> u32 {
         u32::try_from(self.number() >> COUNTER_BITS).unwrap_or(EPOCH_MAX)
     }
 
-    /// The half that the backend counts.
+    /// Returns the lower half, which the backend counts.
     pub fn counter(self) -> u32 {
         u32::try_from(self.number() & u64::from(u32::MAX)).unwrap_or(u32::MAX)
     }
 }
 
-/// The number from which tokens go on that have no fence source: the wall clock, with room for 2,048 grants in each
-/// millisecond. It stays below 2^53 until the year 2109, and above all epochs that a source is likely to have given.
+/// Computes the number that tokens without a fence source start from: the wall clock, with room for
+/// 2,048 grants in each millisecond. It stays below 2^53 until the year 2109, and above all epochs
+/// that a source is likely to have given.
 pub(crate) fn of_clock(wall_ms: i64) -> u64 {
     const GRANTS_PER_MS: u64 = 2_048;
     let wall = u64::try_from(wall_ms).unwrap_or(0);
     wall.saturating_mul(GRANTS_PER_MS).min(NUMBER_MAX - 1)
 }
 
-/// The highest number that can have been given by now. One that is higher is a mistake, and a source that was told to
-/// go above it would use up the epochs of its namespace for good.
+/// Computes the highest number that can have been given by now. A higher one is a mistake, and a
+/// source that was told to go above it would use up the epochs of its namespace for good.
 pub(crate) fn most_by(wall_ms: i64) -> u64 {
     /// Epochs of losses of data, on top of those of the clock that came before a source.
     const LOSSES: u64 = 1 << 16;
@@ -85,7 +86,7 @@ impl fmt::Debug for FencingToken {
     }
 }
 
-/// A text that is no token.
+/// A text that is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a fencing token is 16 decimal digits")]
 pub struct InvalidToken;

@@ -1,14 +1,14 @@
-//! How long an acquire waits.
+//! How long an acquire waits for a lease that another owner holds.
 
 use std::time::Duration;
 
-/// How long to wait for a lease that another holds. It has nothing to do with the ttl.
+/// How long to wait for a lease that another owner holds. It is unrelated to the ttl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Tries once, and a second time if the first stayed without an answer.
+    /// Tries once, and a second time if the first got no answer.
     No,
-    /// So long. A question that is under way at the end is waited for, at most the call timeout, and
-    /// as long as the replicas of the request may take.
+    /// For this long. A call that is under way at the end is waited for, at most the call time-out,
+    /// and as long as the replicas of the request may take.
     UpTo(Duration),
     /// Until it is granted or the future is dropped.
     Forever,

@@ -19,7 +19,7 @@ use crate::limits::{LEASE_TTL_MS_MAX, LEASES_PER_KEY_MAX};
 
 /// Connects to where leases are: at the first request for one, and again until that succeeds.
 pub trait LeasePlace: Debug + Send + Sync {
-    /// Connects. `clock` is the server's.
+    /// Connects. `clock` is the server's. Fails with the reason as text.
     fn connect(&self, clock: Arc<dyn Clock>) -> BoxFuture<'static, Result<Leases, String>>;
 }
 
@@ -80,12 +80,12 @@ pub(crate) enum LeaseError {
 #[derive(Clone, Debug)]
 pub(crate) struct Leased {
     pub(crate) name: Name,
-    /// With these, `name` is their group. Sorted, each once.
+    /// Several names, whose group is `name`: sorted, each once. Empty where `name` is alone.
     pub(crate) of_group: Vec<Name>,
 }
 
 impl Leased {
-    /// The owner at the backend of what a caller calls so. An owner is for one set of names.
+    /// Computes the owner at the backend for the caller's word. An owner is for one set of names.
     pub(crate) fn owner(&self, caller: CallerId, word: &str) -> Owner {
         let mut hash = Sha256::new();
         hash.update(b"soldonce lease 1\0");
@@ -115,7 +115,7 @@ impl Leased {
     }
 }
 
-/// What is asked of an acquire.
+/// The terms of an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) ttl: Duration,
@@ -129,7 +129,7 @@ pub(crate) struct GrantedLease {
     pub(crate) token: FencingToken,
     pub(crate) waited: Duration,
     pub(crate) remaining: Duration,
-    /// Nothing where it could not be found out.
+    /// None where it could not be found out.
     pub(crate) cap_remaining: Option<Duration>,
 }
 
@@ -190,7 +190,7 @@ impl LeaseBackend {
         })
     }
 
-    /// Renews what `owner` was granted with `token`; how long it may rely on it.
+    /// Renews what `owner` was granted with `token`. Returns how long it may rely on it.
     pub(crate) async fn renew(
         &self,
         leased: &Leased,
@@ -207,7 +207,7 @@ impl LeaseBackend {
         })
     }
 
-    /// Ends what `owner` was granted with `token`; whether it was not over before.
+    /// Ends what `owner` was granted with `token`. Returns whether it was not over before.
     pub(crate) async fn release(
         &self,
         leased: &Leased,
@@ -221,7 +221,7 @@ impl LeaseBackend {
         Ok(outcome == ReleaseOutcome::Released)
     }
 
-    /// Who holds `name`, of a group or alone.
+    /// Finds the holder of `name`, of a group or alone; None if it is free.
     pub(crate) async fn inspect(
         &self,
         name: &Name,

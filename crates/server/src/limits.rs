@@ -1,10 +1,10 @@
-//! Every bound of the server. What is unbounded fails at the rush, and only there.
+//! Every bound of the server. What has no bound fails under load, and only then.
 
 /// Connections that the kernel keeps until they are accepted; further ones try again after a second. The
 /// system may allow fewer (`net.core.somaxconn`).
 pub const LISTEN_BACKLOG: u32 = 4_096;
-/// Most connections served at once. For a further one the connection that is idle for longest ends; without one, that
-/// which keeps the body of its request back for longest.
+/// Most connections served at once. For a further one the connection that is idle for longest ends;
+/// without one, that which withholds the body of its request for longest.
 pub const CONNECTIONS_MAX: usize = 10_000;
 /// Most connections at once of one address (IPv6: of one /64 network); further ones are closed. The
 /// addresses of trusted proxies are not counted.
@@ -85,9 +85,9 @@ pub const INLINE_PARSE_BYTES_MAX: usize = BODY_BYTES_MAX;
 pub const REQUEST_ID_BYTES_MAX: usize = 64;
 /// Longest idempotency key (api.md 3).
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
-/// Most feed streams at once.
+/// Most streams at once: feeds, watched leases, gRPC.
 pub const STREAMS_MAX: usize = CONNECTIONS_MAX;
-/// Most feed streams at once of one address.
+/// Most such streams at once of one address.
 pub const STREAMS_PER_ADDRESS_MAX: usize = 256;
 /// New sessions of one address in a minute: an office behind one address comes in, a script that
 /// wants the quotas of many sessions waits.
@@ -138,12 +138,12 @@ pub const RATE_SHARDS: usize = 64;
 pub const STREAM_KEEP_ALIVE_MS: u64 = 15_000;
 /// Least time between two frames of a feed, milliseconds.
 pub const FEED_TICK_MS: u64 = 100;
-/// The least that an operator may set it to, milliseconds.
+/// Least such time that an operator may set, milliseconds.
 pub const FEED_TICK_MS_MIN: u64 = 10;
 /// Most time between two frames of a feed, milliseconds: under load, or as an operator sets it.
 pub const FEED_TICK_MS_MAX: u64 = 1_000;
-/// How much longer than the last frame took to reach its last reader the pause before the next one is:
-/// what is left to all else.
+/// How many times as long as the last frame took to reach its last reader the pause before the next
+/// one is: the time is left to other work.
 pub const FEED_REST_FACTOR: u32 = 3;
 /// Largest frame, in bytes: what may wait for a reader. In place of a larger one it is asked to take a new
 /// snapshot.
@@ -153,11 +153,11 @@ pub const FRAME_BYTES_MAX: usize = 256 * 1_024;
 pub const POLLED_CHANGES_MAX: usize = 4_096;
 /// Bytes of frames of one event that are kept until its next tick for readers that were behind.
 pub const FRAMES_SHARED_BYTES_MAX: usize = 8 * 1_024 * 1_024;
-/// What an entry of these takes besides its text, bytes.
+/// Bytes that an entry of these takes besides its text.
 pub const FRAMES_SHARED_ENTRY_BYTES: usize = 128;
 /// Shortest time after which a browser opens a broken stream again, milliseconds.
 pub const STREAM_RETRY_MS_MIN: u64 = 1_000;
-/// How far these times are spread, milliseconds.
+/// Spread of these times, milliseconds.
 pub const STREAM_RETRY_MS_SPREAD: u64 = 4_000;
 /// Period at which a watcher of the health service looks again.
 pub const HEALTH_LOOK_MS: u64 = 1_000;
@@ -167,8 +167,8 @@ pub const PAGE_MAX: u64 = 100;
 pub const RENDERED_BYTES_MAX: usize = 256 * 1_024 * 1_024;
 /// Seats above which a snapshot is rendered away from the threads that serve connections.
 pub const INLINE_RENDER_SEATS_MAX: u32 = 10_000;
-/// How many times as long as it took to render a snapshot the next one waits: while commits and readers are many,
-/// snapshots take this share of a core at most.
+/// How many times as long as it took to render a snapshot the next one waits, up to
+/// [`RENDER_PAUSE_MS_MAX`]: while commits and readers are many, this bounds their share of a core.
 pub const RENDER_PAUSE_TIMES: u32 = 7;
 /// The longest such wait.
 pub const RENDER_PAUSE_MS_MAX: u64 = 100;
@@ -202,7 +202,7 @@ pub const WATCH_MS_MIN: u64 = 5;
 /// Looks at a connection within the shortest wait: a wait ends at most two periods late.
 pub const WATCHES_PER_WAIT: u64 = 4;
 
-/// Up to that many fields hyper parses on its stack; a higher bound would cost two allocations per
+/// Header fields that hyper parses on its stack; a higher bound would cost two allocations per
 /// request.
 const HYPER_HEADER_FIELDS_MAX: usize = 100;
 /// Smallest HTTP/1 buffer that hyper accepts, in bytes.

@@ -18,7 +18,7 @@ use crate::settings::ServerSettings;
 pub struct Listeners {
     /// The API, the feed and the pages.
     pub public: TcpListener,
-    /// Metrics and health; without it they are on the public one.
+    /// Every route; without it the public one has those for admins and the metrics too.
     pub admin: Option<TcpListener>,
 }
 

@@ -38,7 +38,7 @@ pub struct ServerSettings {
     pub stripe: Option<StripeNotices>,
     /// Where the page of a demo pays with test cards; default nowhere, and a shop never has one.
     pub test_payments: Option<Arc<dyn TestPayments>>,
-    /// Bounds on feed streams.
+    /// Bounds on streams: feeds, watched leases, gRPC.
     pub streams: StreamLimits,
     /// How feeds are sent.
     pub feed: FeedSettings,
@@ -48,7 +48,7 @@ pub struct ServerSettings {
     pub leases: LeaseSettings,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
-    /// What encrypts all listeners; by default nothing does.
+    /// TLS for all listeners; default none.
     pub tls: Option<Listener>,
     /// How long an event is kept once it is over, then it is dropped; by default none ever is.
     pub keep_ended_events: Option<Span>,
@@ -61,7 +61,7 @@ pub struct StripeNotices {
     pub secrets: WebhookSecrets,
     /// The account whose payments are meant, if it is not the one that signs. Its notices name it.
     pub account: Option<AccountId>,
-    /// Whether the key moves real money; nothing where it does not say.
+    /// Whether the key moves real money; None where it does not say.
     pub live: Option<bool>,
 }
 
@@ -105,7 +105,7 @@ pub enum PageFeed {
     Poll,
 }
 
-/// Bounds on feed streams.
+/// Bounds on streams: feeds, watched leases, gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
     /// Most streams at once; default [`STREAMS_MAX`].

@@ -15,7 +15,7 @@ pub type TestPaymentFuture<'a, T = ()> =
 /// Takes the place of a provider's own script: charges test cards, and asks the buyer's bank. What came
 /// of it is told by the provider, as ever, and never here.
 pub trait TestPayments: Debug + Send + Sync + 'static {
-    /// The cards a buyer may choose from.
+    /// Lists the cards a buyer may choose from.
     fn cards(&self) -> &[ShownCard];
 
     /// Charges a card.
@@ -25,7 +25,7 @@ pub trait TestPayments: Debug + Send + Sync + 'static {
     fn charge<'a>(&'a self, of: TestIntent<'a>, card: &'a str)
     -> TestPaymentFuture<'a, CardAnswer>;
 
-    /// The bank has an answer: the buyer proved himself or did not, or it is back from its silence.
+    /// Passes on the bank's answer: the buyer authenticated or did not, or its silence has ended.
     ///
     /// # Errors
     /// [`TestPaymentRefusal`] when the bank was not asked.
@@ -53,16 +53,16 @@ pub struct TestIntent<'a> {
     pub client_secret: &'a str,
 }
 
-/// What a card says at once.
+/// The immediate result of charging a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardAnswer {
-    /// Yes, or nothing yet.
+    /// It was accepted, or is not decided yet.
     Taken,
-    /// No: another one may pay.
+    /// It was declined: another one may pay.
     Declined,
 }
 
-/// What a bank says.
+/// The answer of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BankAnswer {
     /// The charge may be made.

@@ -8,7 +8,7 @@ use soldonce_clock::BootTime;
 
 use crate::limits::LOG_PERIOD_MS;
 
-/// How often one thing is logged.
+/// Limits one kind of log line to one a period ([`LOG_PERIOD_MS`]).
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Throttle {
-    /// Counts one event. Gives how many were left out since the last line if this one is logged.
+    /// Counts one event. Returns how many were left out since the last line if it is logged now.
     pub(crate) fn pass(&self, now: BootTime) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.next_at.is_some_and(|next_at| now < next_at) {

@@ -54,13 +54,13 @@ pub(crate) struct RestoreArgs {
 /// The files of a ledger that a server must be able to open.
 pub(crate) const FILES: [&str; 3] = ["ledger.sqlite", "ledger.lock", "high-water"];
 
-/// What the operator has to do after a restore.
+/// Tells the operator what to do after a restore.
 const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, their messages, and events and keys that were made. A key \
                              that was revoked later counts again. Before the server starts look at `soldonce keys list`, and run \
                              `soldonce reconcile` if a provider takes money: it settles payments that the copy knows. Look at the \
                              provider for payments that are later.\n";
 
-/// What is to be done where leases are anchored in the folder.
+/// Tells what to do where leases are anchored in the folder and its `lease-epochs` is missing.
 const NO_EPOCHS: &str = "There is no folder `lease-epochs` here: if programs take leases of this server, copy the one of the lost folder, \
                          or fencing tokens begin anew, below those that were given.\n";
 
@@ -107,7 +107,7 @@ fn copy(
     Ok((copied, report.context("the copy cannot be verified")?))
 }
 
-/// Tells an error of reading the folder of a copy.
+/// Adds `--from` to the error of a folder that has no copy.
 fn no_copy(error: OpenError) -> anyhow::Error {
     if matches!(error, OpenError::Missing { .. }) {
         return anyhow!("{error}; name the folder of a copy with --from");
@@ -115,7 +115,7 @@ fn no_copy(error: OpenError) -> anyhow::Error {
     error.into()
 }
 
-/// Gives what root made to the owner of the folder, whose server has to open it.
+/// Changes the owner of files that root made to that of the folder, whose server has to open them.
 fn hand_over(folder: &Path) -> std::io::Result<()> {
     let owner = std::fs::metadata(folder)?;
     for file in FILES.map(|name| folder.join(name)) {

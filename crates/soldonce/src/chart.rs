@@ -95,7 +95,7 @@ fn describe(plan: &ChartSummary) -> String {
     lines.join("\n") + "\n"
 }
 
-/// `1 zone`, `2 zones`.
+/// Formats a count with its noun: `1 zone`, `2 zones`.
 fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {one}{plural}")

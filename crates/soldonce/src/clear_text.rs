@@ -1,4 +1,4 @@
-//! Links to other machines that are not encrypted, or whose other end is not verified.
+//! Links to other machines that are not encrypted, or whose certificate is not verified.
 
 use soldonce_engine::ledger::postgres::{is_remote, unverified_host};
 
@@ -9,12 +9,12 @@ pub(crate) struct ClearLink {
     pub(crate) host: String,
 }
 
-/// What to do about one.
+/// Tells the operator what to do about such a link.
 pub(crate) const FIX: &str = "it is not encrypted, or not verified: write sslmode=verify-full (PostgreSQL) or \
                                rediss:// (Redis), or keep it within a private network";
 
 impl ClearLink {
-    /// The link of a setting that may have the address of a database, a Redis or the first nodes of a cluster.
+    /// Returns the link if the URL of `setting` (database, Redis, nodes of a cluster) is not safe.
     pub(crate) fn of(setting: &'static str, url: Option<&String>) -> Option<Self> {
         let url = url?;
         let host = if url.starts_with("redis") {
@@ -25,14 +25,14 @@ impl ClearLink {
         Some(Self { setting, host })
     }
 
-    /// Tells the operator.
+    /// Logs a warning for the operator.
     pub(crate) fn warn(&self) {
         let Self { setting, host } = self;
         tracing::warn!(setting, %host, "a link to another machine: {FIX}");
     }
 }
 
-/// The first remote host of a Redis address without TLS.
+/// Finds the first remote host of a Redis address without TLS.
 fn clear_redis(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     if scheme.starts_with("rediss") {

@@ -1,4 +1,4 @@
-//! Variables of the environment: an empty one counts as none, and one that nothing reads is told.
+//! Environment variables: an empty one counts as unset, and an unknown one is warned of.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -7,10 +7,10 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory};
 
-/// What the names of this program's variables begin with.
+/// The prefix of this program's variables.
 const PREFIX: &str = "SOLDONCE_";
-/// Variables that are no arguments. Cargo gives that of the build to what it runs. Those of a lease are what
-/// `lease run` gives its command, which may be a server.
+/// Known variables that are not arguments. Cargo passes that of the build to what it runs. Those of
+/// a lease are passed by `lease run` to its command, which may be a server.
 const OTHERS: [&str; 7] = [
     "SOLDONCE_LOG",
     "SOLDONCE_BUILD",
@@ -21,8 +21,8 @@ const OTHERS: [&str; 7] = [
     "SOLDONCE_LEASE_STATUS_FD",
 ];
 
-/// Returns the same command, which takes no notice of variables that are empty: that is how a compose
-/// file or a unit file says that nothing is set.
+/// Makes a command ignore variables that are empty: that is how a compose file or a unit file says
+/// that nothing is set.
 pub(crate) fn without_empty(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let value = arg.get_env().and_then(std::env::var_os);
@@ -35,7 +35,7 @@ pub(crate) fn without_empty(command: Command) -> Command {
     command.mut_subcommands(without_empty)
 }
 
-/// Returns the same command, which reads no variables.
+/// Makes a command ignore all environment variables.
 pub(crate) fn without(command: Command) -> Command {
     command.mut_args(|arg| arg.env(Resettable::Reset))
 }
@@ -43,7 +43,7 @@ pub(crate) fn without(command: Command) -> Command {
 /// The arguments that name a ledger. Of two, one that is a flag wins over a variable.
 const LEDGERS: [&str; 2] = ["data", "database_url"];
 
-/// Those of them that the command line itself gave.
+/// Those of `LEDGERS` that the command line itself gave.
 static FLAGS: OnceLock<Vec<&str>> = OnceLock::new();
 
 /// Remembers which arguments of a ledger are flags, and not variables or defaults.
@@ -62,13 +62,13 @@ pub(crate) fn note_flags(given: &ArgMatches) {
     FLAGS.set(flags).ok();
 }
 
-/// Whether this argument of a ledger was given by a flag.
+/// Tells whether this argument of a ledger was given by a flag.
 pub(crate) fn is_flag(id: &str) -> bool {
     FLAGS.get().is_some_and(|flags| flags.contains(&id))
 }
 
-/// Warns of variables that look like this program's and that nothing reads: a misspelt name would leave
-/// its setting at the default without a word.
+/// Warns of variables that look like this program's and that nothing reads: a misspelt name would
+/// silently leave its setting at the default.
 pub(crate) fn warn_of_unknown() {
     let known = known_variables();
     let is_unknown = |name: &String| name.starts_with(PREFIX) && !known.contains(name);

@@ -193,7 +193,7 @@ fn dropped(response: Response) -> anyhow::Result<Value> {
     }
 }
 
-/// Whether what was asked for was refused, as for an event that is not over, in use, gone or unknown.
+/// Tells whether the error is a refusal, as for an event that is not over, in use, gone or unknown.
 fn is_refusal(error: &anyhow::Error) -> bool {
     let Some(EngineError::Rejected(rejection)) = error.downcast_ref() else {
         return code_of(error) == REFUSED;

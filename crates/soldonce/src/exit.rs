@@ -7,7 +7,7 @@ use std::process::ExitCode;
 /// The exit code of a server whose next start repairs what made it end.
 const RESTART: u8 = 4;
 
-/// What a subcommand answers.
+/// How a subcommand ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
@@ -38,7 +38,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit code of options that contradict each other.
+/// The exit code of invalid options or settings.
 pub(crate) const USAGE: u8 = 2;
 
 /// The exit code of an error: something needed was not available.
@@ -62,14 +62,14 @@ impl fmt::Display for Coded {
 
 impl std::error::Error for Coded {}
 
-/// The same error, ended with the exit code of wrong usage: options, settings or a settings file that cannot be
-/// what is meant, so that asking again changes nothing.
+/// Marks an error with the exit code of wrong usage: options, settings or a settings file are
+/// invalid, so that a retry changes nothing.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     let code = USAGE;
     Coded { error, code }.into()
 }
 
-/// The same error, ended with the exit code of a refusal.
+/// Marks an error with the exit code of a refusal.
 pub(crate) fn refused(error: anyhow::Error) -> anyhow::Error {
     let code = REFUSED;
     Coded { error, code }.into()

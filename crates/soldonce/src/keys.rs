@@ -135,7 +135,7 @@ fn describe(key: &ApiKey) -> Value {
     })
 }
 
-/// `create` prints the key alone, so that a script can take it.
+/// Prints the answer as text. For `create` that is the key alone, so that a script can take it.
 fn print_answer(command: &KeysCommand, answer: &Value) -> anyhow::Result<()> {
     let text = |value: &Value, name: &str| {
         value

@@ -22,7 +22,7 @@ pub(crate) struct LabArgs {
     args: Vec<OsString>,
 }
 
-/// Becomes `soldonce-lab`: the one in the folder of this program, else the one on PATH.
+/// Replaces this process by `soldonce-lab`: that in the folder of this program, else on PATH.
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<Exit> {
     let program = next_to_this_one().unwrap_or_else(|| PROGRAM.into());
     let error = Command::new(&program).args(&args.args).exec();

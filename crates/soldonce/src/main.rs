@@ -91,7 +91,7 @@ enum Command {
     Lab(lab::LabArgs),
 }
 
-/// The version, and what it was built from where `build.rs` could tell: `0.1.0 (1a2b3c4 2026-11-24)`.
+/// Returns the version and, where `build.rs` could tell, its build: `0.1.0 (1a2b3c4 2026-11-24)`.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let number = env!("CARGO_PKG_VERSION");
@@ -103,7 +103,7 @@ fn version() -> &'static str {
     &VERSION
 }
 
-/// The outcome of work that waits for a server, for a command that has nothing else to do.
+/// Runs work that waits for a server on one thread, for a command that does nothing else.
 fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     Ok(runtime.enable_all().build()?.block_on(work))

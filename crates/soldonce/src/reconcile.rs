@@ -70,7 +70,7 @@ struct Line {
     payment: Option<&'static str>,
     found: &'static str,
     remedy: String,
-    /// What came of it; nothing when nothing was tried.
+    /// How settling it ended; None when it was not tried.
     outcome: Option<String>,
 }
 
@@ -100,16 +100,16 @@ pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
 
 const SETTLED: &str = "settled";
 
-/// Where servers are at work, what is younger is theirs.
+/// Default of `--older` where servers run: they settle what is younger themselves.
 const OLDER: Duration = Duration::from_mins(1);
 
-/// Rounds until a payment is settled: paid, taken, too late, given back.
+/// Most rounds until a payment is settled: paid, captured, too late, refunded.
 const ROUNDS_MAX: usize = 5;
 
 /// Bookings between two steps of the progress bar.
 const BATCH: usize = 16;
 
-/// Gives how many payments were compared, and what differs.
+/// Compares and, unless it is a dry run, settles. Returns how many were compared, and what differs.
 async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     let (provider, _) = stripe(
         &args.stripe_key,
@@ -163,8 +163,8 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     found
 }
 
-/// Settles open money: first what the provider says of payments, then the steps of the same bookings as the ledger has
-/// them from then on, until none is left.
+/// Settles open money: first what the provider says of payments, then the steps of the same
+/// bookings, read anew from the ledger in each round until none is left.
 async fn settle(
     provider: &dyn PaymentProvider,
     engine: &Engine,
@@ -198,7 +198,7 @@ async fn settle(
     Ok((compared, lines))
 }
 
-/// Compares all open money with the provider's word; the engine, if given, settles what differs.
+/// Compares all open money with the provider's records; the engine, if given, settles what differs.
 async fn compare(
     provider: &dyn PaymentProvider,
     open: &OpenMoney,

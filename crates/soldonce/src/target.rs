@@ -53,7 +53,7 @@ impl TargetArgs {
         Ok(Some(client))
     }
 
-    /// Opens the ledger of a stopped server. Makes none: no server would know it.
+    /// Opens the ledger of a stopped server. Creates none: no server would use it.
     pub(crate) async fn open(&self) -> anyhow::Result<Engine> {
         let place = LedgerPlace::named(self.data.as_deref(), &self.database)?;
         anyhow::ensure!(

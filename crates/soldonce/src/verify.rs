@@ -44,7 +44,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(report.is_clean()))
 }
 
-/// Verifies under a progress bar.
+/// Runs `verify` with a progress bar.
 pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::Result<T> {
     let bar = progress_bar("transitions")?;
     let verified = verify(&mut |progress: Progress| {
@@ -55,7 +55,7 @@ pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::
     Ok(verified)
 }
 
-/// Shown only on a terminal.
+/// Creates a progress bar, hidden unless standard error is a terminal.
 pub(crate) fn progress_bar(of: &str) -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

@@ -1,5 +1,5 @@
-//! A certificate authority of one test, with keys that are drawn when the test runs. A client that trusts
-//! [`Authority::pem`] trusts what it certified.
+//! A certificate authority for one test, with keys that are generated when the test runs. A
+//! client that trusts [`Authority::pem`] trusts the certificates that it signed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// When a certificate counts.
+/// When a certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// When the test runs.
     Now,
-    /// No more.
+    /// It has expired (in 2021).
     Over,
 }
 
-/// The authority.
+/// A certificate authority with its key.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate with its key.
@@ -30,7 +30,7 @@ pub struct Certificate {
 }
 
 impl Authority {
-    /// A new one.
+    /// Creates an authority with a new key.
     pub fn new() -> Result<Self> {
         let mut params = params("an authority of a test", Validity::Now)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -40,19 +40,19 @@ impl Authority {
         )?))
     }
 
-    /// Its own certificate, for those who are to trust it.
+    /// Returns its own certificate as PEM, for clients that are to trust it.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// Writes its own certificate into a folder, and returns the file.
+    /// Writes its own certificate into a folder, and returns the path of the file.
     pub fn write(&self, folder: &Path) -> Result<PathBuf> {
         let file = folder.join("authority.pem");
         std::fs::write(&file, self.pem())?;
         Ok(file)
     }
 
-    /// A certificate for a host or a user of this name.
+    /// Signs a certificate with a new key for the host or the user `name`.
     pub fn certify(&self, name: &str, validity: Validity) -> Result<Certificate> {
         let key = KeyPair::generate()?;
         let certificate = params(name, validity)?.signed_by(&key, &self.0)?;
@@ -68,19 +68,19 @@ impl Certificate {
         }
     }
 
-    /// A certificate by which a host of this name vouches for itself.
+    /// Creates a self-signed certificate of the host `host`.
     pub fn self_signed(host: &str) -> Result<Self> {
         let key = KeyPair::generate()?;
         let certificate = params(host, Validity::Now)?.self_signed(&key)?;
         Ok(Self::of(key, certificate))
     }
 
-    /// As it is sent.
+    /// Returns the certificate in DER, as it is sent in a TLS handshake.
     pub fn der(&self) -> &[u8] {
         self.certificate.der()
     }
 
-    /// Writes it and its key as `<name>.pem` and `<name>.key` into a folder, and returns both files.
+    /// Writes it and its key as `<name>.pem` and `<name>.key` into a folder, and returns the paths.
     pub fn write(&self, folder: &Path, name: &str) -> Result<[PathBuf; 2]> {
         let files = ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")));
         std::fs::write(&files[0], self.certificate.pem())?;

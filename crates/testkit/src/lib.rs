@@ -1,5 +1,5 @@
 //! What the tests of Soldonce need from the machine they run on: programs, found or fetched, and
-//! private servers to hurt. Nothing of it runs in `soldonce serve`.
+//! private servers to inject faults into. Nothing of it runs in `soldonce serve`.
 
 #![expect(
     clippy::missing_errors_doc,

@@ -1,5 +1,5 @@
 //! A test that needs a second process runs itself again: its own program is started for this one
-//! test, with a part to play. The two talk in lines. The player dies with the test.
+//! test, with a part to play. The two talk in lines. The player is killed when the test ends.
 //!
 //! ```no_run
 //! # fn main() -> anyhow::Result<()> {
@@ -31,10 +31,10 @@ use rustix::process::Signal;
 
 use crate::server::{Account, PATIENCE, Process, until_some};
 
-/// Set in the process that plays a part: its words, one to a line.
+/// The variable that is set in the process that plays a part: its words, one to a line.
 const PART: &str = "SOLDONCE_TEST_PART";
 
-/// Stands before what a player says, so that the words of the test runner are told from it.
+/// The prefix of a player's lines, which the lines of the test runner do not have.
 const MARK: &str = "player: ";
 
 /// The other process, as the test sees it.
@@ -52,7 +52,7 @@ pub struct Part {
 }
 
 impl Player {
-    /// Runs the current test again in a process of its own, with these words as its part.
+    /// Starts the current test again in a process of its own, with these words as its part.
     pub fn start(words: &[&str]) -> Result<Self> {
         let name = test_name()?;
         let program = std::env::current_exe()?;
@@ -69,23 +69,23 @@ impl Player {
         })
     }
 
-    /// The id of its process.
+    /// Returns the id of its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// The next line that it says.
+    /// Waits for its next line. Fails after [`PATIENCE`], or when it has ended.
     pub fn hear(&mut self) -> Result<String> {
         self.hear_within(PATIENCE)
     }
 
-    /// The next line that it says within `limit`.
+    /// Waits for its next line. Fails after `limit`, or when it has ended.
     pub fn hear_within(&mut self, limit: Duration) -> Result<String> {
         let line = self.lines.recv_timeout(limit);
         line.context("the player says nothing")
     }
 
-    /// Says a line to it.
+    /// Sends a line to it.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         writeln!(self.ear, "{line}")?;
         self.ear.flush()?;
@@ -97,24 +97,24 @@ impl Player {
         self.process.signal(Signal::STOP)
     }
 
-    /// Lets it go on after [`Player::pause`].
+    /// Resumes it after [`Player::pause`] (SIGCONT).
     pub fn resume(&mut self) -> Result<()> {
         self.process.signal(Signal::CONT)
     }
 
-    /// Ends it at once.
+    /// Kills it with all that it started, and waits until they have ended.
     pub fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
-    /// Waits for its end, and tells how it ended.
+    /// Waits until it ends by itself, and returns its exit status. Fails after [`PATIENCE`].
     pub fn ended(&mut self) -> Result<ExitStatus> {
         until_some("the player ends", PATIENCE, || self.process.ended())
     }
 }
 
 impl Part {
-    /// The part of this process; `None` in the test itself.
+    /// Reads the part of this process from its environment; `None` in the test itself.
     pub fn of_this_process() -> Option<Self> {
         let words = std::env::var_os(PART)?.into_vec();
         let words = String::from_utf8_lossy(&words);
@@ -122,19 +122,19 @@ impl Part {
         Some(Self { words })
     }
 
-    /// Its words, as given to [`Player::start`].
+    /// Returns its words, as given to [`Player::start`].
     pub fn words(&self) -> Vec<&str> {
         self.words.iter().map(String::as_str).collect()
     }
 
-    /// Says a line to the test.
+    /// Sends a line to the test.
     #[expect(clippy::print_stdout, reason = "this is how the two processes talk")]
     pub fn say(&self, line: &str) {
         // A runner that prints without an end of line must not hide it.
         println!("\n{MARK}{line}");
     }
 
-    /// Waits for the next line from the test.
+    /// Waits for the next line from the test. Fails when the test has ended.
     pub fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
         let length = stdin().read_line(&mut line)?;
@@ -143,7 +143,7 @@ impl Part {
     }
 }
 
-/// Reads what the player says until it ends.
+/// Reads the player's lines in a thread of its own, until the player ends.
 fn listen(mouth: ChildStdout) -> Receiver<String> {
     let (to, lines) = channel();
     std::thread::spawn(move || {
@@ -157,8 +157,8 @@ fn listen(mouth: ChildStdout) -> Receiver<String> {
     lines
 }
 
-/// The name of the running test. The thread of a test has it, unless tests run in the main thread:
-/// then it is the test that the program was asked for.
+/// Returns the name of the running test. It is that of the thread, unless tests run in the main
+/// thread: then it is the first argument of the program that is no option.
 pub(crate) fn test_name() -> Result<String> {
     let thread = std::thread::current();
     let named = thread.name().filter(|name| *name != "main");

@@ -1,4 +1,4 @@
-//! nginx or haproxy in front of a server, on the loopback, with connections to it that are kept.
+//! nginx or haproxy in front of a server, on the loopback, with keep-alive connections to it.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,22 +11,22 @@ use crate::server::{Account, Folder, Port, Process, Site};
 const CONFIG: &str = "proxy.conf";
 const LOG: &str = "proxy.log";
 
-/// Which proxy.
+/// Which proxy it is and how it is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyKind {
     /// nginx.
     Nginx,
-    /// nginx that keeps what its server lets it keep, each answer within one second of its clock: by its
-    /// expiry alone it would keep an answer of one second for up to two.
+    /// nginx with a cache of what its server lets it cache, whose key has the second of its clock:
+    /// by expiry alone it would serve an answer that is valid for one second for up to two.
     NginxCache,
     /// haproxy.
     Haproxy,
-    /// haproxy that speaks HTTP/2 to the server: the requests of all its clients share a connection.
+    /// haproxy that speaks HTTP/2 to the server: requests of all its clients share a connection.
     HaproxyHttp2,
 }
 
 impl ProxyKind {
-    /// Every one without a cache.
+    /// Every kind without a cache.
     pub const ALL: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::HaproxyHttp2];
 
     fn name(self) -> &'static str {
@@ -36,8 +36,8 @@ impl ProxyKind {
         }
     }
 
-    /// Nothing in it but what operators write who want connections to be kept. A request that failed is
-    /// not sent again.
+    /// Returns the configuration file. It has only what operators write who want keep-alive
+    /// connections. A request that failed is not sent again.
     fn config(self, folder: &Folder, listen: SocketAddr, upstream: SocketAddr) -> String {
         let folder = folder.path().display();
         match self {
@@ -87,7 +87,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one in front of `upstream`.
+    /// Starts a proxy in front of `upstream`, and waits until it takes connections.
     pub fn start(kind: ProxyKind, upstream: SocketAddr) -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new(kind.name())?;
@@ -112,7 +112,7 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
         Site::Loopback.address(&self.port)
     }

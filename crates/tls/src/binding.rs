@@ -17,7 +17,7 @@ const ECDSA_SHA512: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4];
 const SEQUENCE: u8 = 0x30;
 const OBJECT: u8 = 0x06;
 
-/// The binding to a server that showed this certificate; none where the standard gives none.
+/// Hashes a server's certificate to its channel binding; `None` where the standard gives none.
 pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let algorithm = signature_algorithm(certificate)?;
     if [RSA_MD5, RSA_SHA1, RSA_SHA256, ECDSA_SHA1, ECDSA_SHA256].contains(&algorithm) {
@@ -30,7 +30,7 @@ pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     is_sha512.then(|| Sha512::digest(certificate).to_vec())
 }
 
-/// `Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm SEQUENCE { algorithm, .. }, .. }`
+/// Finds the OID in `SEQUENCE { tbsCertificate, signatureAlgorithm SEQUENCE { OID, .. }, .. }`.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let (whole, _) = element(SEQUENCE, certificate)?;
     let (_, after) = element(SEQUENCE, whole)?;
@@ -38,7 +38,7 @@ fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     Some(element(OBJECT, algorithm)?.0)
 }
 
-/// The content of the first element of DER, and what follows it.
+/// Splits the content of the first DER element from the rest; `None` if it is no `tag`.
 fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) = bytes.split_first_chunk()?;
     let (length, rest) = if first < 0x80 {

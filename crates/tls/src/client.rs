@@ -7,28 +7,28 @@ use std::sync::Arc;
 
 use crate::{FileError, files};
 
-/// Where they are.
+/// The paths of a client's certificate files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientFiles {
-    /// Who must have certified the server; the system's authorities without it.
+    /// The authorities that must have certified the server; without it those of the system.
     pub authorities: Option<PathBuf>,
     /// The client's own certificate and its key.
     pub own: Option<[PathBuf; 2]>,
 }
 
-/// What they hold, in PEM.
+/// The content of the files, in PEM.
 pub struct ClientPem {
-    /// Of [`ClientFiles::authorities`].
+    /// The content of [`ClientFiles::authorities`].
     pub authorities: Option<Vec<u8>>,
-    /// Of [`ClientFiles::own`].
+    /// The content of [`ClientFiles::own`].
     pub own: Option<[Vec<u8>; 2]>,
 }
 
 impl ClientFiles {
-    /// Reads them.
+    /// Reads the files and checks that they hold certificates and a key.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it.
+    /// [`FileError`] names the file and what is wrong with it.
     pub fn read(&self) -> Result<ClientPem, FileError> {
         let authorities = self.authorities.as_deref().map(|file| {
             files::authorities(file)?;
@@ -49,12 +49,12 @@ fn own([certificate, key]: &[PathBuf; 2]) -> Result<[Vec<u8>; 2], FileError> {
     Ok(texts)
 }
 
-/// Whether an error of a handshake says that the certificate of the other end proves nothing: no further
-/// attempt will help.
+/// Tells whether a handshake failed because the certificate of the other end proves nothing: no
+/// further attempt will help.
 pub fn is_certificate_refusal(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        // So does the driver of Redis keep what it met.
+        // The Redis driver wraps its causes in this type.
         let shared = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
         let error = shared.map_or(error, |shared| &**shared);
         let inner = error

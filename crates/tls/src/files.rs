@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     std::fs::read(path).map_err(|error| FileError::Read(path.display().to_string(), error))
 }
 
-/// The certificates of a file, at least one.
+/// Parses the certificates of a file, at least one.
 pub(crate) fn chain(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let all = all.map_err(|error| damaged(path, "certificate", &error))?;
@@ -39,7 +39,7 @@ pub(crate) fn chain(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'stat
     Ok(all)
 }
 
-/// The first private key of a file.
+/// Parses the first private key of a file.
 pub(crate) fn key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, FileError> {
     let what = "private key (one without a passphrase)";
     PrivateKeyDer::from_pem_slice(text).map_err(|error| damaged(path, what, &error))
@@ -53,7 +53,7 @@ fn damaged(path: &Path, what: &'static str, error: &pem::Error) -> FileError {
     FileError::Damaged(path, error.to_string())
 }
 
-/// The authorities of a file.
+/// Reads the authorities of a file.
 pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();
     for certificate in chain(path, &read(path)?)? {
@@ -62,7 +62,7 @@ pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, FileError> {
     Ok(roots)
 }
 
-/// The authorities that this system trusts.
+/// Loads the authorities that this system trusts.
 #[cfg(feature = "postgres")]
 pub(crate) fn system_authorities() -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();

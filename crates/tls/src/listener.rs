@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::{FileError, files, provider};
 
-/// What a listener shows to its clients.
+/// The TLS acceptor of a server, with a certificate that can be reloaded.
 #[derive(Clone)]
 pub struct Listener {
     files: Arc<Files>,
@@ -18,7 +18,7 @@ pub struct Listener {
     acceptor: TlsAcceptor,
 }
 
-/// What reading the files again gave.
+/// The result of reading the files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reloaded {
     /// Connections from now on are shown another certificate.
@@ -71,7 +71,7 @@ impl Listener {
         Ok(Reloaded::Changed)
     }
 
-    /// What makes the handshakes.
+    /// Returns the acceptor that makes the handshakes.
     pub fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
     }

@@ -8,10 +8,10 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Compares no name.
+/// A certificate verifier that does not compare the server's name.
 #[derive(Debug)]
 pub(crate) struct Nameless {
-    /// Who must have certified the server; without them any certificate will do.
+    /// The authorities that must have certified the server; `None` accepts any certificate.
     pub(crate) roots: Option<RootCertStore>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }

@@ -1,4 +1,4 @@
-//! What a history can show of the terms of its event.
+//! The terms of an event that its history can show.
 
 use crate::{Policy, Span};
 
@@ -12,7 +12,7 @@ pub(super) struct Bounds {
 }
 
 impl From<&Policy> for Bounds {
-    /// Names every field, so that a new one does not compile before it is judged or said not to be seen.
+    /// Takes fields by name, so that a new one does not compile before it is judged or left out.
     fn from(policy: &Policy) -> Self {
         let Policy {
             hold_max,

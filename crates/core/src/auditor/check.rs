@@ -27,11 +27,11 @@ pub struct Audit<'a> {
 pub(super) struct BeyondCap {
     pub(super) hold: HoldId,
     pub(super) by: Span,
-    /// Which of the violations.
+    /// Its index in the violations.
     pub(super) at: usize,
 }
 
-/// What one commit did to holds.
+/// The holds that one commit changed.
 #[derive(Default)]
 pub(super) struct Touched {
     /// Holds that had, got or lost units, and why.
@@ -98,8 +98,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// I5: a hold that ends, ends with all of its units in one commit; one that lives has all of
-    /// them on the same terms.
+    /// Checks I5: a hold that ends, ends with all of its units in one commit; one that lives has
+    /// all of them on the same terms.
     fn whole_holds(&mut self, touched: &Touched) {
         for (id, causes) in &touched.holds {
             let Some(hold) = self.memory.hold(*id) else {
@@ -124,8 +124,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6): those
-    /// that it drops are among them, so that it never falls.
+    /// Checks I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6):
+    /// those that it drops are among them, so that it never falls.
     fn one_fence(&mut self, touched: &Touched) {
         for (hold, (newest, fence)) in &touched.fences {
             if *fence != newest.next() {
@@ -135,7 +135,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// I3: payment begins once at a time, and meanwhile nothing moves a hold but its end.
+    /// Checks I3: payment begins once at a time; meanwhile a hold makes no step but its end.
     fn pins(&mut self, id: HoldId, causes: &BTreeSet<Cause>) {
         let before = self.memory.pin(id);
         let mut after = before;
@@ -196,7 +196,7 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// Returns whether all units of a hold must leave it in one commit.
+/// Tells whether all units of a hold must leave it in one commit.
 fn ends_whole_hold(cause: Cause) -> bool {
     match cause {
         Cause::Released | Cause::Expired | Cause::Revoked | Cause::Confirmed | Cause::Exchanged => {

@@ -8,7 +8,7 @@ use crate::{Cause, Commit, HoldId, Span};
 const CORRECTED: Cause = Cause::ClockCorrected;
 
 impl Audit<'_> {
-    /// By how much a commit sets the clock back; nothing unless it is a correction from end to end.
+    /// Returns by how much a commit sets the clock back; zero unless it is wholly a correction.
     pub(super) fn correction(&mut self, commit: &Commit) -> Span {
         let mut steps = commit.transitions.iter();
         if !steps.any(|step| step.cause == CORRECTED) {
@@ -33,7 +33,7 @@ impl Audit<'_> {
         Span::default()
     }
 
-    /// Every hold is corrected, or it lives longer than it was promised.
+    /// Checks that every hold is corrected, or it lives longer than it was promised.
     pub(super) fn end_correction(&mut self, touched: &Touched) {
         if self.set_back == Span::default() {
             return;
@@ -51,7 +51,7 @@ impl Audit<'_> {
         }
     }
 
-    /// The violation that is reported next is this end, so far beyond its cap.
+    /// Records that the violation which is reported next is this end, so far beyond its cap.
     pub(super) fn beyond_cap(&mut self, hold: HoldId, by: Span) {
         let at = self.violations.len();
         self.beyond_cap.push(BeyondCap { hold, by, at });

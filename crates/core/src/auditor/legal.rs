@@ -1,4 +1,4 @@
-//! Which transitions are legal: the auditor's own table, so that a wrong line in that of the rules is found.
+//! The legal transitions: the auditor's own table, so that a wrong line of the rules is found.
 
 use crate::Cause::{
     self, Blocked, Cancelled, Changed, ClockCorrected, Confirmed, Exchanged, Expired, Extended,
@@ -6,7 +6,7 @@ use crate::Cause::{
 };
 use crate::StateKind;
 
-/// For each step from one kind of state to another: why a unit may make it.
+/// The causes for which a unit may go from one kind of state to another.
 const LEGAL: [(StateKind, StateKind, &[Cause]); 11] = [
     (StateKind::Free, StateKind::Held, &[Held, Changed]),
     (StateKind::Free, StateKind::Sold, &[SoldDirectly]),

@@ -1,19 +1,19 @@
-//! What the auditor remembers while it walks a history: units as they were left, and holds by the
-//! units they have.
+//! The state that the auditor keeps while it reads a history: units as they were left, and holds by
+//! the units they have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HoldTerms;
 use crate::{Fence, HoldId, Holder, Seq, Timestamp, Unit, UnitNo};
 
-/// On what terms a hold has a unit.
+/// The terms on which a hold has a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) until: Timestamp,
     pub(super) fence: Fence,
 }
 
-/// How far a hold's payment is. Once it began, the hold's end may pass the cap by one window.
+/// The progress of a hold's payment. Once it began, the hold's end may pass the cap by one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Pin {
     #[default]
@@ -86,7 +86,7 @@ impl<'a> Memory<'a> {
         holds.map(|(id, _)| *id)
     }
 
-    /// Returns whether a hold had units and lost them all.
+    /// Tells whether a hold had units and lost them all.
     pub(super) fn is_over(&self, hold: HoldId) -> bool {
         self.over.contains(&hold)
     }

@@ -21,12 +21,12 @@ pub use check::Audit;
 use crate::words::words;
 use crate::{Commit, Hold, HoldId, Holder, Policy, Seq, Timestamp, UnitNo};
 
-/// What the transitions of a hold do not show.
+/// The terms of a hold that its transitions do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldTerms {
     pub id: HoldId,
     pub holder: Holder,
-    /// No extension goes beyond it.
+    /// The cap: no extension goes beyond it.
     pub max_expires_at: Timestamp,
 }
 
@@ -50,20 +50,20 @@ impl From<&Hold> for HoldTerms {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub units: u32,
-    /// The terms of the event; none when they changed on the way, or it is not known whether they did.
+    /// The terms of the event; `None` when they changed, or may have changed.
     pub terms: Option<Policy>,
     pub holds: Vec<HoldTerms>,
     pub commits: Vec<Commit>,
 }
 
 words! {
-    /// Which promise was broken (assurance.md 3.1), with its number and name.
+    /// An invariant (assurance.md 3.1), with its number and name.
     pub Invariant:
     I1SoldTwice = "I1 sold-twice",
     I2HeldTwice = "I2 held-twice",
     /// States follow from each other.
     I3BrokenState = "I3 broken-state",
-    /// Confirm needs a live hold with the newest fence.
+    /// A confirm needs a live hold with the newest fence.
     I4LateConfirm = "I4 late-confirm",
     /// A hold has all of its units or none.
     I5PartialHold = "I5 partial-hold",
@@ -82,7 +82,7 @@ words! {
     I21TimeWentBack = "I21 time-went-back",
 }
 
-/// One broken promise.
+/// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: Invariant,
@@ -120,8 +120,8 @@ impl Auditor {
         audit.finish()
     }
 
-    /// For a history that does not fit into memory at once: `history` without its commits, which
-    /// are then given one by one.
+    /// Starts the audit of a history that does not fit into memory at once: `history` without its
+    /// commits, which are then given one by one.
     pub fn begin(history: &History) -> Audit<'_> {
         Audit::new(history)
     }

@@ -1,4 +1,4 @@
-//! What must be true of each transition of each unit.
+//! Checks of each transition of each unit.
 
 use super::Invariant;
 use super::check::{Audit, Touched};
@@ -56,7 +56,7 @@ impl Audit<'_> {
     fn legal_step(&mut self, step: &Transition, before: Unit) {
         let (from, to) = (before.state.kind(), step.to.kind());
         let invariant = match (from, to) {
-            // No table is asked.
+            // Wrong by any table.
             (StateKind::Sold, StateKind::Sold) if before.state != step.to => Invariant::I1SoldTwice,
             (StateKind::Sold, StateKind::Held) => Invariant::I1SoldTwice,
             _ if is_legal(step.cause, from, to) => return,
@@ -68,7 +68,7 @@ impl Audit<'_> {
         self.report_at(step, invariant, detail);
     }
 
-    /// I6: a new owner needs a higher fence; none ever falls.
+    /// Checks I6: a new owner needs a higher fence; no fence falls.
     fn fence(&mut self, step: &Transition, before: Unit) {
         let rises = match (step.from.kind(), step.to.kind()) {
             (StateKind::Free, StateKind::Held | StateKind::Sold)
@@ -85,7 +85,7 @@ impl Audit<'_> {
         }
     }
 
-    /// I7: what is done to the units of a hold is done in its name.
+    /// Checks I7: a step of the units of a hold is done in the name of that hold.
     fn ownership(&mut self, step: &Transition) {
         for hold in [owner(step.from), owner(step.to)].into_iter().flatten() {
             if step.hold != Some(hold) {
@@ -96,7 +96,7 @@ impl Audit<'_> {
         }
     }
 
-    /// A held unit makes a step: its hold must be live, unless the clock ends it.
+    /// Checks a step of a held unit: its hold must be live, unless the clock ends it.
     fn leaving(&mut self, step: &Transition, hold: HoldId, until: Timestamp) {
         let is_live = self.at < until;
         let broken = match step.cause {
@@ -108,7 +108,7 @@ impl Audit<'_> {
             Cause::Released | Cause::Revoked => {
                 (!is_live).then_some((Invariant::I7ForeignHold, "ended when over"))
             }
-            // The clock's own doing, and what is not for held units, as `legal_step` reports.
+            // Done by the clock, or not for held units, as `legal_step` reports.
             Cause::Expired
             | Cause::Held
             | Cause::SoldDirectly
@@ -124,7 +124,7 @@ impl Audit<'_> {
         self.new_end(step, until);
     }
 
-    /// A live hold never ends earlier than it would have, but for a failed payment.
+    /// Checks that a live hold never ends earlier than it would have, but for a failed payment.
     fn new_end(&mut self, step: &Transition, before: Timestamp) {
         let UnitState::Held { until, .. } = step.to else {
             return;
@@ -151,7 +151,7 @@ impl Audit<'_> {
         }
     }
 
-    /// A unit enters a hold, or stays in it on other terms.
+    /// Checks a unit that enters a hold, or stays in it on other terms.
     fn entering(&mut self, step: &Transition, id: HoldId, until: Timestamp) {
         if self.memory.is_over(id) {
             let detail = format!("{id:?} was over and has units again");
@@ -181,7 +181,7 @@ impl Audit<'_> {
         }
     }
 
-    /// I8: a new hold has no later cap than the terms of its event allow.
+    /// Checks I8: a new hold has no later cap than the terms of its event allow.
     fn cap_by_terms(&mut self, step: &Transition, id: HoldId) {
         let (Some(bounds), Some(terms)) = (self.bounds, self.memory.terms(id)) else {
             return;
@@ -193,7 +193,7 @@ impl Audit<'_> {
         }
     }
 
-    /// I8: no end beyond the cap, or so far beyond it; none is not known how far.
+    /// Checks I8: no end more than `beyond` after the cap; `None` if that limit is unknown.
     fn cap(&mut self, step: &Transition, id: HoldId, until: Timestamp, beyond: Option<Span>) {
         let Some(terms) = self.memory.terms(id) else {
             let detail = format!("{id:?} is not recorded");

@@ -1,4 +1,4 @@
-//! Builds a chart piece by piece and refuses what could be sold under two names.
+//! Builds a chart piece by piece, and refuses one in which two units would share a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{Id, Invalid, UnitNo};
 #[derive(Clone, Debug)]
 pub struct SeatSpec<'a> {
     pub id: &'a str,
-    /// Its label, if not the id's last part.
+    /// Its label, if not the part of the id after the last `-`.
     pub label: Option<&'a str>,
     pub category: &'a str,
     /// Where it is drawn. All seats have a position, or none.
@@ -163,7 +163,7 @@ impl ChartBuilder {
         Ok(())
     }
 
-    /// Names the focal point: the seats around it are the best. Without it the best seats are those
+    /// Sets the focal point: the seats around it are the best. Without it the best seats are those
     /// around the middle of the front, where the stage is drawn.
     pub fn focus(&mut self, focus: Position) {
         self.focus = Some(focus);

@@ -8,7 +8,7 @@ use crate::UnitNo;
 /// the focal point: an aisle in the middle is narrower, a middle block is wider.
 const SIDE_FROM_PART_OF_WIDTH: i64 = 8;
 
-/// How far seats are from the best place of their chart; the less, the better.
+/// The distance of seats from the focal point; the less, the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Distance {
     at_the_side: bool,
@@ -16,18 +16,18 @@ pub(crate) struct Distance {
     square: u64,
 }
 
-/// A row by its rank.
+/// A row with its rank for `best`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankedRow {
     pub(crate) row: RowNo,
     /// Twice the number where the middle of a choice should be: the seat next to the focal point.
     pub(crate) middle: u32,
-    /// No seats of the row are nearer.
+    /// A lower bound of the distance of its seats.
     pub(crate) nearest: Distance,
 }
 
 impl Chart {
-    /// Returns the point whose surroundings are the best seats; none without positions.
+    /// Returns the point whose surroundings are the best seats; `None` without positions.
     pub fn focus(&self) -> Option<Position> {
         self.focus
     }

@@ -21,8 +21,8 @@ pub(super) struct SeatIndex {
 /// Ids that share one known start.
 const BLOCK: usize = 16;
 
-/// Where an id's text is, whose it is, and some bits of its hash, which spare a look at the text of
-/// nearly every other id. Zero is an empty slot: no text has no length.
+/// The position of an id's text, its seat, and some bits of its hash, which avoid reading the text
+/// of nearly every other id. Zero is an empty slot: no text has no length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot(u64);
 
@@ -68,7 +68,7 @@ impl Slot {
 }
 
 impl SeatIndex {
-    /// Returns the index of `ids`; the second of two equal ids is given back.
+    /// Builds the index of `ids`; fails with the second of two equal ids.
     pub(super) fn build<'a>(ids: impl Iterator<Item = &'a str>) -> Result<Self, UnitNo> {
         let mut index = Self::default();
         for id in ids {
@@ -106,7 +106,7 @@ impl SeatIndex {
         }
     }
 
-    /// Returns the slot of `id`, or the empty one where it belongs.
+    /// Finds the slot of `id`, or the empty one where it belongs.
     fn probe(&self, id: &str, hash: Hash) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
         let is_here = |slot: &Slot| slot.is_like(hash) && self.texts.get(slot.text()) == Some(id);
@@ -149,7 +149,7 @@ impl SeatIndex {
     }
 }
 
-/// Where an id belongs in the table, and bits that tell it from others there.
+/// The slot at which the search for an id begins, and bits that tell it from others there.
 #[derive(Clone, Copy)]
 struct Hash {
     place: usize,
@@ -157,8 +157,8 @@ struct Hash {
 }
 
 impl Hash {
-    /// FNV-1a, 64 bits (Fowler, Noll, Vo), folded. Charts come from the event's owner, not from
-    /// strangers, so a hash without a key is enough.
+    /// Hashes an id by FNV-1a, 64 bits (Fowler, Noll, Vo), folded. Charts come from the event's
+    /// owner, not from strangers, so a hash without a key is enough.
     fn of(id: &str) -> Self {
         let wide = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
             (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! From a unit to its row and from a name to its area, without a walk over the chart.
+//! Finds the row of a unit and the area of a name without a scan of the chart.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::number::{count, index};
 /// Seats that share one entry of the index.
 const BLOCK: u32 = 64;
 
-/// The row of every 64th seat, and what is looked up of rows most: eight bytes each, close together, so
-/// that a hold in a hall of ten thousand rows finds them at hand.
+/// The row of every 64th seat, and the fields of rows that are read most: eight bytes each, close
+/// together, so that a hold in a hall of ten thousand rows finds them in the cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowIndex {
     row_of_block: Vec<RowNo>,
@@ -21,7 +21,7 @@ pub(super) struct RowIndex {
 #[derive(Clone, Copy, Debug)]
 struct RowEntry {
     first: UnitNo,
-    /// None where the row's seats are of several classes, or where it has none.
+    /// `None` where the row's seats are of several classes, or where it has none.
     category: Option<CategoryNo>,
 }
 

@@ -92,7 +92,7 @@ impl Chart {
         u16::try_from(at).ok().map(CategoryNo)
     }
 
-    /// Returns how many seats it has. Their numbers come first.
+    /// Returns how many seats it has. Their unit numbers come first.
     pub fn seats(&self) -> u32 {
         count(self.seat_categories.len())
     }
@@ -104,7 +104,7 @@ impl Chart {
             .map_or_else(|| self.seats(), |area| area.end().0)
     }
 
-    /// Returns where a seat is drawn; nothing for places and for charts without positions.
+    /// Returns where a seat is drawn; `None` for places and for charts without positions.
     pub fn position(&self, unit: UnitNo) -> Option<Position> {
         self.positions.get(unit.index()).copied()
     }
@@ -118,7 +118,7 @@ impl Chart {
     }
 
     pub fn category_of(&self, unit: UnitNo) -> CategoryNo {
-        // Most rows are of one class, and the list of rows is short enough to be at hand.
+        // Most rows are of one class, and the list of rows is short enough to stay in the cache.
         if let Some(row) = self.row_no_of(unit) {
             return self
                 .row_category(row)
@@ -129,7 +129,7 @@ impl Chart {
             .map_or(CategoryNo(0), |area| area.category)
     }
 
-    /// Returns the area of a place; nothing for a seat.
+    /// Returns the area of a place; `None` for a seat.
     pub fn area_of(&self, unit: UnitNo) -> Option<&Area> {
         self.area(self.area_no_of(unit)?)
     }
@@ -161,7 +161,7 @@ impl Chart {
         self.area_index.find(&self.areas, id)
     }
 
-    /// Returns the row of a seat; nothing for a place.
+    /// Returns the row of a seat; `None` for a place.
     pub fn row_of(&self, seat: UnitNo) -> Option<(RowNo, &Row)> {
         let number = self.row_no_of(seat)?;
         Some((number, self.rows.get(number.index())?))
@@ -178,7 +178,7 @@ impl Chart {
         self.row_index.seats(row)
     }
 
-    /// Returns the price class of all seats of a row; none where they are of several.
+    /// Returns the price class of all seats of a row; `None` where they are of several.
     pub(crate) fn row_category(&self, row: RowNo) -> Option<CategoryNo> {
         self.row_index.category(row)
     }
@@ -196,12 +196,12 @@ impl Chart {
             + self.area_index.heap_bytes()
     }
 
-    /// Returns the seat of this id. Constant time.
+    /// Finds the seat of this id. Constant time.
     pub fn find_seat(&self, id: &str) -> Option<UnitNo> {
         self.index.find(id)
     }
 
-    /// Returns the unit of this public name: a seat's id, or `<area>.<number>`.
+    /// Finds the unit of this public name: a seat's id, or `<area>.<number>`.
     pub fn find_unit(&self, name: &str) -> Option<UnitNo> {
         self.find_seat(name).or_else(|| {
             let (area, number) = name.rsplit_once('.')?;
@@ -209,7 +209,7 @@ impl Chart {
         })
     }
 
-    /// Returns the place with this number text, from `1`, without leading zeros.
+    /// Finds the place with this number text, from `1`, without leading zeros.
     fn find_place(&self, area: AreaNo, number: &str) -> Option<UnitNo> {
         let area = self.area(area)?;
         let parsed: u32 = number.parse().ok()?;
@@ -218,7 +218,7 @@ impl Chart {
             .then(|| UnitNo(area.first.0.saturating_add(parsed - 1)))
     }
 
-    /// Returns how a unit is called in public.
+    /// Returns the public name of a unit.
     pub fn unit_name(&self, unit: UnitNo) -> UnitName<'_> {
         match (self.index.text(unit), self.area_of(unit)) {
             (Some(id), _) => UnitName::Seat(id),

@@ -1,4 +1,4 @@
-//! What a chart is made of: zones, rows, areas, and how they are drawn and called.
+//! The parts of a chart: zones, rows, areas, with their positions and names.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct Frame {
 pub struct Zone {
     pub id: Id,
     pub label: String,
-    /// Its rows: from the first, so many.
+    /// Its first row, and how many it has.
     pub first_row: RowNo,
     pub rows: u32,
 }
@@ -79,7 +79,7 @@ impl Area {
     }
 }
 
-/// How a unit is called in public.
+/// The public name of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitName<'a> {
     Seat(&'a str),

@@ -1,4 +1,4 @@
-//! What a request names, resolved against a chart.
+//! Resolves the names of a request against a chart.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::{AreaNo, Chart};
 use crate::number::count;
 use crate::{Rejection, UnitNo};
 
-/// What a request names, resolved against the event's chart: seats sorted and distinct, and how
-/// many places of which areas.
+/// The units that a request names, resolved against the event's chart: seats sorted and distinct,
+/// and how many places of which areas.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Selection {
     pub(crate) seats: Vec<UnitNo>,
@@ -54,7 +54,7 @@ impl Selection {
 }
 
 impl Chart {
-    /// Turns the names of a request into unit numbers: seats sorted and distinct, areas summed.
+    /// Resolves the names of a request to unit numbers: seats sorted and distinct, areas summed.
     ///
     /// # Errors
     /// `UnknownUnit` with every name that the chart does not have.

@@ -82,7 +82,7 @@ impl Inventory {
     }
 }
 
-/// Returns why a unit that is not blocked cannot be unblocked.
+/// Returns the reason why a unit that is not blocked cannot be unblocked.
 fn not_blocked(state: UnitState, now: Timestamp, unit: UnitNo) -> Conflict {
     let state = match state {
         over if over.is_available(now) => ConflictState::Free,

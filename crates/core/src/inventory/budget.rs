@@ -6,26 +6,26 @@ use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::{Budget, Hold, HoldId, Holder, Policy, Rejection};
 
-/// What a holder is about to have in addition.
+/// The units that a holder asks for in addition.
 pub(super) struct Demand<'a> {
     pub(super) holder: &'a Holder,
-    /// A hold of theirs that will be replaced and does not count.
+    /// A hold of this holder that will be replaced and does not count.
     pub(super) except: Option<HoldId>,
     pub(super) units: u32,
 }
 
-/// What a holder has, holds that the clock has ended left out. All that a limit may rest on but the event:
-/// to read it is noted in the [`crate::Basis`] of the command.
+/// What a holder has, holds that the clock has ended left out. A limit may read nothing else but
+/// the event: a read is noted in the [`crate::Basis`] of the command.
 #[derive(Clone, Copy)]
 pub(super) struct Account {
     held: u32,
     bought: u32,
 }
 
-/// Passes or refuses a demand: [`may_hold`] or [`may_buy`].
+/// A check of a demand: [`may_hold`] or [`may_buy`].
 pub(super) type Limit = fn(&Policy, Account, &Demand<'_>) -> Result<(), Rejection>;
 
-/// Passes units that the holder may hold, and buy.
+/// Checks that the holder may hold, and buy, the units.
 pub(super) fn may_hold(
     policy: &Policy,
     account: Account,
@@ -36,7 +36,7 @@ pub(super) fn may_hold(
     may_buy(policy, account, demand)
 }
 
-/// Passes units that the holder may buy; what they hold counts.
+/// Checks that the holder may buy the units; those they hold count.
 pub(super) fn may_buy(
     policy: &Policy,
     account: Account,
@@ -63,7 +63,7 @@ fn within(budget: Budget, limit: u32, used: u32, units: u32) -> Result<(), Rejec
 }
 
 impl Inventory {
-    /// Passes when a limit lets the holder have so many more units.
+    /// Checks by a limit that the holder may have so many more units.
     ///
     /// # Errors
     /// `BudgetExceeded` with the limit and what counts against it.
@@ -78,7 +78,7 @@ impl Inventory {
         let known = book.holder(demand.holder);
         let except = demand.except.and_then(|id| self.holds.get(&id));
         let written_down = known.map_or(0, |known| known.held);
-        // Never less than what is live, and known without a look at the holds.
+        // Never less than what is live, and known without reading the holds.
         let most = Account {
             held: written_down.saturating_sub(except.map_or(0, Hold::count)),
             bought: known.map_or(0, |known| known.bought),

@@ -32,7 +32,7 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// Passes staff, and owners until the event's deadline, which is its start unless it says otherwise.
+    /// Refuses an owner after the event's deadline, which is its start by default; never staff.
     pub(super) fn require_before_deadline(
         &self,
         work: &Work<'_>,
@@ -87,7 +87,7 @@ impl Inventory {
     }
 }
 
-/// Passes a booking whose lines own units.
+/// Checks that a booking has lines that own units.
 pub(super) fn require_sold(booking: &Booking) -> Result<(), Rejection> {
     match booking.state {
         BookingState::Confirmed | BookingState::PartlyCancelled => Ok(()),

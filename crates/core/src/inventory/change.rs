@@ -42,8 +42,9 @@ impl Inventory {
         Ok(self.make_change(work, change.on.hold, &drop, &added))
     }
 
-    /// Returns the units for `add`, in addition to those that are kept. A change that only drops units
-    /// passes: a policy that became stricter meanwhile must not keep the holder from coming closer to it.
+    /// Returns the units for `add`, in addition to those that are kept. A change that only drops
+    /// units passes: a policy that became stricter must not keep the holder from coming closer to
+    /// it.
     fn added_units(
         &self,
         work: &mut Work<'_>,
@@ -127,7 +128,7 @@ fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<U
     Ok(drop)
 }
 
-/// Returns what is to be added beyond what the hold has.
+/// Returns the units to be added that the hold does not have yet.
 fn added_selection(hold: &Hold, add: &Selection, drop: &[UnitNo]) -> Result<Selection, Rejection> {
     if add
         .seats()

@@ -65,7 +65,7 @@ impl Inventory {
         Ok(self.answer_hold(on.hold))
     }
 
-    /// Unties a hold from its booking; returns its event and its cap.
+    /// Detaches a hold from its booking; returns its event and its cap.
     pub(super) fn let_go_of_booking(&mut self, id: HoldId) -> (EventNo, Timestamp) {
         self.remember_hold(id);
         let hold = self.holds.get_mut(&id).expect(KNOWN);
@@ -73,7 +73,7 @@ impl Inventory {
         (hold.event, hold.max_expires_at)
     }
 
-    /// Ends a payment: the buyer keeps the units for the retry window, or they are free at once.
+    /// Ends a payment: the buyer keeps the units for the retry window, or they become free at once.
     pub(super) fn fail_payment(&mut self, work: &mut Work<'_>, id: HoldId, booking: BookingId) {
         // The intent is settled, so the end of the hold must not cancel it.
         let (event, max_expires_at) = self.let_go_of_booking(id);

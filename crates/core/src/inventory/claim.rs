@@ -1,5 +1,5 @@
-//! Which units a new owner gets, or why not: the guards of FREE > HELD and FREE > SOLD (model.md 3).
-//! Looks only; takes nothing.
+//! Finds the units that a new owner gets, or why not: the guards of FREE > HELD and FREE > SOLD
+//! (model.md 3). Takes nothing.
 
 use super::Inventory;
 use super::indexes::OpenEvent;
@@ -77,7 +77,7 @@ impl Inventory {
             units.extend(places);
         }
         if !conflicts.is_empty() {
-            // A full area has nothing near it.
+            // A full area has no alternatives near it.
             let is_seat = |conflict: &Conflict| matches!(conflict, Conflict::Seat { .. });
             let seats = if conflicts.iter().any(is_seat) {
                 selection.seats()
@@ -122,7 +122,7 @@ impl Inventory {
     }
 }
 
-/// Returns every conflict, and what could be had instead, as of the event's last commit.
+/// Builds the refusal with every conflict and the alternatives, as of the event's last commit.
 pub(super) fn unavailable(
     book: &OpenEvent,
     conflicts: Vec<Conflict>,
@@ -162,7 +162,7 @@ fn claim_best(
     Err(unavailable(book, Vec::new(), offer.into_iter().collect()))
 }
 
-/// Returns places of the first area that has enough of the wanted price class.
+/// Finds places in the first area that has enough of the wanted price class.
 fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
     let wanted = index(want.quantity);
     (0..)
@@ -177,8 +177,8 @@ fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
         .find(|places| places.len() == wanted)
 }
 
-/// Passes when the event's adjacency rule holds over the result: `units` is everything the hold
-/// will have, sorted; the units it has now count as available before.
+/// Checks the event's adjacency rule over the result: `units` is everything the hold will have,
+/// sorted; the units it has now count as available before.
 ///
 /// # Errors
 /// `AdjacencyRefused` with the seats that would be left single.
@@ -200,7 +200,7 @@ pub(super) fn require_adjacency(
     }
 }
 
-/// Notes the seats that an adjacency rule of the event looks at for a choice.
+/// Notes in the basis the seats that an adjacency rule of the event reads for a choice.
 pub(super) fn rest_on_neighbours(work: &mut Work<'_>, book: &OpenEvent, units: &[UnitNo]) {
     match book.event.policy.adjacency {
         Adjacency::None => {}
@@ -211,7 +211,7 @@ pub(super) fn rest_on_neighbours(work: &mut Work<'_>, book: &OpenEvent, units: &
     }
 }
 
-/// The hall as if one hold had never been.
+/// The hall as if one hold did not exist.
 struct WithoutHold<'a> {
     book: &'a OpenEvent,
     own: Option<HoldId>,

@@ -10,12 +10,12 @@ use crate::{
 };
 
 impl Inventory {
-    /// Sets the ledger's clock back by `by`, to `now`, so that every hold keeps the time it has left. Every
-    /// event gets a commit that says so: one step of each held unit, or of one unit that stays as it is.
-    /// No command, since a server that runs has shown the later time.
+    /// Sets the ledger's clock back by `by`, to `now`, so that every hold keeps the time it has
+    /// left. Every event gets a commit that says so: one step of each held unit, or of one unit
+    /// that stays as it is. No command, since a running server has shown the later time.
     ///
     /// # Errors
-    /// `BookingNotFound` when [`Inventory::marked_booking`] is not here; then nothing changed.
+    /// `BookingNotFound` when [`Inventory::marked_booking`] is not in memory; then nothing changed.
     pub fn correct_clock(
         &mut self,
         now: Timestamp,
@@ -47,8 +47,8 @@ impl Inventory {
         Ok(work.finish(self, Answer::ClockCorrected(corrected)))
     }
 
-    /// Returns the booking that must be here before the clock is corrected: that of the unit which shows the
-    /// correction, in an event that is sold out.
+    /// Returns the booking that must be in memory before the clock is corrected: that of the unit
+    /// which shows the correction, in an event that is sold out.
     pub fn marked_booking(&self, event: EventNo) -> Option<BookingId> {
         if self.live_holds(event) > 0 {
             return None;
@@ -66,7 +66,7 @@ impl Inventory {
         }
     }
 
-    /// Returns the unit that shows it of an event without live holds: one that is not sold if there is one.
+    /// Finds the unit that shows it in an event without live holds: one that is not sold, if any.
     fn marked(&self, event: EventNo) -> Option<(UnitNo, UnitState)> {
         let units = self.seating(event)?.units();
         let mut numbered = (0..).map(UnitNo).zip(units.iter().map(|unit| unit.state));
@@ -109,7 +109,7 @@ impl Inventory {
     }
 }
 
-/// Returns the reason of the commits. The auditor reads it.
+/// Writes the reason of the commits, which the auditor parses.
 fn reason(by: Span) -> Result<Text, Rejection> {
     let text = format!("the clock is set back by {} ms", by.ms());
     Text::parse(&text).map_err(|error| Invalid::new("by", error.to_string()).into())

@@ -40,13 +40,13 @@ impl Inventory {
     }
 }
 
-/// Returns the units of a hold as lines of a booking.
+/// Builds the lines of a booking from the units of a hold.
 pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
     let lines = hold.units.iter().map(|held| Line::of(held, state));
     lines.collect()
 }
 
-/// Returns a booking of a hold, its units not sold yet.
+/// Builds a booking of a hold, its units not sold yet.
 pub(super) fn new_booking(
     hold: &Hold,
     id: BookingId,

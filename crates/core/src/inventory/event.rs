@@ -1,4 +1,4 @@
-//! Events: create, give another policy, call off.
+//! Events: create, change the policy, cancel.
 
 use std::sync::Arc;
 

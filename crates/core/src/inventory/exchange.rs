@@ -9,13 +9,13 @@ use crate::{
     Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Rejection, UnitNo,
 };
 
-/// What is given and taken in an exchange.
+/// The two sides of an exchange.
 struct Deal {
     /// The units of the lines given back, sorted and distinct.
     units: Vec<UnitNo>,
-    /// What those lines had cost.
+    /// The price of those lines.
     old: Amount,
-    /// What the hold costs.
+    /// The price of the hold.
     new: Amount,
 }
 
@@ -37,8 +37,8 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// Passes what both kinds of exchange need: sold lines of a booking and a live hold of one owner, in one
-    /// event, in time.
+    /// Checks what both kinds of exchange need: sold lines of a booking and a live hold of one
+    /// owner, in one event, before the deadline.
     fn require_deal(
         &self,
         work: &Work<'_>,
@@ -48,8 +48,8 @@ impl Inventory {
         let booking = self.require_booking(given.booking, on.by)?;
         let hold = self.require_hold(on.hold, on.by)?;
         require_same_owner(booking, hold, on.by)?;
-        // Before anything that looks at the booking's event: a ledger may keep each in a memory of
-        // its own, and then only the hold's is here.
+        // Before any read of the booking's event: a ledger may keep each event in a memory of its
+        // own, and then only the hold's is here.
         if hold.event != booking.event {
             let text = "the hold is of another event than the booking".to_owned();
             return Err(Invalid::new("hold", text).into());
@@ -66,7 +66,7 @@ impl Inventory {
         })
     }
 
-    /// Returns the payment of a checkout whose buyer gives lines back: the difference.
+    /// Builds the payment of a checkout whose buyer gives lines back: the difference.
     ///
     /// # Errors
     /// Those of an exchange; `Invalid` when it costs no more; `PaymentInProgress` while the money of
@@ -96,8 +96,8 @@ impl Inventory {
         })
     }
 
-    /// Returns whether the lines that a booking's payment is the difference to are still there, for what they
-    /// had cost then.
+    /// Tells whether the lines that a booking's payment is the difference to are still sold, for
+    /// the price that they had then.
     pub(super) fn can_give_lines(&self, id: BookingId) -> bool {
         let Some(given) = self.lines_to_give(id) else {
             return true;
@@ -115,8 +115,8 @@ impl Inventory {
         given.units.iter().all(is_sold) && paid == Some(true)
     }
 
-    /// Gives back the lines that a booking is exchanged for. What they had cost stays where it is, as the
-    /// credit of the new booking.
+    /// Gives back the lines that a booking is exchanged for. Their price stays with their own
+    /// payment, as the credit of the new booking.
     pub(super) fn give_lines(&mut self, work: &mut Work<'_>, id: BookingId) {
         let Some(given) = self.lines_to_give(id).cloned() else {
             return;
@@ -163,14 +163,14 @@ impl Inventory {
     }
 }
 
-/// Returns what sold lines had cost; `units` is sorted.
+/// Returns the price of sold lines; `units` is sorted.
 fn price_of(booking: &Booking, units: &[UnitNo]) -> Amount {
     let given =
         |line: &&Line| line.state == LineState::Sold && units.binary_search(&line.unit).is_ok();
     Amount::sum(booking.lines.iter().filter(given).map(|line| line.price))
 }
 
-/// Passes a booking and a hold of one owner: the secret of a hold proves that hold alone.
+/// Checks that a booking and a hold have one owner: the secret of a hold proves that hold alone.
 fn require_same_owner(booking: &Booking, hold: &Hold, by: Authority) -> Result<(), Rejection> {
     match by {
         Authority::Secret if booking.holder != hold.holder => Err(Rejection::BookingNotFound),

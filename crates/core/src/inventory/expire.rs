@@ -1,4 +1,4 @@
-//! The sweeper's command: writes down what the clock has already made true (T3).
+//! The sweeper's command: writes down the holds that the clock has already ended (T3).
 
 use super::Inventory;
 use super::work::Work;

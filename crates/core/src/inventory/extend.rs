@@ -1,4 +1,4 @@
-//! Extend: push a hold's end later, never beyond its cap.
+//! Extend: a later end for a hold, never beyond its cap.
 
 use super::Inventory;
 use super::work::{HoldUpdate, Work};

@@ -1,4 +1,4 @@
-//! Hold: units of an event become one holder's for a while.
+//! Hold: gives units of an event to one holder for a limited time.
 
 use super::Inventory;
 use super::budget::{Demand, may_hold};
@@ -19,7 +19,7 @@ impl Inventory {
         let now = work.now;
         self.reopen_units_of_ended_holds(new.event, now);
         let book = self.book(new.event)?;
-        // The terms may have changed since: it was made under those of its time.
+        // The terms may have changed since: the hold was made under those of its time.
         if let Some(own) = self.own_hold(book, now, &new) {
             return Ok(Answer::OwnHold(own.clone()));
         }
@@ -44,8 +44,8 @@ impl Inventory {
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }
 
-    /// Returns the holder's own live hold of exactly the named seats: a double click, a lost reply or a
-    /// reload gets it back, and no conflict with itself (model.md 4).
+    /// Finds the holder's own live hold of exactly the named seats: a double click, a lost reply or
+    /// a reload gets it back, and no conflict with itself (model.md 4).
     fn own_hold(&self, book: &OpenEvent, now: Timestamp, new: &NewHold) -> Option<&Hold> {
         let Wish::Named(selection) = &new.wish else {
             return None;
@@ -98,7 +98,7 @@ impl Inventory {
     }
 }
 
-/// Returns `units` with their present prices, not yet taken.
+/// Lists `units` with their present prices, not yet taken.
 pub(super) fn held_units(book: &OpenEvent, units: &[UnitNo]) -> Vec<HeldUnit> {
     let chart = &book.event.chart;
     let held = |unit: &UnitNo| HeldUnit {

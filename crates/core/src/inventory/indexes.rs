@@ -1,4 +1,4 @@
-//! What is indexed: the units, holders and ends of holds of each event. Holds enter and leave the
+//! The indexes: the units, holders and ends of holds of each event. Holds enter and leave the
 //! indexes here alone.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,15 +20,15 @@ pub(super) struct OpenEvent {
     pub(super) seq: Seq,
     /// The units of holds that ended by this time are open to new owners.
     pub(super) open_at: Timestamp,
-    /// Holds that are not over as written down, by the end of their time.
+    /// Holds that are not written down as ended, by the end of their time.
     pub(super) ends: BTreeSet<(Timestamp, HoldId)>,
     holders: BTreeMap<Holder, HolderAccount>,
 }
 
-/// What counts against a holder's budgets.
+/// The units and holds that count against a holder's budgets.
 #[derive(Debug, Default)]
 pub(super) struct HolderAccount {
-    /// Holds that are not over as written down, by the end of their time.
+    /// Holds that are not written down as ended, by the end of their time.
     pub(super) holds: BTreeSet<(Timestamp, HoldId)>,
     /// Units of these holds.
     pub(super) held: u32,
@@ -52,7 +52,7 @@ impl OpenEvent {
         }
     }
 
-    /// Says how many units a holder has bought.
+    /// Sets how many units a holder has bought.
     pub(super) fn set_bought(&mut self, holder: &Holder, units: u32) {
         self.holders.entry(holder.clone()).or_default().bought = units;
         self.drop_empty(holder);
@@ -110,13 +110,13 @@ impl Inventory {
         self.open(event).expect(NAMED)
     }
 
-    /// Returns the same to be changed.
+    /// Returns the same, to be changed.
     pub(super) fn book_mut(&mut self, event: EventNo) -> &mut OpenEvent {
         self.open_mut(event).expect(NAMED)
     }
 
-    /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is looked at
-    /// once, so commands that come before the sweeper pay for it together, not each of them.
+    /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is read once, so
+    /// commands that come before the sweeper share the cost.
     pub(super) fn reopen_units_of_ended_holds(&mut self, event: EventNo, now: Timestamp) {
         let place = self.place(event);
         let Some(Some(book)) = self.events.get_mut(place) else {
@@ -133,7 +133,7 @@ impl Inventory {
         book.open_at = now;
     }
 
-    /// Takes a hold that is not over into the indexes, its units being written down already.
+    /// Adds a hold that is not terminal to the indexes; its units are written down already.
     pub(super) fn track(&mut self, hold: &Hold) {
         let end = (hold.expires_at, hold.id);
         let book = self.book_mut(hold.event);
@@ -148,7 +148,7 @@ impl Inventory {
         self.move_first_end(hold.event, first);
     }
 
-    /// Takes a hold out of the indexes, as it was when it entered them.
+    /// Removes a hold from the indexes, given as it was when it was added.
     pub(super) fn untrack(&mut self, hold: &Hold) {
         let end = (hold.expires_at, hold.id);
         let book = self.book_mut(hold.event);
@@ -163,7 +163,7 @@ impl Inventory {
         self.move_first_end(hold.event, first);
     }
 
-    /// Notes the first end of an event's holds, which was `before`.
+    /// Updates the first end of an event's holds, which was `before`.
     fn move_first_end(&mut self, event: EventNo, before: Option<Timestamp>) {
         let first = self.known_book(event).first_end();
         if first != before {

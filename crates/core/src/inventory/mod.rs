@@ -40,24 +40,24 @@ use crate::{
     Rejection, Seating, Seq, Timestamp,
 };
 
-/// The reference model of every ledger: commands in, what they did out.
+/// The reference model of every ledger: executes commands and returns what they changed.
 ///
-/// Holds and bookings that are over may be forgotten ([`Inventory::forget_hold`]) and put back
-/// before a command names them; everything else is always here.
+/// Ended holds and bookings may be removed from memory ([`Inventory::forget_hold`]) and restored
+/// before a command names them; everything else is always in memory.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// The number of the first event: a ledger may keep each event in an inventory of its own.
     first: u32,
-    /// None for one that was dropped: its number and its id stay taken.
+    /// `None` for a dropped event, whose number and id stay taken.
     events: Vec<Option<OpenEvent>>,
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,
     /// The first end of a hold of each event that has one.
     first_ends: BTreeSet<(Timestamp, EventNo)>,
-    /// The ledger's time never goes back (T1), but by an operator's correction.
+    /// The ledger's time. It never goes back (T1), but by an operator's correction.
     clock: Timestamp,
-    /// What was there before a trial's commands, while there is one.
+    /// The state before the commands of a trial, while there is one.
     trial: Option<Trial>,
 }
 
@@ -66,7 +66,7 @@ impl Inventory {
         Self::default()
     }
 
-    /// Returns an inventory whose first event has this number.
+    /// Creates an inventory whose first event has this number.
     pub fn starting_at(first: EventNo) -> Self {
         Self {
             first: first.0,
@@ -74,13 +74,13 @@ impl Inventory {
         }
     }
 
-    /// Returns the place of an event in `events`.
+    /// Returns the index of an event in `events`.
     fn place(&self, event: EventNo) -> usize {
         EventNo(event.0.wrapping_sub(self.first)).index()
     }
 
-    /// Decides a command. `now` is the ledger's clock, read once for the commit; a clock that went
-    /// back counts as standing still.
+    /// Decides a command. `now` is the ledger's clock, read once for the commit; if it went back,
+    /// the time of the last command is used.
     ///
     /// # Errors
     /// The [`Rejection`]; then nothing changed.
@@ -169,7 +169,7 @@ impl Inventory {
         }
     }
 
-    /// Returns an event that there is.
+    /// Returns an event that exists.
     ///
     /// # Errors
     /// `EventNotFound`, `EventDropped`.
@@ -186,7 +186,7 @@ impl Inventory {
         self.events.iter().flatten().map(|book| &book.event)
     }
 
-    /// Returns the events that were dropped, by id.
+    /// Returns the ids and numbers of the events that were dropped, by id.
     pub fn dropped(&self) -> impl Iterator<Item = (&EventId, EventNo)> {
         let is_gone = |(_, no): &(&EventId, &EventNo)| self.event(**no).is_none();
         let gone = self.by_id.iter().filter(is_gone);
@@ -216,8 +216,8 @@ impl Inventory {
         self.bookings.get(&booking)
     }
 
-    /// Returns a booking, the one whose lines were given back for it or are to be, and so on: they share
-    /// money. It ends at the first that is not here.
+    /// Follows exchanges from a booking to the one whose lines were, or are to be, given back for
+    /// it, and so on: they share money. Ends at the first that is not in memory.
     pub fn exchanges(&self, booking: BookingId) -> impl Iterator<Item = BookingId> {
         std::iter::successors(Some(booking), |id| {
             let payment = self.bookings.get(id)?.payment.as_deref()?;
@@ -225,22 +225,22 @@ impl Inventory {
         })
     }
 
-    /// Returns holds that are here, forgotten ones not.
+    /// Returns the holds in memory, forgotten ones not.
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
         self.holds.values()
     }
 
-    /// Returns bookings that are here, forgotten ones not.
+    /// Returns the bookings in memory, forgotten ones not.
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
         self.bookings.values()
     }
 
-    /// Returns how many holds of an event are not over as written down. Constant time.
+    /// Returns how many holds of an event are not written down as ended. Constant time.
     pub fn live_holds(&self, event: EventNo) -> usize {
         self.open(event).map_or(0, |book| book.ends.len())
     }
 
-    /// Returns when the next hold ends by the clock. Constant time.
+    /// Returns when the next hold expires. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.first_ends.first().map(|(at, _)| *at)
     }

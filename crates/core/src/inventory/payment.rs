@@ -1,5 +1,5 @@
-//! Reports of the provider move the booking (model.md 5 and 6). What must happen at the provider leaves as
-//! an effect of the same commit; money that comes too late is never dropped.
+//! Reports of the provider change the booking (model.md 5 and 6). What must happen at the provider
+//! is an effect of the same commit; money that comes too late is never dropped.
 
 use super::Inventory;
 use super::cancel::sold_units;
@@ -53,7 +53,7 @@ impl Inventory {
         Ok(self.answer_booking(report.booking))
     }
 
-    /// Lets the booking follow its payment, which moved.
+    /// Updates the booking after a change of its payment's state.
     fn follow(
         &mut self,
         work: &mut Work<'_>,
@@ -89,7 +89,7 @@ impl Inventory {
         }
     }
 
-    /// Follows the payment of a booking that waits for its money.
+    /// Updates a booking that waits for its money.
     fn follow_pending(
         &mut self,
         work: &mut Work<'_>,
@@ -105,7 +105,7 @@ impl Inventory {
         }
     }
 
-    /// Follows the payment of a booking whose hold ended before the money came.
+    /// Updates a booking whose hold ended before the money came, or whose payment failed.
     fn follow_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Here => self.paid_late(work, report),
@@ -113,7 +113,7 @@ impl Inventory {
         }
     }
 
-    /// Follows the payment of a booking whose money is on its way back.
+    /// Updates a booking whose money is on its way back.
     fn follow_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Gone => {
@@ -173,7 +173,7 @@ impl Inventory {
         }
     }
 
-    /// Returns whether the units of a booking pass FREE > SOLD (model.md 3).
+    /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3).
     fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
         let booking = self.known_booking(id);
         let Ok(book) = self.book(booking.event) else {
@@ -208,7 +208,7 @@ impl Inventory {
         }
     }
 
-    /// Returns whether a declined card ends the payment: else the buyer may take another one.
+    /// Tells whether a declined card ends the payment: else the buyer may use another one.
     fn is_over_when(&self, report: &PaymentReport) -> bool {
         let event = self.event(self.known_booking(report.booking).event);
         let rule = event.map(|event| event.policy.on_payment_failure);
@@ -234,7 +234,7 @@ enum Money {
     Pending,
     /// Reserved or taken.
     Here,
-    /// It never came, or it went back.
+    /// Never came, or went back.
     Gone,
 }
 

@@ -1,11 +1,11 @@
-//! Money goes back the way it came: never more than was paid, and each part of it once.
+//! Refunds: money goes back the way it came, never more than was paid, and each part once.
 
 use super::Inventory;
 use super::work::Work;
 use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Rejection};
 
 impl Inventory {
-    /// Sends money back through the provider that it was paid through: never more than is left. After
+    /// Refunds money through the provider that it was paid through: never more than is left. After
     /// an exchange that cost more, some of it lies with the booking whose lines were given back.
     pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
         let payment = self.known_booking(id).payment.as_ref();
@@ -17,7 +17,7 @@ impl Inventory {
         }
     }
 
-    /// Sends money of a booking's own payment back; returns how much.
+    /// Refunds money of a booking's own payment, at most what is left of it; returns how much.
     fn refund_own(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) -> Amount {
         let payment = self.known_booking(id).payment.as_ref();
         let left = payment.map_or(Amount::ZERO, |payment| payment.own_left());
@@ -59,7 +59,7 @@ impl Inventory {
         Some((source, taken))
     }
 
-    /// Sends money once more that went back and came back again.
+    /// Refunds again the money that was sent back and bounced.
     pub(super) fn send_again(&mut self, work: &mut Work<'_>, id: BookingId) {
         let Some(payment) = &self.known_booking(id).payment else {
             return;
@@ -75,7 +75,7 @@ impl Inventory {
         }
     }
 
-    /// Sends back money of a booking that keeps its units, for staff.
+    /// Refunds money of a booking that keeps its units, for staff.
     pub(super) fn send_money_back(
         &mut self,
         work: &mut Work<'_>,

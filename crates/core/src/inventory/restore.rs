@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Inventory {
-    /// Puts an event back, with every unit free. Events come in the order of their numbers.
+    /// Restores an event, with every unit free. Events come in the order of their numbers.
     ///
     /// # Panics
     /// When its number is not the next one.
@@ -22,7 +22,7 @@ impl Inventory {
         self.add_event(Arc::new(event), seq);
     }
 
-    /// Puts the place of an event back that was dropped: the next number.
+    /// Restores the place of an event that was dropped: it takes the next number.
     pub fn restore_dropped(&mut self, id: EventId) {
         if let Some(no) = self.next_event() {
             self.by_id.insert(id, no);
@@ -30,7 +30,7 @@ impl Inventory {
         }
     }
 
-    /// Forgets an event that is dropped, with all that is here of it. Its id is never another's.
+    /// Removes a dropped event from memory, with its holds and bookings. Its id is never reused.
     pub fn drop_event(&mut self, event: EventNo) {
         let place = self.place(event);
         if let Some(slot) = self.events.get_mut(place) {
@@ -41,15 +41,15 @@ impl Inventory {
         self.bookings.retain(|_, booking| booking.event != event);
     }
 
-    /// Puts the ledger's time back.
+    /// Restores the ledger's time, unless it is later already.
     pub fn restore_clock(&mut self, clock: Timestamp) {
         self.clock = self.clock.max(clock);
     }
 
-    /// Puts a unit back as it was stored.
+    /// Restores a unit as it was stored.
     ///
     /// # Errors
-    /// Nothing is changed and the unit is given back when the event or the unit does not exist.
+    /// The number of the unit when the event or the unit does not exist; then nothing changed.
     pub fn restore_unit(&mut self, event: EventNo, no: UnitNo, unit: Unit) -> Result<(), UnitNo> {
         match self.open_mut(event) {
             Some(book) if no.0 < book.event.chart.units() => {
@@ -60,8 +60,9 @@ impl Inventory {
         }
     }
 
-    /// Puts a hold back, after its event and its units, in place of an older form of it. One that is not over
-    /// enters the budgets and ends by the clock; a pinned one needs its booking here too.
+    /// Restores a hold, after its event and units, in place of an older form of it. If not
+    /// terminal, it enters the budgets and ends by the clock; a pinned one needs its booking in
+    /// memory too.
     pub fn restore_hold(&mut self, hold: Hold) {
         self.drop_hold(hold.id);
         if !hold.state.is_terminal() && self.book(hold.event).is_ok() {
@@ -70,34 +71,34 @@ impl Inventory {
         self.holds.insert(hold.id, hold);
     }
 
-    /// Puts a booking back. Its units do not count as bought again: see
+    /// Restores a booking. Its units do not count as bought again: see
     /// [`Inventory::restore_bought`].
     pub fn restore_booking(&mut self, booking: Booking) {
         self.bookings.insert(booking.id, booking);
     }
 
-    /// Counts units that a holder had bought.
+    /// Adds units that a holder had bought to their count.
     pub fn restore_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
         if let Some(book) = self.open_mut(event) {
             book.count_bought(holder, units);
         }
     }
 
-    /// Gives a known event another policy or state, as it was stored meanwhile.
+    /// Replaces a known event by one with another policy or state, as it was stored meanwhile.
     pub fn replace_event(&mut self, event: Event) {
         if let Some(book) = self.open_mut(event.no) {
             book.event = Arc::new(event);
         }
     }
 
-    /// Says where an event's commits stand.
+    /// Sets the number of an event's last commit.
     pub fn restore_seq(&mut self, event: EventNo, seq: Seq) {
         if let Some(book) = self.open_mut(event) {
             book.seq = seq;
         }
     }
 
-    /// Takes a hold out that is not stored, live or not.
+    /// Removes a hold that is not stored, live or not.
     pub fn drop_hold(&mut self, hold: HoldId) {
         if let Some(known) = self.holds.remove(&hold)
             && !known.state.is_terminal()
@@ -106,7 +107,7 @@ impl Inventory {
         }
     }
 
-    /// Returns the last end, at or before `now`, of a holder's holds that are not written down as over.
+    /// Returns the latest end at or before `now` of a holder's holds not written down as ended.
     pub fn last_end_past(
         &self,
         event: EventNo,
@@ -125,20 +126,20 @@ impl Inventory {
         account.map_or(0, |account| account.bought)
     }
 
-    /// Returns whether a holder holds or has bought anything.
+    /// Tells whether a holder holds or has bought anything.
     pub fn has_account(&self, event: EventNo, holder: &Holder) -> bool {
         let book = self.book(event).ok();
         book.is_some_and(|book| book.holder(holder).is_some())
     }
 
-    /// As [`Inventory::restore_bought`], in place of what was counted.
+    /// Sets the count of units bought, in place of what was counted.
     pub fn replace_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
         if let Some(book) = self.open_mut(event) {
             book.set_bought(holder, units);
         }
     }
 
-    /// Returns the holds of a holder that are not over as written down, oldest end first.
+    /// Returns the holds of a holder that are not written down as ended, earliest end first.
     pub fn holds_of(&self, event: EventNo, holder: &Holder) -> Vec<HoldId> {
         let book = self.book(event).ok();
         let account = book.and_then(|book| book.holder(holder));
@@ -146,7 +147,7 @@ impl Inventory {
         holds.map(|(_, hold)| *hold).collect()
     }
 
-    /// Forgets a hold that is over. One that is not stays.
+    /// Removes a hold that is over from memory. One that is not stays.
     pub fn forget_hold(&mut self, hold: HoldId) {
         let is_over = |hold: &Hold| hold.state.is_terminal();
         if self.holds.get(&hold).is_some_and(is_over) {
@@ -154,8 +155,8 @@ impl Inventory {
         }
     }
 
-    /// Forgets a booking. A command that names it needs it back first. One that waits for its
-    /// payment stays: the end of its hold moves it without naming it.
+    /// Removes a booking from memory. A command that names it needs it back first. One that waits
+    /// for its payment stays: the end of its hold changes it without naming it.
     pub fn forget_booking(&mut self, booking: BookingId) {
         let is_pending = |booking: &Booking| booking.state == BookingState::PendingPayment;
         if !self.bookings.get(&booking).is_some_and(is_pending) {

@@ -53,7 +53,7 @@ impl Inventory {
         Ok(self.add_booking(work, booking))
     }
 
-    /// Passes a sale of free units that a hold could have led to.
+    /// Checks a sale of free units by the rules that a hold would have passed.
     ///
     /// # Errors
     /// `NotOnSale`, `BudgetExceeded` for units bought, `AdjacencyRefused`.
@@ -75,7 +75,7 @@ impl Inventory {
     }
 }
 
-/// Passes a number of units that staff may name at once.
+/// Checks the number of units that staff may name at once.
 pub(super) fn require_staff_count(selection: &Selection) -> Result<(), Rejection> {
     let limit = count(UNITS_PER_STAFF_COMMAND_MAX);
     match selection.count() {

@@ -1,5 +1,5 @@
-//! Trials: commands are decided, and taken back when the store did not take them. For ledgers whose
-//! store has the last word: after a rollback the memory is what was stored before.
+//! Trials: commands are decided, and rolled back when the store did not take them. For ledgers
+//! whose store has the last word: after a rollback the memory is what was stored before.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::{
     Booking, BookingId, Event, EventNo, Hold, HoldId, Holder, Seq, Timestamp, Unit, UnitNo,
 };
 
-/// What was there before the commands of a trial, oldest first. Something that changed twice is listed
+/// The state before the commands of a trial, oldest first. Something that changed twice is listed
 /// twice; from back to front, the oldest wins.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     clock: Timestamp,
     count: usize,
-    /// Where places of areas are looked for.
+    /// The open place of an area from which on places are taken.
     places_from: u32,
     units: Vec<(EventNo, UnitNo, Unit)>,
     holds: Vec<(HoldId, Option<Hold>)>,
@@ -25,9 +25,10 @@ pub(super) struct Trial {
 }
 
 impl Inventory {
-    /// From now on commands can be taken back, until [`Inventory::keep`] or [`Inventory::roll_back`]. A trial within
-    /// a trial is the same trial. A command for any places of an area gets those from the open place `place` on,
-    /// counted from 0 and around: a server that decides at the same moment, from another one, takes others.
+    /// Begins a trial: commands can be rolled back until [`Inventory::keep`] or
+    /// [`Inventory::roll_back`]. A trial within a trial is the same. A command for any places of an
+    /// area gets those from the open place `place` on, counted from 0 and around: a server that
+    /// decides at the same moment, from another one, takes others.
     pub fn begin_trial(&mut self, place: u32) {
         let (clock, count) = (self.clock, self.events.len());
         self.trial.get_or_insert_with(|| Trial {
@@ -43,12 +44,12 @@ impl Inventory {
         self.trial.as_ref().map_or(0, |trial| trial.places_from)
     }
 
-    /// The commands of the trial are stored.
+    /// Ends the trial and keeps its commands: they are stored.
     pub fn keep(&mut self) {
         self.trial = None;
     }
 
-    /// Takes the commands of the trial back. Units that became open to new owners stay so: the
+    /// Rolls back the commands of the trial. Units that became open to new owners stay so: the
     /// clock opened them.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else {

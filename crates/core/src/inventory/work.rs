@@ -1,5 +1,5 @@
-//! One command being carried out: collects what must become durable with it, and holds the few
-//! steps that all commands are made of.
+//! The execution of one command: collects what must become durable with it, and has the few steps
+//! that all commands are made of.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
 
 pub(super) const KNOWN: &str = "the command looked it up before, or it is pending";
 
-/// What a command did so far.
+/// The changes that a command made so far.
 pub(super) struct Work<'a> {
     pub(super) now: Timestamp,
     origin: &'a Origin,
@@ -133,20 +133,20 @@ impl Inventory {
             .unwrap_or_default()
     }
 
-    /// Returns a booking that the command looked up before, or a pending one: those are never forgotten.
+    /// Returns a booking that was looked up before, or a pending one, which is never forgotten.
     pub(super) fn known_booking(&self, booking: BookingId) -> &Booking {
         self.bookings.get(&booking).expect(KNOWN)
     }
 
-    /// Returns the same to be changed, and notes it.
+    /// Returns the same, to be changed, and notes it as changed.
     pub(super) fn booking_mut(&mut self, work: &mut Work<'_>, booking: BookingId) -> &mut Booking {
         self.remember_booking(booking);
         work.changed_booking(booking);
         self.bookings.get_mut(&booking).expect(KNOWN)
     }
 
-    /// Changes a hold that is not over. It leaves the indexes as it was and enters them as it is then, unless
-    /// it is over.
+    /// Changes a hold that is not terminal. It is removed from the indexes before, and added again
+    /// after, unless it is terminal then.
     pub(super) fn change_hold<T>(
         &mut self,
         work: &mut Work<'_>,
@@ -165,7 +165,7 @@ impl Inventory {
         done
     }
 
-    /// Ends a hold: all its units become free, and an open payment is given up.
+    /// Ends a hold: all its units become free, and an open payment is cancelled.
     pub(super) fn end_hold(
         &mut self,
         work: &mut Work<'_>,
@@ -204,7 +204,7 @@ impl Inventory {
         Answer::Booking(self.known_booking(id).clone())
     }
 
-    /// Ends the holds that are over and have some of `units`, each with **all** of its units (T4).
+    /// Expires the holds that still have some of `units`, each with **all** of its units (T4).
     pub(super) fn expire_holds_of(
         &mut self,
         work: &mut Work<'_>,

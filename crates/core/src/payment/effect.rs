@@ -1,8 +1,8 @@
-//! What a commit has to have done at the provider.
+//! Effects: what a commit asks to be done at the provider.
 
 use crate::{Amount, BookingId};
 
-/// What must be done outside, recorded in the same commit.
+/// A step that must be carried out at the provider, recorded in the same commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Ask the provider for a payment, which the buyer then makes.
@@ -11,12 +11,12 @@ pub enum Effect {
     Capture(BookingId),
     /// Give up the authorisation of this booking.
     Void(BookingId),
-    /// Send money back.
+    /// Refund money.
     Refund {
         booking: BookingId,
         amount: Amount,
-        /// How much is to have gone back in all when it is done. Two of a booking are equal if the
-        /// money of the first one came back.
+        /// How much is to be refunded in all when it is done. Two effects of a booking are equal if
+        /// the money of the first one bounced.
         total: Amount,
     },
     /// The hold ended while payment was open: cancel the intent, then ask what became of it.

@@ -13,7 +13,7 @@ pub use state::PaymentState;
 
 use crate::{Amount, BookingId, Text, UnitNo};
 
-/// What a provider calls a payment, and what the buyer's browser needs to pay it.
+/// A provider's name for a payment, and the secret with which the buyer's browser pays it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Intent {
     pub provider: Text,
@@ -35,39 +35,39 @@ impl fmt::Debug for Intent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenLines {
     pub booking: BookingId,
-    /// Which units, sorted and distinct.
+    /// The units of the lines, sorted and distinct.
     pub units: Vec<UnitNo>,
 }
 
 /// The money of a booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
-    /// What the provider said last.
+    /// The last state that the provider reported.
     pub state: PaymentState,
-    /// What the buyer is to pay: the prices of the lines when payment began, less those of the lines
-    /// that are given back for them.
+    /// The amount the buyer is to pay: the prices of the lines when payment began, less those of
+    /// the lines that are given back for them.
     pub amount: Amount,
-    /// What was taken, as the provider says.
+    /// The amount that was taken, as the provider says.
     pub captured: Amount,
-    /// What was sent back, as the provider says, in every try.
+    /// The amount that was sent back, as the provider says, in every try.
     pub refunded: Amount,
-    /// What of that came back again: refunds that failed at the buyer's bank.
+    /// The part of that which came back again: refunds that failed at the buyer's bank.
     pub bounced: Amount,
-    /// What is to go back in all.
+    /// The amount that is to be refunded in all.
     pub returned: Amount,
     /// The payment at the provider, once it is known.
     pub intent: Option<Intent>,
     /// The lines that this payment pays the difference to: they are given back when it is paid.
     pub exchange: Option<GivenLines>,
-    /// What those lines had cost, once they are given back. It lies with their booking and may still
+    /// The price of those lines, once they are given back. It lies with their booking and may still
     /// be sent back for this one.
     pub credit: Amount,
-    /// What of this payment and its credit is the credit of other bookings.
+    /// The part of this payment and its credit that is the credit of other bookings.
     pub carried: Amount,
 }
 
 impl Payment {
-    /// Returns a payment of `amount` that the provider does not know yet.
+    /// Creates a payment of `amount` that the provider does not know yet.
     pub const fn new(amount: Amount) -> Self {
         Self {
             state: PaymentState::Created,
@@ -83,26 +83,26 @@ impl Payment {
         }
     }
 
-    /// Returns what may still be sent back for its booking: its own money and its credit, without what is
-    /// another booking's.
+    /// Returns what may still be refunded for its booking: its own money and its credit, without
+    /// the credit of other bookings.
     pub fn left(&self) -> Amount {
         let all = Amount::sum([self.own_left(), self.credit].into_iter());
         all.less(self.carried)
     }
 
-    /// Returns what is paid for its booking and was not sent back: its own money that was taken, and its
-    /// credit, without what is another booking's.
+    /// Returns what is paid for its booking and was not refunded: its own money that was taken, and
+    /// its credit, without the credit of other bookings.
     pub fn paid(&self) -> Amount {
         let taken = self.captured.less(self.given_back());
         Amount::sum([taken, self.credit].into_iter()).less(self.carried)
     }
 
-    /// Returns what of its own money went back or is to: staff may have sent some of it back at the provider.
+    /// Returns what of its own money went back or is to: staff may have refunded at the provider.
     pub(crate) fn returning(&self) -> Amount {
         self.returned.max(self.given_back())
     }
 
-    /// Returns what of its own money, reserved or taken, is not to go back.
+    /// Returns what of its own money, reserved or taken, is not to be refunded.
     pub(crate) fn own_left(&self) -> Amount {
         if self.state.has_money() {
             self.amount.less(self.returning())
@@ -111,13 +111,13 @@ impl Payment {
         }
     }
 
-    /// Returns what the buyer has back.
+    /// Returns how much money the buyer has back.
     pub fn given_back(&self) -> Amount {
         self.refunded.checked_sub(self.bounced).unwrap_or_default()
     }
 
-    /// Returns whether nothing is left to be done of an effect that a report says is done. A refund may have come
-    /// back since, and been told of before.
+    /// Tells whether nothing is left to be done of an effect that a report says is done. A refund
+    /// may have bounced since, as an earlier report may have said.
     pub(crate) fn has_done(&self, effect: Effect) -> bool {
         match effect {
             Effect::Refund { total, .. } => self.given_back() >= total || !self.state.has_money(),
@@ -128,7 +128,7 @@ impl Payment {
         }
     }
 
-    /// Returns whether a report is about this payment: the same amount, and the same intent if one is
+    /// Tells whether a report is about this payment: the same amount, and the same intent if one is
     /// known.
     pub(crate) fn is_meant_by(&self, report: &PaymentReport) -> bool {
         let is_same = |(known, told): (&Intent, &Intent)| {
@@ -138,8 +138,8 @@ impl Payment {
         report.amount == self.amount && intents.is_none_or(is_same)
     }
 
-    /// Returns the payment after a report. It only moves forward: what was said before is believed again
-    /// in any order, and changes nothing.
+    /// Returns the payment after a report. It only moves forward: reports may be repeated in any
+    /// order, which changes nothing.
     #[must_use]
     pub(crate) fn after(&self, report: &PaymentReport) -> Self {
         // Money that came back again moves a payment back, the only thing that does; a report that

@@ -1,4 +1,4 @@
-//! What the provider reports of a payment.
+//! Reports of the provider about a payment.
 
 use crate::{Amount, Booking, BookingId, Currency, Effect, Intent, PaymentState};
 
@@ -8,23 +8,23 @@ use crate::{Amount, Booking, BookingId, Currency, Effect, Intent, PaymentState};
 pub struct PaymentReport {
     pub booking: BookingId,
     pub state: PaymentState,
-    /// What the buyer was asked for.
+    /// The amount the buyer was asked for.
     pub amount: Amount,
     pub currency: Currency,
-    /// What was taken so far.
+    /// The amount taken so far.
     pub captured: Amount,
-    /// What was sent back so far, in every try.
+    /// The amount sent back so far, in every try.
     pub refunded: Amount,
-    /// What of that came back again.
+    /// The part of that which came back again.
     pub bounced: Amount,
     pub intent: Option<Intent>,
-    /// The effect that is done with it.
+    /// The effect that is done by this.
     pub settles: Option<Effect>,
 }
 
 impl PaymentReport {
-    /// Returns what a provider says that moves whole amounts only: all of `booking`'s money is in
-    /// `state`, half of it went back where some did.
+    /// Builds the report of a provider that moves whole amounts only: all of `booking`'s money is
+    /// in `state`; in `PartlyRefunded`, half of it was refunded.
     pub fn whole(booking: &Booking, currency: Currency, state: PaymentState) -> Self {
         let amount = booking
             .payment

@@ -1,9 +1,9 @@
-//! What a payment is, and the arrows between its states (model.md 6).
+//! The states of a payment, and the arrows between them (model.md 6).
 
 use crate::words::words;
 
 words! {
-    /// Mirror of the provider, never ahead of it (model.md 6).
+    /// The state of a payment: a mirror of the provider, never ahead of it (model.md 6).
     pub PaymentState:
     Created = "created",
     /// The buyer must do something, such as 3-D Secure.
@@ -22,8 +22,8 @@ words! {
 }
 
 impl PaymentState {
-    /// Returns whether the provider may report `next` after this: the arrows of model.md 6, and longer ways
-    /// along them, since events get lost and reordered. Never back.
+    /// Tells whether the provider may report `next` after this: the arrows of model.md 6, and
+    /// longer ways along them, since events get lost and reordered. Never back.
     pub const fn may_become(self, next: Self) -> bool {
         use PaymentState as P;
         match self {
@@ -41,7 +41,7 @@ impl PaymentState {
         }
     }
 
-    /// Returns whether the buyer's money was reserved or taken, even if it went back later.
+    /// Tells whether the buyer's money was reserved or taken, even if it went back later.
     pub const fn has_come(self) -> bool {
         matches!(
             self,
@@ -49,7 +49,7 @@ impl PaymentState {
         )
     }
 
-    /// Returns whether some of the buyer's money is reserved or taken now.
+    /// Tells whether some of the buyer's money is reserved or taken now.
     pub const fn has_money(self) -> bool {
         matches!(
             self,

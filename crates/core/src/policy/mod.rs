@@ -8,10 +8,10 @@ use crate::words::words;
 use crate::{Invalid, Span, Timestamp};
 use setting::Setting;
 
-/// When something that an event allows comes to its end.
+/// The deadline of something that an event allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Deadline {
-    /// When the event starts; never, if it has no start.
+    /// The start of the event; never, if it has no start.
     #[default]
     AtStart,
     At(Timestamp),
@@ -20,7 +20,7 @@ pub enum Deadline {
 }
 
 impl Deadline {
-    /// Returns the point of time it is for an event that starts then; none is never.
+    /// Returns the time it is for an event that starts at `starts_at`; `None` is never.
     pub fn of(self, starts_at: Option<Timestamp>) -> Option<Timestamp> {
         match self {
             Self::AtStart => starts_at,
@@ -33,7 +33,7 @@ impl Deadline {
 /// The word for [`Deadline::Never`].
 const NEVER: &str = "never";
 
-/// The value of one field, as it is written down.
+/// The value of one field, as it is stored and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyValue {
     /// No limit, no time.
@@ -54,7 +54,7 @@ impl PolicyValue {
     }
 }
 
-/// Which values a field takes.
+/// The kind of values that a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
     Millis,
@@ -72,12 +72,12 @@ pub enum PolicyKind {
 pub enum PolicyBounds {
     Millis(u64, u64),
     Count(u32, u32),
-    /// It is no number.
+    /// For fields that are no number.
     None,
 }
 
 impl PolicyBounds {
-    /// Returns the least and the greatest value.
+    /// Returns the least and the greatest value; `None` for a field that is no number.
     pub fn range(self) -> Option<(u64, u64)> {
         match self {
             Self::Millis(least, most) => Some((least, most)),
@@ -86,7 +86,7 @@ impl PolicyBounds {
         }
     }
 
-    /// Returns whether fields of a kind have such bounds.
+    /// Tells whether fields of a kind have such bounds.
     const fn fit(self, kind: PolicyKind) -> bool {
         match kind {
             PolicyKind::Millis => matches!(self, Self::Millis(..)),
@@ -99,16 +99,16 @@ impl PolicyBounds {
     }
 }
 
-/// One field of a policy: its name everywhere, and the way into it and out of it.
+/// One field of a policy: its name everywhere, and its getter and setter.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyField {
-    /// What it is called in requests, answers and rows.
+    /// Its name in requests, answers and rows.
     pub name: &'static str,
     pub kind: PolicyKind,
     pub bounds: PolicyBounds,
-    /// What it is called in a refusal.
+    /// Its name in a refusal.
     in_refusals: &'static str,
-    /// What it is for, for the API's description.
+    /// Its description in the API.
     pub about: &'static str,
     get: fn(&Policy) -> PolicyValue,
     set: fn(&mut Policy, PolicyValue) -> Option<()>,
@@ -257,7 +257,7 @@ impl PolicyChange {
     /// Adds a field to be set.
     ///
     /// # Errors
-    /// A value that the field does not take.
+    /// [`Invalid`] for a value that the field does not take.
     pub fn set(&mut self, field: &'static PolicyField, value: PolicyValue) -> Result<(), Invalid> {
         // A value of the right kind fits every policy, so trying it on one is enough.
         (field.set)(&mut Policy::default(), value).ok_or_else(|| {
@@ -269,7 +269,7 @@ impl PolicyChange {
 }
 
 impl PolicyKind {
-    /// Says which values it takes.
+    /// Describes which values it takes.
     pub fn in_words(self) -> String {
         match self {
             Self::Millis => "milliseconds".to_owned(),
@@ -283,7 +283,7 @@ impl PolicyKind {
 }
 
 impl From<&Policy> for PolicyChange {
-    /// Sets every field.
+    /// Copies every field.
     fn from(policy: &Policy) -> Self {
         let fields = POLICY_FIELDS.iter();
         Self(fields.map(|field| (field, field.get(policy))).collect())
@@ -301,8 +301,8 @@ impl Policy {
         Ok(changed)
     }
 
-    /// Returns this policy with the fields of `change` set, unchecked: for what is stored, which another build
-    /// may have passed.
+    /// Returns this policy with the fields of `change` set, unchecked: for stored policies, which
+    /// another build may have accepted.
     #[must_use]
     pub fn merged(&self, change: &PolicyChange) -> Self {
         let mut changed = self.clone();
@@ -312,7 +312,7 @@ impl Policy {
         changed
     }
 
-    /// Passes a policy whose parts agree and stay within their bounds.
+    /// Checks that the parts of the policy agree and are within their bounds.
     ///
     /// # Errors
     /// The first setting that is wrong, with the bound it breaks.
@@ -342,7 +342,7 @@ impl Policy {
         }
     }
 
-    /// Passes a policy by which an event that starts then can be on sale.
+    /// Checks that an event that starts at `starts_at` can be on sale under the policy.
     ///
     /// # Errors
     /// `policy.sale_opens_at`, when the sale would end before it opens.

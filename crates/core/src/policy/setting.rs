@@ -1,4 +1,4 @@
-//! How the types that fields of a policy have are written down and read.
+//! Conversion of the types of policy fields to and from [`PolicyValue`].
 
 use super::{Deadline, NEVER, PolicyKind, PolicyValue};
 use crate::{Adjacency, LatePayment, OnPaymentFailure, Span, Timestamp};

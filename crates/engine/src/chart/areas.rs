@@ -45,7 +45,7 @@ impl AreaEntry<'_> {
     }
 }
 
-/// Adds the areas that stand at `chart.areas`.
+/// Adds the areas of `chart.areas`.
 pub(super) fn add(
     builder: &mut ChartBuilder,
     areas: &[Object<AreaEntry<'_>>],

@@ -12,7 +12,7 @@ use super::place::{at, parse};
 use super::strict::{Count, Object};
 use super::{ONLY_ZONE, ReadChart};
 
-/// Between rows and between seats, in hundredths of a chart unit.
+/// The distance of rows and of seats, in hundredths of a chart unit.
 const PITCH: i32 = 100;
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ fn step() -> usize {
     usize::try_from(PITCH).unwrap_or(1)
 }
 
-/// A, B, .. Z, AA, AB, ..
+/// Appends the letters of a number from 0: A, B, .. Z, AA, AB, ..
 fn push_letters(text: &mut String, number: u32) {
     if let Some(before) = (number / 26).checked_sub(1) {
         push_letters(text, before);

@@ -38,7 +38,7 @@ pub struct ReadChart {
     pub notes: Vec<String>,
 }
 
-/// How a seat plan is written down.
+/// The format of a seat plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
@@ -48,13 +48,13 @@ enum Format {
     Pretix,
 }
 
-/// Unlike the formats themselves it lets every other property pass.
+/// The format alone. Unlike the formats themselves it lets every other property pass.
 #[derive(Deserialize)]
 struct Head {
     format: Option<Format>,
 }
 
-/// Reads a chart of any format, told by its `format`: a file, or the bytes of a request's raw
+/// Reads a chart of any format, chosen by its `format`: a file, or the bytes of a request's raw
 /// `chart` value. Places in errors begin with `chart`, lines and columns count from its start.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! Format `soldonce`: zones of rows of seats with positions, and areas. It can say all that a chart
-//! holds: what `write` prints is read back to an equal chart.
+//! Format `soldonce`: zones of rows of seats with positions, and areas. It can express all that a
+//! chart holds: the output of `write` is read back to an equal chart.
 
 use std::borrow::Cow;
 use std::fmt;

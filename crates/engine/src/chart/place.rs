@@ -1,5 +1,5 @@
 //! Names places in a chart's JSON: `chart.zones[0].rows[3].seats[7].seat`. A valid chart costs
-//! nothing here: a place is looked for once something is wrong.
+//! nothing here: a place is searched for only after an error.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ pub(super) fn parse<'de, T: Deserialize<'de>>(
     serde_json::from_slice(json).map_err(|error| Invalid::new("chart", explain(root, json, &error)))
 }
 
-/// Why `json` was not understood, with the place in it, which begins with `root`.
+/// Describes why `json` was not understood, with the place in it, which begins with `root`.
 pub fn explain(root: &str, json: &[u8], error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     // Of broken JSON the column names the byte that was not understood, of JSON that means nothing
@@ -31,13 +31,13 @@ pub fn explain(root: &str, json: &[u8], error: &serde_json::Error) -> String {
     format!("at {place} (line {line}, column {column}): {message}")
 }
 
-/// The same refusal with the place of its cause.
+/// Adds the place of its cause to a refusal.
 pub(super) fn at(place: impl Display, error: Invalid) -> Invalid {
     let Invalid { field, reason } = error;
     Invalid::new(field, format!("at {place}: {reason}"))
 }
 
-/// The property of a seat that the builder refused; that of its id is called `id_property`.
+/// Finds the property of a seat that the builder refused; that of its id is `id_property`.
 pub(super) fn seat_property(error: &Invalid, id: &str, id_property: &'static str) -> &'static str {
     match error.field {
         "chart.category" => "category",
@@ -74,8 +74,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The byte offset of a position of `serde_json`: lines from 1, columns in bytes from 1 naming the
-/// last byte read.
+/// Converts a position of `serde_json` to a byte offset: lines from 1, columns in bytes from 1
+/// naming the last byte read.
 fn offset_of(json: &[u8], line: usize, column: usize) -> usize {
     let lines_before = line.saturating_sub(1);
     let bytes_before = |count: usize| {
@@ -85,7 +85,7 @@ fn offset_of(json: &[u8], line: usize, column: usize) -> usize {
     bytes_before(lines_before).saturating_add(column)
 }
 
-/// Where the walk stands in one open array or object.
+/// The position of the scan in one open array or object.
 enum Step<'a> {
     /// In an object, at this key; before the first key and after each comma at none.
     Key(Option<&'a [u8]>),
@@ -93,7 +93,7 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// The place of the token that ends at `offset` or is the next one after it.
+/// Finds the place of the token that ends at `offset` or is the next one after it.
 fn place_at(root: &str, json: &[u8], offset: usize) -> String {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut at = 0;
@@ -130,7 +130,7 @@ fn place_at(root: &str, json: &[u8], offset: usize) -> String {
     describe(root, &steps)
 }
 
-/// The end of the token that begins at `at`: a bracket, a mark, white space, a string, or a word.
+/// Finds the end of the token that begins at `at`: a mark, white space, a string, or a word.
 fn token_end(json: &[u8], at: usize) -> usize {
     let rest = json.get(at..).unwrap_or_default();
     let length = match rest.first() {

@@ -1,5 +1,5 @@
-//! Format `seats`: a list of seats and a list of areas, for halls without a plan and for
-//! all else that is sold once. What stands before the last `-` of a seat is its row.
+//! Format `seats`: a list of seats and a list of areas, for halls without a plan and for all else
+//! that is sold once. The part of a seat's id before the last `-` is its row.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ fn add(builder: &mut ChartBuilder, index: usize, seat: &SeatEntry<'_>) -> Result
 
 type RowOfSeats<'a, 'b> = (&'b str, Vec<(usize, &'b SeatEntry<'a>)>);
 
-/// Rows in the order of their first seats, each with its seats in the listed order.
+/// Groups seats into rows, ordered by their first seats, each with its seats in the listed order.
 fn rows<'a, 'b>(seats: &'b [Object<SeatEntry<'a>>]) -> Vec<RowOfSeats<'a, 'b>> {
     let mut rows: Vec<RowOfSeats<'a, 'b>> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Deserializing without surprises: objects that are objects, counts with a bound, coordinates in
-//! hundredths without floating-point arithmetic.
+//! Strict deserialization: objects that are objects, counts with a bound, coordinates in hundredths
+//! without floating-point arithmetic.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -33,7 +33,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// How many: `1..=UNITS_PER_CHART_MAX`.
+/// A count: `1..=UNITS_PER_CHART_MAX`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count(pub(super) u32);
 

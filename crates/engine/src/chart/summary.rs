@@ -5,7 +5,7 @@ use soldonce_core::{CategoryNo, Chart, UnitNo};
 
 use super::ReadChart;
 
-/// What `soldonce chart check` prints.
+/// The output of `soldonce chart check`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChartSummary {
     pub name: String,

@@ -1,4 +1,4 @@
-//! What holds for every format: what is written reads back, places are named, nothing panics.
+//! Rules of every format: a written chart reads back, places are named, nothing panics.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use soldonce_core::{AreaSpec, ChartBuilder, Frame, Position, SeatSpec, UnitNo};
 
 use super::*;
 
-/// One valid plan of each format, with every property that it knows.
+/// Builds one valid plan of each format, with every property that it knows.
 fn valid_plans() -> [Value; 4] {
     let at = |x: f64, y: f64| json!({"x": x, "y": y});
     let native = json!({
@@ -274,7 +274,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All places of a document, as JSON pointers.
+/// Lists all places of a document, as JSON pointers.
 fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -293,7 +293,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
 
 type AnySeat = (Option<String>, u8, Option<Position>);
 
-/// Seats numbered backwards from `last`.
+/// Adds seats numbered backwards from `last`.
 fn add_seats(builder: &mut ChartBuilder, last: usize, seats: &[AnySeat]) {
     for ((label, category, position), before) in seats.iter().zip(0..) {
         let number = last - before;

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 use soldonce_core::{Area, CategoryNo, Chart, Position, Row, UnitName, UnitNo, Zone};
 
-/// The chart in the format `soldonce`, to be serialized.
+/// Returns the chart in the format `soldonce`, to be serialized.
 pub fn write(chart: &Chart) -> ChartDocument<'_> {
     ChartDocument {
         format: "soldonce",

@@ -1,4 +1,4 @@
-//! Who may come in: API keys and shoppers' sessions.
+//! Authentication of callers: API keys and shoppers' sessions.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::locks::{read, write};
 use crate::pause::pause;
 use crate::secret::Session;
 
-/// The admin key of a setting, and what it put an end to.
+/// The admin key of a setting, and the keys that it replaced.
 #[derive(Clone, Debug)]
 pub struct Adopted {
     pub key: ApiKey,
-    /// Those that the setting named before: revoked.
+    /// The keys that the setting named before, now revoked.
     pub ended: Vec<KeyId>,
 }
 
 impl Engine {
-    /// Returns whom a bearer token authenticates: an API key or a session; none when it is wrong or over.
+    /// Finds the caller of an API key or session token; `None` when wrong, revoked or expired.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         if token.starts_with("ses_") {
             let session = self.parts.secrets.open_session(token, self.now());
@@ -40,7 +40,7 @@ impl Engine {
         })
     }
 
-    /// Reads the keys again if this token is one that is not known here: another server may have made it a
+    /// Reads the keys again if this token is not known here: another server may have made it a
     /// moment ago. Returns whether it may be known now. Concurrent callers share a reading.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Engine {
         read(&self.parts.keys).contains_key(&hash_key(token))
     }
 
-    /// A new session for a shopper, and its token.
+    /// Creates a session for a shopper; returns it and its token.
     pub fn open_session(&self) -> (Session, String) {
         let expires_at = self.now().plus(Span::from_ms(SESSION_MS));
         let session = Session::new(self.parts.ids.caller(), expires_at);
@@ -69,7 +69,7 @@ impl Engine {
         (session, token)
     }
 
-    /// Makes an API key; its text is told here and never again.
+    /// Creates an API key; its text is returned here and never again.
     ///
     /// # Errors
     /// `Invalid` for the name of keys of the setting; `ReadOnly` when it cannot be stored.
@@ -144,7 +144,7 @@ impl Engine {
         Ok(stored.unwrap_or(key))
     }
 
-    /// Reads the API keys again: on a ledger that many servers share, others make and revoke them.
+    /// Reads the API keys again: on a shared ledger other servers create and revoke them.
     ///
     /// Readings may come back in another sequence than they were made. Keys are only added and
     /// revoked, so what is known already is added to and never taken back.
@@ -165,7 +165,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Every API key, oldest first, revoked ones too.
+    /// Lists every API key, oldest first, revoked ones too.
     pub fn keys(&self) -> Vec<ApiKey> {
         let keys = read(&self.parts.keys);
         let mut keys: Vec<ApiKey> = keys.values().cloned().collect();
@@ -173,7 +173,7 @@ impl Engine {
         keys
     }
 
-    /// Revokes an API key: here it is refused once this has answered. The last admin key stays.
+    /// Revokes an API key: this server refuses it once this has returned. The last admin key stays.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.

@@ -104,7 +104,7 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Gives back lines of a booking; nothing named means all. Needs an idempotency key.
+    /// Cancels lines of a booking; nothing named means all. Needs an idempotency key.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `AlreadyCancelled`, `CancelClosed`,
@@ -140,9 +140,9 @@ impl Engine {
         )
     }
 
-    /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
-    /// back. Needs an idempotency key. What they cost more takes a checkout of the hold
-    /// ([`Engine::checkout`]); without a payment provider, a caller with a key has seen to it.
+    /// Swaps lines of a booking for the units of a hold, in one commit; a lower price is refunded.
+    /// Needs an idempotency key. A higher price takes a checkout of the hold
+    /// ([`Engine::checkout`]); without a payment provider, a caller with a key vouches for it.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,
@@ -167,7 +167,7 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Lines of a booking that the caller may act on, by their units. The right to a hold is not
+    /// Resolves lines of a booking that the caller may act on to units. The right to a hold is not
     /// enough: its secret proves that hold, and no booking of the same holder.
     pub(super) async fn given_lines(
         &self,
@@ -179,7 +179,7 @@ impl Engine {
         Ok(lines_of(ask, &self.event_of(found.event)?.chart)?)
     }
 
-    /// A booking as it is stored, with its secret.
+    /// Returns a booking as it is stored, with its secret.
     ///
     /// # Errors
     /// `BookingNotFound`, also for a foreign one.
@@ -189,7 +189,7 @@ impl Engine {
         Ok(self.answered(reply::booking(&event, &booking)))
     }
 
-    /// The caller's bookings of one holder, newest first, a page at a time.
+    /// Lists the caller's bookings of one holder, newest first, a page at a time.
     ///
     /// # Errors
     /// `Invalid` when a shopper names a holder or a key does not.
@@ -214,8 +214,8 @@ impl Engine {
         })
     }
 
-    /// A booking that the caller may see, and by what right. `secret` is that of its hold; one that is
-    /// sent must be right.
+    /// Returns a booking that the caller may see, and by what right. `secret` is the booking's or
+    /// its hold's; one that is sent must be right.
     async fn own_booking(
         &self,
         call: &Call,

@@ -7,20 +7,20 @@ use super::Engine;
 use crate::limits::{CLOCK_AHEAD_MS, CLOCK_FAR_AHEAD_MS, CLOCK_LEAST_MS};
 
 words! {
-    /// How the ledger's clock stands to the machine's, as operators read it.
+    /// How far the ledger's clock is ahead of the machine's, as operators read it.
     #[derive(Default)]
     pub ClockState:
-    /// They are one, give or take a second.
+    /// Less than a second.
     #[default]
     Together = "together",
     /// The machine's has stepped back: the ledger's runs at half speed until they meet.
     Ahead = "ahead",
-    /// The same, by more than an hour: an operator should end it.
+    /// The same, by an hour or more: an operator should correct it.
     FarAhead = "far_ahead",
 }
 
 impl ClockState {
-    /// Of a ledger whose clock is so far ahead, milliseconds.
+    /// Returns the state of a ledger whose clock is `ahead_ms` milliseconds ahead.
     pub const fn of(ahead_ms: i64) -> Self {
         if ahead_ms >= CLOCK_FAR_AHEAD_MS {
             Self::FarAhead
@@ -32,14 +32,14 @@ impl ClockState {
     }
 }
 
-/// What operators were told last.
+/// The state that was last logged for operators.
 #[derive(Default)]
 pub(super) struct ClockWatch {
     told: ClockState,
 }
 
 impl ClockWatch {
-    /// Measures how far the ledger's clock is ahead of the machine's, and tells when that changes.
+    /// Measures how far the ledger's clock is ahead of the machine's; logs a change of state.
     pub(super) fn look(&mut self, engine: &Engine) {
         let ahead_ms = engine.clock_ahead_ms();
         let seconds = Duration::from_millis(ahead_ms.unsigned_abs()).as_secs_f64();

@@ -47,8 +47,9 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
 }
 
 impl Engine {
-    /// Whether the ledger's clock has gained as much as the boot clock since then, and agrees with this machine's. If
-    /// not, a clock is wrong or was: what it says to be over for long may be still to come.
+    /// Tells whether the ledger's clock has gained no more than the boot clock since `then`, and is
+    /// not ahead of this machine's. If it is, a clock is wrong or was: an event that seems long
+    /// over may be still to come.
     fn is_time_certain(&self, (then, boot): (Timestamp, BootTime)) -> bool {
         let passed = self.world().clock.boot().since(boot).as_millis();
         let passed = i64::try_from(passed).unwrap_or(i64::MAX);
@@ -63,7 +64,8 @@ impl Engine {
         off <= DROP_CLOCK_OFF_MS_MAX
     }
 
-    /// Drops an event that is over for `keep`; gives when that was. Its rows are deleted in the background.
+    /// Drops an event that is over for `keep`; returns when. Its rows are deleted in the
+    /// background.
     ///
     /// # Errors
     /// `EventNotFound`, `EventDropped`, `EventNotOver`, `EventInUse`.
@@ -90,7 +92,7 @@ impl Engine {
     /// Deletes all rows of dropped events, some in each transaction.
     ///
     /// # Errors
-    /// Those of the store, such as `ReadOnly`; what was deleted is.
+    /// Those of the store, such as `ReadOnly`; rows deleted before it stay deleted.
     pub async fn clear_dropped(&self) -> Result<(), Rejection> {
         while self.parts.ledger.clear_dropped().await? {}
         Ok(())

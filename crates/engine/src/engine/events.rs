@@ -17,7 +17,7 @@ use crate::live::{Listing, LiveEvent, SeatSnapshot};
 #[derive(Clone)]
 pub struct EventSummary {
     pub event: Arc<Event>,
-    /// Its seats at one commit number.
+    /// The states of its seats at one commit number.
     pub snapshot: Arc<SeatSnapshot>,
 }
 
@@ -32,7 +32,7 @@ impl EventSummary {
 }
 
 impl Engine {
-    /// Passes an event whose prices can be paid here: nothing is held that no checkout could sell.
+    /// Refuses an event with a price that cannot be paid here: no checkout could sell what is held.
     fn require_chargeable(&self, new: &NewEvent) -> Result<(), Rejection> {
         let Some(provider) = self.provider() else {
             return Ok(());
@@ -47,8 +47,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Creates an event; whether it is new. `chart` is the seat plan as it was given, which the
-    /// ledger keeps.
+    /// Creates an event; returns with it whether it is new. `chart` is the seat plan as it was
+    /// given, which the ledger keeps.
     ///
     /// # Errors
     /// `EventExists` when one of this id was created by another request; `Invalid`.
@@ -101,13 +101,13 @@ impl Engine {
         self.summary_of(done)
     }
 
-    /// Calls an event off and revokes its holds.
+    /// Cancels an event and revokes its holds.
     ///
     /// # Errors
     /// `EventNotFound`.
     ///
     /// # Cancel safety
-    /// Dropped, the event may be called off: repeat.
+    /// Dropped, the event may be cancelled: repeat.
     pub async fn cancel_event(
         &self,
         call: &Call,
@@ -133,7 +133,7 @@ impl Engine {
         Ok(EventSummary::of(&*live.ok_or(Rejection::EventNotFound)?))
     }
 
-    /// One event.
+    /// Returns an event with the counts of its units.
     ///
     /// # Errors
     /// `EventNotFound`.
@@ -141,7 +141,7 @@ impl Engine {
         Ok(EventSummary::of(&*self.live(event).await?))
     }
 
-    /// One event without its counts: what most callers need, and cheaper.
+    /// Returns an event without its counts: what most callers need, and cheaper.
     ///
     /// # Errors
     /// `EventNotFound`.
@@ -149,7 +149,7 @@ impl Engine {
         Ok(self.live(event).await?.event())
     }
 
-    /// One event that this server knows already: for the names of units.
+    /// Finds an event that this server knows already: for the names of units.
     pub fn known_event(&self, event: &EventId) -> Option<Arc<Event>> {
         self.parts.live.find(event).map(|live| live.event())
     }
@@ -159,20 +159,20 @@ impl Engine {
         self.event_of(no).ok()
     }
 
-    /// The event of a hold that exists: for names of units in a refusal.
+    /// Finds the event of a hold: for names of units in a refusal. `None` if it cannot be read.
     pub async fn event_of_hold(&self, hold: HoldId) -> Option<Arc<Event>> {
         let hold = self.parts.ledger.hold(hold).await.ok()??;
         self.event_of(hold.event).ok()
     }
 
-    /// The event of a booking that exists: for names of units in a refusal.
+    /// Finds the event of a booking: for names of units in a refusal. `None` if it cannot be read.
     pub async fn event_of_booking(&self, booking: BookingId) -> Option<Arc<Event>> {
         let booking = self.parts.ledger.booking(booking).await.ok()??;
         self.event_of(booking.event).ok()
     }
 
-    /// Events by id, those after `after`, at most `limit`; and whether there are more. While the store
-    /// is away, those that this server knows.
+    /// Lists events by id, those after `after`, at most `limit`; tells whether there are more.
+    /// While the store cannot be read, lists those that this server knows.
     pub async fn events(
         &self,
         which: Listing,
@@ -250,7 +250,7 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// The newest [`UNIT_HISTORY_MAX`] transitions of a unit, oldest first.
+    /// Returns the newest [`UNIT_HISTORY_MAX`] transitions of a unit, oldest first.
     ///
     /// # Errors
     /// `EventNotFound`, `UnknownUnit`.

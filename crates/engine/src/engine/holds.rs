@@ -13,14 +13,14 @@ use crate::limits::LIST_MAX;
 use crate::live::LiveEvent;
 use crate::reply::{self, ReplyKind, StoredReply};
 
-/// Units that are wanted.
+/// The units that a request asks for.
 #[derive(Clone, Debug)]
 pub enum WishAsk<'a> {
     Named(NamedUnits<'a>),
     /// The best free ones.
     Best {
         quantity: u32,
-        /// Of which price class; none is any.
+        /// Their price class; `None` is any.
         category: Option<&'a str>,
         /// Whether they must be neighbours.
         together: Together,
@@ -30,10 +30,10 @@ pub enum WishAsk<'a> {
 /// A request to hold units.
 #[derive(Clone, Debug)]
 pub struct HoldAsk<'a> {
-    /// For whom; shoppers leave it out.
+    /// The holder; shoppers leave it out.
     pub holder: Option<HolderName>,
     pub wish: WishAsk<'a>,
-    /// For how long; none is the policy's.
+    /// The time to live; `None` is the policy's.
     pub ttl: Option<Span>,
 }
 
@@ -45,16 +45,16 @@ pub struct ChangeAsk<'a> {
     pub fence: Option<Fence>,
 }
 
-/// A request to push a hold's end later.
+/// A request to extend a hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtendAsk {
-    /// From now, so long; none is the policy's.
+    /// The time to live from now; `None` is the policy's.
     pub ttl: Option<Span>,
     pub fence: Option<Fence>,
 }
 
 impl Engine {
-    /// Holds units of an event.
+    /// Creates a hold of units of an event.
     ///
     /// # Errors
     /// Every rejection of model.md 3; `Overloaded`, `ReadOnly`.
@@ -135,8 +135,8 @@ impl Engine {
     }
 
     /// Refuses a request that the terms of the event forbid, if this server alone decides; returns
-    /// whether the shields are to be queried. Other servers may have changed the terms a moment ago, and the seats may
-    /// be the holder's own, who gets them back: then the ledger decides.
+    /// whether the shields are to be queried. Other servers may have changed the terms a moment
+    /// ago, and the seats may be the holder's own, who gets them back: then the ledger decides.
     fn may_ask_shields(
         &self,
         (live, holder): (&LiveEvent, &Holder),
@@ -178,7 +178,7 @@ impl Engine {
         self.reply(self.submit(call, Command::Change(Box::new(change))).await?)
     }
 
-    /// Pushes a hold's end later, never beyond its cap.
+    /// Extends a hold, never beyond its cap.
     ///
     /// # Errors
     /// Every rejection of model.md 4 for *extend*.
@@ -202,7 +202,7 @@ impl Engine {
         self.reply(done?)
     }
 
-    /// Gives a hold up. Repeating gives the same answer.
+    /// Releases a hold. Repeating gives the same answer.
     ///
     /// # Errors
     /// `HoldNotFound`, the terminal state that was reached, `HoldExpired`, `StaleFence`.
@@ -235,7 +235,7 @@ impl Engine {
         self.reply(self.submit(call, Command::Revoke { hold, reason }).await?)
     }
 
-    /// A hold as it is now: one that is over says so, swept or not.
+    /// Returns a hold in its present state: one that is over says so, swept or not.
     ///
     /// # Errors
     /// `HoldNotFound`, also for a foreign one.
@@ -245,7 +245,7 @@ impl Engine {
         Ok(reply::hold_now(&event, &hold, self.now()))
     }
 
-    /// The caller's live holds of one holder, newest first, a page at a time.
+    /// Lists the caller's live holds of one holder, newest first, a page at a time.
     ///
     /// # Errors
     /// `Invalid` when a shopper names a holder or a key does not.
@@ -269,7 +269,7 @@ impl Engine {
         })
     }
 
-    /// Which hold, by what right: a secret that is sent must be right, also for staff.
+    /// Builds a command's target hold. A secret that is sent must be right, also for staff.
     pub(super) fn on_hold(
         &self,
         call: &Call,
@@ -295,7 +295,7 @@ impl Engine {
         self.parts.secrets.opens_hold(hold, &secret.0)
     }
 
-    /// A hold that the caller may see.
+    /// Returns a hold that the caller may see.
     async fn own_hold(&self, call: &Call, id: HoldId) -> Result<Hold, EngineError> {
         let by = self.authority(call, id)?;
         let hold = self.parts.ledger.hold(id).await?;

@@ -1,6 +1,6 @@
-//! Lists for staff: holds and bookings of an event, page by page, oldest first. An id is never given to
-//! another thing and its row never goes, so what was there when the first page was asked for is on
-//! exactly one page.
+//! Lists for staff: holds and bookings of an event, page by page, oldest first. An id is never
+//! reused and its row is never deleted, so each row that existed when the first page was asked for
+//! is on exactly one page.
 
 use soldonce_core::{Booking, BookingId, EventId, Hold, HoldId, HolderName, Seq, Timestamp};
 
@@ -8,32 +8,32 @@ use super::{Engine, EngineError};
 use crate::limits::{LIST_LOOK_MAX, LIST_MAX};
 use crate::reply::{self, StoredReply};
 
-/// Which ones are meant, and from where on.
+/// The filter of a list, and the page that is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct ListAsk<Id> {
-    /// In one of these states, by their words; none is any.
+    /// Only in one of these states, by name; empty is any.
     pub states: Vec<String>,
-    /// Of this holder.
+    /// Only of this holder.
     pub holder: Option<HolderName>,
-    /// With this reference; holds have none.
+    /// Only with this reference; holds have none.
     pub reference: Option<String>,
-    /// Made then or later.
+    /// Only those created at this time or later.
     pub from: Option<Timestamp>,
-    /// Made before then.
+    /// Only those created before this time.
     pub until: Option<Timestamp>,
-    /// Where the page before ended.
+    /// The last id of the page before.
     pub after: Option<Id>,
-    /// Most of them on this page; at most [`LIST_MAX`].
+    /// Most rows on this page; at most [`LIST_MAX`].
     pub limit: usize,
 }
 
 /// A page of a list.
 #[derive(Clone, Debug)]
 pub struct ListPage<Id> {
-    /// What was found, as each is now.
+    /// The rows, each in its present state.
     pub found: Vec<StoredReply>,
-    /// Where the next page begins; none after the last page. A page may have nothing on it, and
-    /// another one behind it.
+    /// The last id of this page; `None` after the last page. A page may be empty and have another
+    /// one behind it.
     pub next: Option<Id>,
     /// Every commit of the event up to this one is in the list, if it is of one event.
     pub seq: Option<Seq>,
@@ -105,7 +105,7 @@ impl<Id: Copy> Filling<Id> {
 }
 
 impl Engine {
-    /// Holds of an event, over or not, in the order in which they were made.
+    /// Lists the holds of an event, over or not, in the order in which they were made.
     ///
     /// # Errors
     /// `EventNotFound`.
@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// Bookings of an event in the order in which they were made.
+    /// Lists the bookings of an event in the order in which they were made.
     ///
     /// # Errors
     /// `EventNotFound`.

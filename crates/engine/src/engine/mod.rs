@@ -69,14 +69,14 @@ struct Parts {
     ids: Ids,
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
-    /// Of the keys, for texts that are not known.
+    /// Shares readings of the keys among requests with an unknown key.
     key_readings: SharedReading,
     provider: OnceLock<Arc<dyn PaymentProvider>>,
     free_sales: AtomicBool,
     sender: OnceLock<Sender>,
 }
 
-/// Why a call on the engine gave no answer.
+/// Why a call on the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
     /// The rules or the ledger refused.
@@ -85,20 +85,20 @@ pub enum EngineError {
     /// The store could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The payment provider did not do its part.
+    /// The payment provider failed or refused.
     #[error(transparent)]
     Provider(ProviderError),
 }
 
-/// What the engine answers: a body that needs only the server's time, and who may be told a secret.
+/// An answer: a body that lacks only the server's time, and a secret if it carries one.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub stored: StoredReply,
     /// The secret of the hold, the booking or the webhook endpoint, for answers that carry one.
     pub secret: Option<String>,
-    /// Whether the same request was answered before.
+    /// Whether this is the stored answer to the same request.
     pub replayed: bool,
-    /// For checkout: what the buyer pays with.
+    /// The intent that the buyer pays, in the answer to checkout.
     pub intent: Option<soldonce_core::Intent>,
 }
 
@@ -112,7 +112,7 @@ impl Reply {
 }
 
 impl Engine {
-    /// Opens the ledger in a folder, or makes one, by the machine's clock: for a program that embeds the engine.
+    /// Opens or creates the ledger in a folder, by the machine's clock, to embed the engine.
     ///
     /// # Errors
     /// [`OpenError`] when the folder belongs to another process, is damaged, or lacks commits.
@@ -126,7 +126,7 @@ impl Engine {
         engine.map_err(|error| OpenError::Failed(error.to_string()))
     }
 
-    /// The engine over an open ledger whose observer is `live`.
+    /// Builds the engine over an open ledger whose observer is `live`.
     ///
     /// # Errors
     /// [`ReadError`] when the ledger's keys cannot be read.
@@ -163,43 +163,45 @@ impl Engine {
         })
     }
 
-    /// The ledger's time now.
+    /// Reads the ledger's clock.
     pub fn now(&self) -> Timestamp {
         self.parts.ledger.now()
     }
 
-    /// The machine's wall clock: for what leaves this server and what others signed. The ledger's clock
-    /// only orders commands and ends holds, and may be ahead (`docs/decisions/0090`).
+    /// Reads the machine's wall clock, for times that leave this server or that others signed. The
+    /// ledger's clock only orders commands and ends holds, and may be ahead
+    /// (`docs/decisions/0090`).
     pub fn wall_now(&self) -> Timestamp {
         Timestamp::from_ms(self.world().clock.wall_ms())
     }
 
-    /// How far the ledger's clock is ahead of this machine's wall clock, milliseconds; negative if behind.
+    /// Returns the lead of the ledger's clock over the wall clock, milliseconds; negative if
+    /// behind.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.now().ms().saturating_sub(self.wall_now().ms())
     }
 
-    /// The machine's clock and randomness.
+    /// Returns the machine's clock and randomness.
     pub fn world(&self) -> &World {
         &self.parts.world
     }
 
-    /// Where ids come from.
+    /// Returns the generator of ids.
     pub fn ids(&self) -> &Ids {
         &self.parts.ids
     }
 
-    /// What is counted and timed.
+    /// Returns the metrics of the engine.
     pub fn metrics(&self) -> &Metrics {
         &self.parts.metrics
     }
 
-    /// Whether commands are taken, as far as the ledger knows without asking its store.
+    /// Tells whether commands are taken, as far as the ledger knows without asking its store.
     pub fn is_writable(&self) -> bool {
         self.parts.ledger.is_writable()
     }
 
-    /// The ledger itself, for operators' reports.
+    /// Returns the ledger itself, for operators' reports.
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
         &self.parts.ledger
     }
@@ -209,7 +211,7 @@ impl Engine {
         self.parts.ledger.close().await;
     }
 
-    /// Returns an event, one that another server created a moment ago too: the store is asked before
+    /// Finds an event, also one that another server created a moment ago: the store is asked before
     /// an id is denied.
     ///
     /// # Errors
@@ -234,7 +236,7 @@ impl Engine {
             .ok_or_else(|| self.parts.live.missing_no(no))
     }
 
-    /// Carries one command to the ledger.
+    /// Executes a command in the ledger; counts a refusal.
     async fn submit(&self, call: &Call, command: Command) -> Result<Done, Rejection> {
         let transaction = Transaction {
             origin: call.origin(),
@@ -249,7 +251,7 @@ impl Engine {
         done
     }
 
-    /// The reply to what the ledger did, secret included where there is one.
+    /// Renders the reply to what the ledger did, secret included where there is one.
     fn reply(&self, done: Done) -> Result<Reply, EngineError> {
         match done {
             Done::Replayed(stored) => Ok(Reply {
@@ -268,7 +270,7 @@ impl Engine {
         }
     }
 
-    /// Returns a reply that was not given before, secret included where there is one.
+    /// Completes a stored reply, not marked as replayed, with its secret where there is one.
     fn answered(&self, stored: StoredReply) -> Reply {
         Reply {
             secret: self.secret_of(&stored),

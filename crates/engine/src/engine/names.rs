@@ -9,14 +9,14 @@ use soldonce_core::{Chart, Rejection, Selection, UnitNo};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedUnits<'a> {
     pub seats: Vec<Cow<'a, str>>,
-    /// So many places of these areas.
+    /// Areas, and how many places of each.
     pub areas: Vec<(Cow<'a, str>, u32)>,
-    /// Places by public id, such as `floor.17`; only for units that one has.
+    /// Places by public id, such as `floor.17`; only for units that the caller has.
     pub places: Vec<Cow<'a, str>>,
 }
 
 impl NamedUnits<'_> {
-    /// Whether nothing is named.
+    /// Tells whether no unit is named.
     pub fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.areas.is_empty() && self.places.is_empty()
     }
@@ -30,7 +30,7 @@ impl NamedUnits<'_> {
         places.fold(single, u32::saturating_add)
     }
 
-    /// For units that are wanted: seats and quantities.
+    /// Resolves units that are asked for: seats and quantities.
     ///
     /// # Errors
     /// `UnknownUnit`; places cannot be chosen one by one.
@@ -41,7 +41,7 @@ impl NamedUnits<'_> {
         self.select(chart)
     }
 
-    /// For units that one has: single units, sorted and distinct, and quantities.
+    /// Resolves units that the caller has: single units, sorted and distinct, and quantities.
     ///
     /// # Errors
     /// `UnknownUnit` with every name the chart does not have.

@@ -18,10 +18,10 @@ use crate::shield::{
     parts,
 };
 
-/// Messages that are put together at once.
+/// Most messages that are sent together.
 const ROUND_MAX: usize = 256;
 
-/// A wish in front of the shields.
+/// A request for units, as the shields are queried.
 #[derive(Clone, Copy)]
 pub(super) struct ShieldQuery<'a> {
     pub(super) live: &'a LiveEvent,
@@ -33,8 +33,8 @@ pub(super) struct ShieldQuery<'a> {
     pub(super) is_keyed: bool,
 }
 
-/// What a request may have claimed between servers. Dropped, whether the ledger refused or no caller
-/// waits for the answer any more, it gives the claims up; what is noted meanwhile stays.
+/// What a request may have claimed in the shared shield. Dropping it, whether the ledger refused or
+/// no caller waits for the answer any more, gives the claims up; what is noted meanwhile stays.
 pub(super) struct Pass {
     live: Arc<Live>,
     who: Who,
@@ -42,7 +42,7 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// There is nothing to give up: the ledger made a hold of it, or nothing was claimed.
+    /// Keeps the claims: the ledger made a hold of them, or nothing was claimed.
     fn keep(mut self) {
         self.parts.clear();
     }
@@ -77,7 +77,7 @@ impl Engine {
         }
     }
 
-    /// Queries the shield between servers, if there is one.
+    /// Queries the shield between servers, if there is one; `None` leaves the units to the ledger.
     ///
     /// # Errors
     /// As [`Engine::pass_own_shield`].
@@ -121,8 +121,8 @@ impl Engine {
         rejection
     }
 
-    /// Notes the outcome of a request that had passed in the shield between servers: claims without a hold are
-    /// given up, and refusals that it did not know are added.
+    /// Notes the outcome of a request that had passed in the shield between servers: claims without
+    /// a hold are given up, and refusals that it did not know are added.
     pub(super) fn note_outcome(
         &self,
         live: &LiveEvent,
@@ -173,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// Delivers some messages.
+    /// Sends some messages to the shield between servers.
     async fn deliver(&self, shared_shield: &SharedShield, messages: Vec<Message>) {
         let mut round = Round::default();
         for message in messages {
@@ -185,7 +185,7 @@ impl Engine {
             }
         }
         for (who, part) in round.drops {
-            // Unheard, it ends by itself.
+            // If it gets lost, the claim expires by itself.
             shared_shield.shield.drop_claims(who, &part).await;
         }
     }
@@ -255,7 +255,7 @@ fn believed(
     (!conflicts.is_empty()).then(|| shield.refusal(chart, seats, conflicts, query.now))
 }
 
-/// Whether the ledger may give this seat to who asks, by what this server knows.
+/// Tells whether the ledger may give this seat to the caller, by what this server knows.
 fn may_have(known: Known, query: ShieldQuery<'_>) -> bool {
     match known.state {
         KnownState::Free => true,
@@ -264,7 +264,7 @@ fn may_have(known: Known, query: ShieldQuery<'_>) -> bool {
     }
 }
 
-/// The conflict that the ledger would name.
+/// Returns the conflict that the ledger would name; `None` for a free unit.
 fn conflict(belief: &Belief) -> Option<Conflict> {
     let (state, early_ms) = match belief.kind {
         Kind::Claimed => (ConflictState::Held, Some(0)),

@@ -1,6 +1,6 @@
 //! The sweeper: writes down, a few times a second, which holds the clock has ended. Nothing is
-//! decided by it; a unit is sellable the millisecond its hold ends, sweeper dead or alive. It tells
-//! operators, too, when the ledger's clock and the machine's are apart.
+//! decided by it; a unit can be sold the millisecond its hold ends, whether the sweeper runs or
+//! not. It tells operators, too, when the ledger's clock and the machine's differ.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
 use crate::pause::pause;
 use crate::trouble::Trouble;
 
-/// Sweeps until `shutdown`. A ledger that does not take it now, a database that is away above all, may
-/// take it later: it is asked again.
+/// Sweeps until `shutdown`. A ledger that does not take it now, because of a database that is away
+/// above all, may take it later: it is asked again.
 ///
 /// # Cancel safety
 /// Dropped between two steps it leaves nothing half done.
@@ -50,8 +50,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes down holds that are over; tells how many, and no more than one command may: then there may
-    /// be more.
+    /// Writes down holds that are over, no more than one command may; returns how many: if it is
+    /// the limit, there may be more.
     ///
     /// # Errors
     /// `Overloaded`, `ReadOnly`.

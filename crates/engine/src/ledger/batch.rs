@@ -1,4 +1,4 @@
-//! A batch: commands that are decided one after the other in memory, and what they did, to be stored together.
+//! A batch: commands decided one after the other in memory, with what they did, for one commit.
 
 use std::sync::Arc;
 
@@ -16,42 +16,42 @@ use crate::webhook::{Before, Message};
 /// Commands decided in memory and not yet stored.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// What those with an effect did, in order.
+    /// What the commands with an effect did, in the order of the commands.
     pub(crate) applied: Vec<Applied>,
-    /// Their idempotency records.
+    /// The idempotency records of the commands.
     pub(crate) records: Vec<(RequestKey, StoredReply)>,
-    /// Events that are new, with their charts as they were given.
+    /// New events, each with its chart document as the caller sent it.
     pub(crate) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
-    /// The webhook messages about them.
+    /// The webhook messages about the commands.
     pub(crate) messages: Vec<Message>,
-    /// How many transitions they made.
+    /// How many transitions the commands made.
     pub(crate) steps: usize,
-    /// How many of these freed a unit from SOLD.
+    /// How many of these transitions moved a unit from SOLD to FREE.
     freed: usize,
 }
 
 /// The outcome of a command; its answer is sent when the batch is stored.
 pub(crate) enum Outcome {
-    /// It is this one of the batch's applied commands.
+    /// An effect: the index into [`Batch::applied`].
     Applied(usize),
-    /// It needs nothing stored.
+    /// A refusal, a replayed answer, or an answer without effect: nothing is stored for it.
     Known(Result<Done, Rejection>),
 }
 
-/// The caller of a command.
+/// The channel on which the caller of a command gets its answer.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
 
-/// Who writes to the ledger.
+/// Which servers write to the ledger.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Writers {
-    /// This server alone: it knows the feed number of each commit, and whether any endpoint hears of it.
+    /// This server alone: it knows the feed number of each commit, and whether an endpoint exists.
     One { is_heard: bool },
-    /// Others too: only the database knows.
+    /// Other servers too: only the database knows both.
     Many,
 }
 
 impl Batch {
-    /// Decides a command at `now` on this inventory and adds what it did. One that is refused changes nothing.
+    /// Decides a command at `now` on `inventory` and adds its effect. A refusal changes nothing.
     pub(crate) fn decide(
         &mut self,
         inventory: &mut Inventory,
@@ -90,7 +90,7 @@ impl Batch {
         Outcome::Applied(self.applied.len() - 1)
     }
 
-    /// Adds what a command did.
+    /// Adds the effect of a command.
     pub(crate) fn add(&mut self, applied: Applied) {
         let steps = applied
             .commits
@@ -104,13 +104,13 @@ impl Batch {
         self.applied.push(applied);
     }
 
-    /// Whether it may have one more command. It ends before a unit that it frees from SOLD moves again: each unit is
-    /// written once, and the database lets a sold one only become free.
+    /// Tells whether `command` may join. The batch ends before a unit that it freed from SOLD may
+    /// move again: each unit is written once, and the database lets a sold one only become free.
     pub(crate) fn has_room_for(&self, command: &Command) -> bool {
         self.steps < BATCH_STEPS_MAX && (self.freed == 0 || !may_move_free_units(command))
     }
 
-    /// What an earlier command of the batch answers to this key.
+    /// Finds the answer of an earlier command of this batch to the same key; none if there is none.
     pub(crate) fn replay(&self, key: RequestKey) -> Option<Result<StoredReply, Rejection>> {
         let mut records = self.records.iter();
         let (known, reply) = records.find(|(known, _)| known.scoped == key.scoped)?;
@@ -121,28 +121,28 @@ impl Batch {
         self.applied.iter().flat_map(|applied| &applied.commits)
     }
 
-    /// Every transition, in order.
+    /// Lists every transition, in the order in which they were made.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Transition> {
         self.commits().flat_map(|commit| &commit.transitions)
     }
 
-    /// Takes the commits out, to show them.
+    /// Takes the commits out of the batch, to publish them.
     pub(crate) fn take_commits(&mut self) -> impl Iterator<Item = Commit> {
         let applied = self.applied.iter_mut();
         applied.flat_map(|applied| std::mem::take(&mut applied.commits))
     }
 
-    /// Whether an event itself changed.
+    /// Tells whether a command made an event or changed its policy or state.
     pub(crate) fn renews_event(&self) -> bool {
         self.applied.iter().any(|applied| applied.event.is_some())
     }
 
-    /// Every hold that changed, once, in order.
+    /// Lists every hold that changed, each once, sorted by id.
     pub(crate) fn holds(&self) -> Vec<HoldId> {
         distinct(self.applied.iter().flat_map(|done| &done.holds).copied())
     }
 
-    /// The holds that it makes, in order.
+    /// Lists the holds that the batch creates, sorted by id.
     pub(crate) fn new_holds(&self) -> Vec<HoldId> {
         distinct(self.applied.iter().filter_map(|applied| {
             let Answer::Held(hold) = &applied.answer else {
@@ -152,13 +152,13 @@ impl Batch {
         }))
     }
 
-    /// Every booking that changed, once, in order.
+    /// Lists every booking that changed, each once, sorted by id.
     pub(crate) fn bookings(&self) -> Vec<BookingId> {
         distinct(self.applied.iter().flat_map(|done| &done.bookings).copied())
     }
 }
 
-/// Answers the callers of a batch that is stored. `seq` returns the feed number of a command, where it has one.
+/// Answers the callers of a stored batch. `seq` returns the feed number of a command, if any.
 pub(crate) fn answer_all(
     applied: Vec<Applied>,
     waiting: impl IntoIterator<Item = (Reply<Done>, Outcome)>,
@@ -182,14 +182,14 @@ pub(crate) fn answer_all(
     }
 }
 
-/// Sends an answer. A caller that has gone away gets none: the command is carried out all the same.
+/// Sends an answer. A caller that has hung up gets none; its command is carried out all the same.
 pub(crate) fn answer<T>(reply: Reply<T>, done: Result<T, Rejection>) {
     if reply.send(done).is_err() {
         tracing::trace!("no caller waits for the answer");
     }
 }
 
-/// Of these, each once and in order.
+/// Returns `ids` sorted and without duplicates.
 pub(crate) fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
     let mut ids: Vec<T> = ids.collect();
     ids.sort_unstable();
@@ -197,10 +197,10 @@ pub(crate) fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
     ids
 }
 
-/// What a record says to a request with its key.
+/// Compares a stored record with a request that has the same key, and returns the stored reply.
 ///
 /// # Errors
-/// `IdempotencyKeyReused` when it is of another request.
+/// `IdempotencyKeyReused` when the record is of another request: the fingerprints differ.
 pub(crate) fn replay(
     known: RequestKey,
     reply: &StoredReply,
@@ -212,7 +212,7 @@ pub(crate) fn replay(
     Err(Rejection::IdempotencyKeyReused)
 }
 
-/// Whether a command may move units that are free.
+/// Tells whether a command may move units that are free.
 const fn may_move_free_units(command: &Command) -> bool {
     match command {
         Command::Hold(_)

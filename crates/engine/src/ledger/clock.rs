@@ -13,14 +13,14 @@ use soldonce_core::Timestamp;
 /// right. PostgreSQL's `ledger_clock` is the same rule without a boot clock (`docs/decisions/0309`).
 pub(super) struct LedgerClock {
     clock: Arc<dyn Clock>,
-    /// The latest reading.
+    /// The latest reading of this clock, ms since the epoch.
     last: AtomicI64,
     /// Twice the reading at the latest step back, less the boot clock's then.
     lead: AtomicI64,
 }
 
 impl LedgerClock {
-    /// Starts at the latest time of the ledger, which may be ahead of the wall clock.
+    /// Starts the clock of a ledger at `last`, its last time, which may be ahead of the wall clock.
     pub(super) fn after(last: Timestamp, clock: Arc<dyn Clock>) -> Self {
         let clock = Self {
             clock,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     proptest! {
-        /// Steps, time that passes, restarts: never back, never slower than half, never behind.
+        /// Steps the wall clock, waits, restarts: never back, slower than half, or behind.
         #[test]
         fn it_never_goes_back_and_never_stands_still(
             moves in prop::collection::vec((-2 * HOUR_MS..HOUR_MS, 2_u64..100_000, any::<bool>()), 1..40)

@@ -1,4 +1,4 @@
-//! What a correction of a ledger's clock came to.
+//! The result of a correction of a ledger's clock.
 
 use serde::Serialize;
 use soldonce_core::{Answer, Applied, Origin, Span, Timestamp};
@@ -10,14 +10,14 @@ use crate::limits::CLOCK_LEAST_MS;
 pub struct ClockCorrected {
     /// By how much the ledger's clock was ahead and is set back, milliseconds; 0 if it was not.
     pub set_back_ms: u64,
-    /// Events whose history says so.
+    /// Events whose history records the correction.
     pub events: usize,
-    /// Holds that keep the time they had left.
+    /// Holds whose end was moved with the clock, so that they keep the time they had left.
     pub holds: usize,
 }
 
 impl ClockCorrected {
-    /// What the rules made of a correction by `by`.
+    /// Reads the counts from what `core` did for a correction by `by`.
     pub(super) fn of(applied: &Applied, by: Span) -> Self {
         let holds = if let Answer::ClockCorrected(holds) = applied.answer {
             holds
@@ -31,7 +31,7 @@ impl ClockCorrected {
         }
     }
 
-    /// Both together, of the same clock.
+    /// Adds up two corrections of the same clock: counts are summed, and the larger span is kept.
     #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
         Self {
@@ -51,11 +51,11 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// Of a ledger that has reached `ledger`, by a machine whose clock reads `now`; none if there is nothing
-    /// to correct.
+    /// Plans to set a ledger whose clock is at `ledger` back to `now`, the machine's clock; none if
+    /// the ledger's is not ahead.
     ///
     /// # Errors
-    /// In words, when the machine's clock is the one that is wrong.
+    /// A text for the operator, when the machine's own clock is before [`CLOCK_LEAST_MS`].
     pub(super) fn new(ledger: Timestamp, now: Timestamp) -> Result<Option<Self>, String> {
         if now.ms() < CLOCK_LEAST_MS {
             let text = "the clock of this machine is wrong: set it, then correct the ledger's";
@@ -65,7 +65,7 @@ impl Correction {
         Ok((by > Span::default()).then_some(Self { now, by }))
     }
 
-    /// Who made it, for the history.
+    /// Returns the origin of the correction for the history.
     pub(super) fn origin() -> Origin {
         Origin::system("clock correction")
     }

@@ -1,4 +1,4 @@
-//! What is left of an event that was over and was dropped.
+//! The row that remains of an event that was over and was dropped.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use soldonce_core::{Actor, Origin, Seq, Timestamp};
 
 use crate::reply::Rfc3339;
 
-/// The row that stays. The counts are those of rows that are deleted by now.
+/// The row that remains of a dropped event. The counts are those of rows deleted so far.
 #[derive(Clone, Debug)]
 pub struct Tombstone {
     pub at: Timestamp,
@@ -24,7 +24,7 @@ pub struct Tombstone {
     pub is_cleared: bool,
 }
 
-/// The same for people.
+/// A [`Tombstone`] as JSON, for people.
 #[derive(Serialize)]
 pub struct TombstoneBody<'a> {
     pub dropped_at: Rfc3339,
@@ -41,12 +41,12 @@ pub struct TombstoneBody<'a> {
     pub bookings: u64,
     /// Rows of the audit that were deleted.
     pub transitions: u64,
-    /// Whether none is left.
+    /// Whether all rows of the event are deleted.
     pub is_cleared: bool,
 }
 
 impl Tombstone {
-    /// Returns what is written when an event is dropped whose chain ended so.
+    /// Creates the row of an event dropped at `at`, whose chain ended with this number and hash.
     pub(crate) fn new(at: Timestamp, origin: Origin, (seq, hash): (Seq, [u8; 32])) -> Self {
         Self {
             at,
@@ -60,7 +60,7 @@ impl Tombstone {
         }
     }
 
-    /// Returns it in words.
+    /// Returns the tombstone as it is shown to people.
     pub fn body(&self) -> TombstoneBody<'_> {
         TombstoneBody {
             dropped_at: Rfc3339(self.at),

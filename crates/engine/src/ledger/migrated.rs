@@ -1,20 +1,20 @@
-//! What bringing a ledger's tables up to date came to.
+//! The result of a schema migration of a ledger.
 
 use serde::Serialize;
 
-/// What one call that brings a schema up to date did. Of several at once, each step is one's alone.
+/// What one migration call did. Of several concurrent calls, each step is listed by one only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Migrated {
-    /// The schema that was there; 0 is none.
+    /// The schema version before; 0 when there were no tables.
     pub schema_before: i64,
-    /// The schema that is there now: the newest one of this program.
+    /// The schema version now: the newest one of this program.
     pub schema: i64,
-    /// The steps that this call took, in their order, by name: `V1__ledger`.
+    /// The migrations that this call applied, in their order, by name: `V1__ledger`.
     pub steps: Vec<String>,
 }
 
 impl Migrated {
-    /// From what was found to what is known, by the steps that the runner tells of.
+    /// Builds the result from the report of a run of the migrations.
     pub(super) fn new(schema_before: i64, schema: i64, report: &refinery::Report) -> Self {
         let steps = report.applied_migrations().iter();
         Self {
@@ -24,7 +24,7 @@ impl Migrated {
         }
     }
 
-    /// What has not been done yet.
+    /// Lists the migrations of `runner` that are above `schema_before`, without applying them.
     pub(super) fn to_come(schema_before: i64, schema: i64, runner: &refinery::Runner) -> Self {
         let mut all: Vec<_> = runner.get_migrations().iter().collect();
         all.sort_by_key(|migration| migration.version());
@@ -36,7 +36,7 @@ impl Migrated {
         }
     }
 
-    /// A ledger that was up to date.
+    /// Builds the result for a ledger that was up to date.
     pub(super) const fn already(schema: i64) -> Self {
         Self {
             schema_before: schema,

@@ -1,6 +1,6 @@
-//! The seam to the one source of truth. A ledger takes whole commands, never get and put, so that
-//! check-then-act cannot be written against it. It makes the decisions of `core` durable and answers
-//! only then.
+//! The interface to the one source of truth. A ledger takes whole commands, never get and put, so
+//! that check-then-act cannot be written against it. It makes the decisions of `core` durable and
+//! answers only then.
 
 #[macro_use]
 pub(crate) mod rows;
@@ -36,7 +36,7 @@ use soldonce_core::{
 use crate::keys::{ApiKey, KeyId};
 use crate::reply::StoredReply;
 
-/// What every call on a ledger returns. Dropping it does not undo what the ledger already took.
+/// What every call on a ledger returns. Dropping it does not undo a call that has been accepted.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a call that only reads returns.
@@ -45,7 +45,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// [`ReadError`] when the store cannot be read.
 pub type Read<'a, T> = LedgerFuture<'a, Result<T, ReadError>>;
 
-/// What a call that changes something returns; its errors are those of [`Ledger::transact`], if it says nothing else.
+/// What a call that writes returns. Its errors are those of [`Ledger::transact`] if it names none.
 pub type Write<'a, T> = LedgerFuture<'a, Result<T, Rejection>>;
 
 /// Sixteen bytes of SHA-256 over caller, route and key: the name of an idempotency record.
@@ -59,21 +59,21 @@ pub struct Fingerprint(pub [u8; 16]);
 /// An idempotency key as the ledger sees it (model.md 8).
 #[derive(Clone, Copy, Debug)]
 pub struct RequestKey {
-    /// Whose key, on which route.
+    /// The hash of caller, route and key.
     pub scoped: ScopedKey,
-    /// For which request.
+    /// The hash of the request it was used for.
     pub fingerprint: Fingerprint,
 }
 
 /// One command on its way to the ledger.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// Who asked and in which request.
+    /// The caller and the id of its request.
     pub origin: Origin,
     pub command: Command,
-    /// The record that is committed with the effect, if the caller sent a key.
+    /// The idempotency key that is stored in the commit of the effect, if the caller sent one.
     pub key: Option<RequestKey>,
-    /// For a new event: the chart as it was given, which the ledger keeps.
+    /// For a new event: the chart document as the caller sent it, which the ledger stores.
     pub chart: Option<Arc<[u8]>>,
 }
 
@@ -91,7 +91,7 @@ pub enum Done {
 }
 
 impl Done {
-    /// An answer without a feed number.
+    /// Wraps an answer that has no feed number.
     pub(crate) const fn unnumbered(answer: Answer) -> Self {
         Self::Fresh { answer, seq: None }
     }
@@ -103,26 +103,26 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     /// The rejection of `core`; `IdempotencyKeyReused`; `Overloaded` when too much waits;
-    /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing was
-    /// done, as with `MemoryMismatch`, after which this server takes no more commands; `OutcomeUnknown` when
-    /// it did not answer: the same key asked again tells.
+    /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing
+    /// was done, as with `MemoryMismatch`, after which this server accepts no more commands;
+    /// `OutcomeUnknown` when it did not answer: a retry with the same key tells.
     ///
     /// # Cancel safety
-    /// Dropped, the command may still be carried out.
+    /// If the future is dropped, the command may still be carried out.
     fn transact(&self, transaction: Transaction) -> Write<'_, Done>;
 
-    /// A hold as it is stored.
+    /// Reads a hold as it is stored; none if there is no such hold.
     fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>>;
 
-    /// A booking as it is stored.
+    /// Reads a booking with its lines as it is stored; none if there is no such booking.
     fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>>;
 
-    /// The newest holds of a holder that are not over and older than `before`, at most `limit`; among
-    /// them may be some that have just ended.
+    /// Reads the newest holds of a holder that are not over and older than `before`, at most
+    /// `limit`; some of them may have just ended.
     fn holds_of(&self, holder: Holder, before: Option<HoldId>, limit: usize)
     -> Read<'_, Vec<Hold>>;
 
-    /// The newest bookings of a holder that are older than `before`, at most `limit`.
+    /// Reads the newest bookings of a holder that are older than `before`, at most `limit`.
     fn bookings_of(
         &self,
         holder: Holder,
@@ -130,10 +130,10 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> Read<'_, Vec<Booking>>;
 
-    /// The holds of an event after an id, in the order of their ids, at most `limit`.
+    /// Reads the holds of an event with ids above `after`, in the order of ids, at most `limit`.
     fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>>;
 
-    /// The bookings of an event after an id, in the order of their ids, at most `limit`.
+    /// Reads the bookings of an event with ids above `after`, in the order of ids, at most `limit`.
     fn bookings_in(
         &self,
         event: EventNo,
@@ -141,16 +141,16 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> Read<'_, Vec<Booking>>;
 
-    /// What is to be done outside next: the oldest effect of each booking, at most `limit`. Those it
-    /// gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
+    /// Takes the oldest open effect of each booking, at most `limit`, to be done at the provider.
+    /// They are reserved for the caller for `keep`; other servers do not get them meanwhile.
     fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
-    /// What is to be done outside next, also by other servers, and was left to be done before `before`:
-    /// the oldest effect of each booking, at most `limit`. This reserves nothing.
+    /// Reads the oldest open effect of each booking, at most `limit`, if it was stored before
+    /// `before`; also those that other servers have reserved. This reserves nothing.
     fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
-    /// Bookings made before `before` whose payment is not at its end, or whose money must go back: oldest first,
-    /// those behind `after`, at most `limit`.
+    /// Reads bookings made before `before` whose payment has not ended, or whose money must go
+    /// back: the oldest first, those after `after`, at most `limit`.
     fn unsettled(
         &self,
         before: Timestamp,
@@ -158,17 +158,17 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> Read<'_, Vec<Booking>>;
 
-    /// The newest `limit` transitions of a unit, oldest first.
+    /// Reads the newest `limit` transitions of a unit, oldest first.
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>>;
 
-    /// Everything that happened in an event, for the auditor.
+    /// Reads all commits of an event, for the auditor.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read, or there is no such event.
     fn history(&self, event: EventId) -> Read<'_, History>;
 
-    /// Drops an event that is over for `keep` and at least [`DROP_AFTER_MS_MIN`]; gives when that was. From then
-    /// on nothing of it is shown or changed; its rows are deleted by [`Ledger::clear_dropped`].
+    /// Drops an event that is over for `keep` and at least [`DROP_AFTER_MS_MIN`]; returns when.
+    /// From then on nothing of it is shown or changed; [`Ledger::clear_dropped`] deletes its rows.
     ///
     /// [`DROP_AFTER_MS_MIN`]: soldonce_core::limits::DROP_AFTER_MS_MIN
     ///
@@ -176,19 +176,19 @@ pub trait Ledger: Send + Sync + 'static {
     /// `EventNotOver`, `EventInUse`, `EventDropped`, and those of the store as [`Ledger::transact`].
     ///
     /// # Cancel safety
-    /// Dropped, the event may be dropped.
+    /// If the future is dropped, the event may still be dropped.
     fn drop_event(&self, event: EventNo, keep: Span, origin: Origin) -> Write<'_, Timestamp>;
 
-    /// Deletes some rows of dropped events in one transaction; whether there may be more.
+    /// Deletes some rows of dropped events in one transaction; returns whether there may be more.
     ///
     /// # Errors
     /// Those of the store as [`Ledger::transact`].
     ///
     /// # Cancel safety
-    /// Dropped, they may be deleted.
+    /// If the future is dropped, the rows may still be deleted.
     fn clear_dropped(&self) -> Write<'_, bool>;
 
-    /// Every API key, revoked ones too.
+    /// Reads every API key, revoked ones too.
     fn keys(&self) -> Read<'_, Vec<ApiKey>>;
 
     /// Stores a new API key.
@@ -197,58 +197,58 @@ pub trait Ledger: Send + Sync + 'static {
     /// `ReadOnly` when it cannot be stored.
     fn add_key(&self, key: ApiKey) -> Write<'_, ()>;
 
-    /// Revokes an API key; whether there was one to revoke. The last one with scope `admin` stays, also
-    /// when two are revoked at once.
+    /// Revokes an API key; returns whether there was one to revoke. The last one with scope `admin`
+    /// is not revoked, also when two are revoked at once.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> Write<'_, bool>;
 
-    /// Where news of commits goes.
+    /// Returns the part of the ledger that keeps webhook endpoints and deliveries.
     fn webhooks(&self) -> &dyn Webhooks;
 
-    /// The secrets from which hold secrets and sessions are derived, newest first. Made with the
-    /// ledger and kept in it.
+    /// Returns the secrets from which hold secrets and sessions are derived, newest first. They are
+    /// made with the ledger and stored in it.
     fn master_keys(&self) -> Vec<MasterKey>;
 
-    /// The ledger's time now: never goes back (T1).
+    /// Reads the ledger's clock, which never goes back (T1).
     fn now(&self) -> Timestamp;
 
-    /// Whether other servers write to the same store: then what this one remembers may be old, and
-    /// only [`Ledger::transact`] refuses for good.
+    /// Tells whether other servers write to the same store: then this server's memory may be stale,
+    /// and only a refusal by [`Ledger::transact`] is final.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Looks for events that other servers created and this one does not know yet. Concurrent callers
-    /// share one look at the store.
+    /// Looks for events that other servers created and this one does not know yet. Concurrent
+    /// callers share one query.
     fn find_new_events(&self) -> Read<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Whether commands are taken, as far as this server knows without asking.
+    /// Tells whether commands are accepted, as far as this server knows without asking the store.
     fn is_writable(&self) -> bool;
 
-    /// Stops taking commands, finishes those that wait, closes the store.
+    /// Stops accepting commands, finishes those that wait, and closes the store.
     fn close(&self) -> LedgerFuture<'_, ()>;
 }
 
-/// Where a booking stands among all of them: when it was made, and its id.
+/// The sort key of a booking among all of them: when it was made, and its id.
 pub type MadeAt = (Timestamp, BookingId);
 
-/// What a commit left to be done outside, and is not reported as done.
+/// A call to the payment provider that a commit asked for and that is not reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenEffect {
     pub effect: Effect,
     pub at: Timestamp,
 }
 
-/// What a ledger has of money that is still on its way.
+/// Payments and refunds of a ledger that have not ended.
 #[derive(Clone, Debug, Default)]
 pub struct OpenMoney {
-    /// Bookings whose payment is not at its end, or whose money must go back.
+    /// Bookings whose payment has not ended, or whose money must go back.
     pub unsettled: Vec<Booking>,
-    /// Steps at the provider that are not done, with their bookings.
+    /// Calls to the payment provider that are not done, with their bookings.
     pub steps: Vec<(Booking, Effect)>,
 }
 
@@ -260,56 +260,56 @@ pub struct MasterKey {
     pub secret: Arc<secrecy::SecretBox<[u8; 32]>>,
 }
 
-/// Why the store told nothing.
+/// Why a read failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It cannot be reached now.
+    /// The store cannot be reached now; a retry may succeed.
     #[error("the ledger cannot be reached: {0}")]
     Away(String),
-    /// Too much waits for it already.
+    /// Too many reads wait for the store already.
     #[error("the ledger is busy: {0}")]
     Full(String),
-    /// It cannot be read, or what was read cannot be: no time will fix it.
+    /// The store cannot be read, or has illegal values: a retry will not help.
     #[error("the ledger cannot be read: {0}")]
     Failed(String),
 }
 
-/// Who must know of every commit, after it is durable and before it is answered.
+/// Is told of every commit, after it is durable and before it is answered.
 pub trait Observer: Send + Sync + 'static {
-    /// The ledger is open and has this state.
+    /// Starts from the state of a ledger that has just opened.
     fn opened(&self, inventory: &Inventory);
 
-    /// These commands were made durable, in this order.
+    /// Receives commands that were made durable, in this order.
     fn committed(&self, inventory: &Inventory, applied: &[Applied]);
 
-    /// These commands were made durable in a ledger that numbers its commits afterwards: the
-    /// numbers they carry are this process's own.
+    /// Receives commands that were made durable in a ledger that numbers its commits afterwards:
+    /// the numbers they carry are this process's own.
     fn stored_unnumbered(&self, inventory: &Inventory, applied: &[Applied]) {
         self.committed(inventory, applied);
     }
 
-    /// Another server may have changed this event's policy or state; the inventory knows.
+    /// Notes that another server may have changed the event's policy or state in `inventory`.
     fn event_changed(&self, _inventory: &Inventory, _event: EventNo) {}
 
-    /// This event was dropped: nothing of it is to be shown any more.
+    /// Notes that an event was dropped: nothing of it may be shown any more.
     fn event_dropped(&self, _event: EventNo, _id: &EventId) {}
 
-    /// Other servers changed these units; the inventory knows.
+    /// Notes that other servers changed these units; `inventory` has their new state.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
 
-    /// These commits got their numbers, dense and in order for each event.
+    /// Receives commits that got their numbers, dense and in order for each event.
     fn numbered(&self, _commits: &[Commit]) {}
 
-    /// A batch of commands took so long to become durable.
+    /// Notes that a batch of `commands` commands took `commit` to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
-    /// The oldest commit that has no number is so old; a transaction of this process of the database is the
-    /// oldest that writes.
+    /// Notes the age of the oldest commit without a number, and the process of the database whose
+    /// transaction is the oldest that writes.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
-    /// The store refused what this server remembered of an event, which is read anew.
+    /// Notes that the store refused what memory had of an event: it is read again, or SQLite stops.
     fn distrusted(&self) {}
 
-    /// The ledger failed to store and takes no more commands.
+    /// Notes that the ledger failed to store and accepts no more commands.
     fn failed(&self, why: &str);
 }

@@ -1,16 +1,17 @@
-//! The hold and the booking that a command names: they must be in memory before it is decided.
+//! The ids of the hold and the booking of a command: both must be in memory before it is decided.
 
 use soldonce_core::{BookingId, Command, HoldId, LineChoice};
 
-/// The ids that a command names; a ledger may have evicted them. With a booking come those whose lines were
-/// given back for it ([`Inventory::exchanges`](soldonce_core::Inventory::exchanges)): their money is its money too.
+/// The ids that a command names; a ledger may have evicted their rows from memory. A booking needs
+/// those whose lines were exchanged for it, too: it has their money
+/// ([`Inventory::exchanges`](soldonce_core::Inventory::exchanges)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct NamedIds {
     pub(crate) hold: Option<HoldId>,
     pub(crate) booking: Option<BookingId>,
 }
 
-/// The hold and the booking that must be in memory before `command` is decided.
+/// Finds the ids of the hold and the booking that must be in memory before `command` is decided.
 pub(crate) fn named(command: &Command) -> NamedIds {
     let hold = |hold: HoldId| NamedIds {
         hold: Some(hold),

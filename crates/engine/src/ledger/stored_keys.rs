@@ -1,6 +1,6 @@
-//! Where idempotency records are in a store, by their keys. The newest are in a map. Of older ones
-//! memory has 32 bits of the key and the place, so a key that is found may be another one: the caller
-//! compares it with the record. Decides nothing and reads no record.
+//! An index in memory from idempotency keys to the numbers of their records. The newest keys are in
+//! a map. Of older ones memory has 32 bits of the key and the number, so a key that is found may be
+//! another one: the caller compares it with the record. Decides nothing and reads no record.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,13 +11,13 @@ use crate::reply::StoredReply;
 /// Bits of a prefix that name its bucket in a run: 16 keys each.
 const BUCKET_BITS: u32 = 12;
 
-/// The places of all records of a store. Numbers rise from record to record.
+/// The numbers of all records of a store, by key. Numbers rise from record to record.
 #[derive(Debug, Default)]
 pub(crate) struct StoredKeys {
     newest: BTreeMap<ScopedKey, u64>,
     /// The number of the first record in `newest`.
     newest_from: u64,
-    /// The oldest first.
+    /// Older records, the oldest run first.
     runs: VecDeque<Run>,
     /// Records below this number are forgotten.
     from: u64,
@@ -30,9 +30,9 @@ struct Run {
     first: u64,
     last: u64,
     prefixes: Vec<u32>,
-    /// Number less the first one, of the key with the prefix in the same place.
+    /// The record number minus `first`, of the key whose prefix has the same index.
     offsets: Vec<u16>,
-    /// Where each bucket begins in `prefixes`, and where the last one ends.
+    /// The index in `prefixes` at which each bucket begins, and at which the last one ends.
     starts: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ impl StoredKeys {
         }
     }
 
-    /// Returns the last number that must go, if there are more records than memory has room for.
+    /// Returns the last number to delete, if there are more records than [`IDEMPOTENCY_KEYS_MAX`].
     pub(crate) fn surplus(&self) -> Option<u64> {
         let last = self
             .next
@@ -142,7 +142,7 @@ impl Run {
     }
 }
 
-/// The first bits of a key, in the order of keys.
+/// Returns the first 32 bits of a key; they sort as the keys do.
 fn prefix(key: ScopedKey) -> u32 {
     key.0
         .first_chunk()
@@ -157,7 +157,7 @@ const fn bucket(prefix: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Spread as hashes are.
+    /// Makes distinct keys that are spread as hashes are.
     fn key(n: u64) -> ScopedKey {
         let spread = u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         ScopedKey(spread.to_be_bytes())

@@ -1,5 +1,5 @@
-//! The part of a ledger that keeps webhook endpoints and what is on its way to them. Messages come into
-//! it with the commits that they tell of; nothing else writes any.
+//! The part of a ledger that keeps webhook endpoints and the deliveries to them. A message is
+//! stored in the commit that it reports; nothing else writes any.
 
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
@@ -13,16 +13,16 @@ use crate::webhook::{
 /// An endpoint that is to be stored.
 #[derive(Clone, Debug)]
 pub struct NewEndpoint {
-    /// As it is from then on.
+    /// The endpoint as it is stored.
     pub endpoint: Endpoint,
-    /// The record that is committed with it, if the caller sent a key.
+    /// The idempotency key that is stored in the same commit, if the caller sent one.
     pub key: Option<RequestKey>,
-    /// What is answered, and answered again to the same key.
+    /// The reply, which is sent again to the same key.
     pub reply: StoredReply,
 }
 
 impl NewEndpoint {
-    /// This endpoint, asked for with this key.
+    /// Creates the request to store `endpoint`, with the key that the caller sent.
     pub fn new(endpoint: Endpoint, key: Option<RequestKey>) -> Self {
         let reply = reply::endpoint(&endpoint);
         Self {
@@ -33,16 +33,16 @@ impl NewEndpoint {
     }
 }
 
-/// What came of a new endpoint.
+/// The outcome of [`Webhooks::add_endpoint`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is stored.
+    /// The endpoint is stored now.
     Stored,
-    /// The same request made one before: its answer again.
+    /// The same request stored one before: its reply again.
     Replayed(StoredReply),
 }
 
-/// Passes when there is room for one more endpoint besides `known`.
+/// Fails with `Invalid` when `known` endpoints leave no room for one more.
 pub(crate) fn require_room(known: usize) -> Result<(), Rejection> {
     if known < WEBHOOK_ENDPOINTS_MAX {
         return Ok(());
@@ -53,22 +53,22 @@ pub(crate) fn require_room(known: usize) -> Result<(), Rejection> {
 
 /// Endpoints and deliveries, as durable as everything in the ledger.
 pub trait Webhooks: Send + Sync {
-    /// Every endpoint, oldest first.
+    /// Reads every endpoint, oldest first.
     fn endpoints(&self) -> Read<'_, Vec<Endpoint>>;
 
-    /// Stores a new endpoint, and its idempotency record in the same commit. It hears of every commit
-    /// after this one, whichever server makes it.
+    /// Stores a new endpoint, and its idempotency record in the same commit. Every later commit is
+    /// reported to it, whichever server makes it.
     ///
     /// # Errors
     /// `Invalid` when there are too many; `IdempotencyKeyReused`; `Overloaded` when commands take so long
     /// that it cannot be put between them; `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// Dropped, it may be stored: the same key tells.
+    /// If the future is dropped, it may still be stored: a retry with the same key tells.
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added>;
 
-    /// Changes an endpoint; gives it as it is afterwards, or was at last. Nothing if there is none.
-    /// Enabled, all that waits for it is due at once, with all its attempts.
+    /// Changes an endpoint; returns it as it is then, or was when deleted; none if there is none.
+    /// When it is enabled, all that waits for it is due at once, with all attempts left.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
@@ -79,22 +79,22 @@ pub trait Webhooks: Send + Sync {
         at: Timestamp,
     ) -> Write<'_, Option<Endpoint>>;
 
-    /// What is due now, at most `limit` for each endpoint that takes something now: of each subject the
-    /// oldest that is open.
-    /// Those it gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
+    /// Takes the deliveries that are due now, at most `limit` for each endpoint that accepts some
+    /// now: of each subject the oldest open one. They are reserved for the caller for `keep`; other
+    /// servers do not get them meanwhile.
     fn take_deliveries(&self, keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>>;
 
-    /// Records attempts, and the pauses that their endpoints asked for, in one commit. An attempt at a delivery
-    /// that another server took meanwhile, or that is over, is ignored.
+    /// Records attempts, and the pauses that their endpoints asked for, in one commit. Ignores an
+    /// attempt at a delivery that another server took meanwhile, or that is over.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// Dropped, it may be noted; if not, they are delivered again.
+    /// If the future is dropped, the attempts may be recorded; if not, they are delivered again.
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()>;
 
-    /// The deliveries of an endpoint below number `before`, newest first, at most `limit`.
+    /// Reads the deliveries of an endpoint numbered below `before`, newest first, at most `limit`.
     fn deliveries(
         &self,
         endpoint: EndpointId,
@@ -102,8 +102,8 @@ pub trait Webhooks: Send + Sync {
         limit: usize,
     ) -> Read<'_, Vec<Delivery>>;
 
-    /// Opens a delivery again, due at once and with all its attempts; gives it as it is then. Nothing
-    /// if the log does not have it.
+    /// Opens a delivery again, due at once and with all attempts left; returns it as it is then.
+    /// None if the log does not have it.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
@@ -114,9 +114,9 @@ pub trait Webhooks: Send + Sync {
         at: Timestamp,
     ) -> Write<'_, Option<Delivery>>;
 
-    /// Takes deliveries out of the log that are over and tell of something before `before`, those that
-    /// wait for a disabled endpoint since then, and those of endpoints that are no more; at most `limit`.
-    /// Tells how many.
+    /// Deletes deliveries from the log, at most `limit`: those that are over and report something
+    /// before `before`, those that have waited for a disabled endpoint since before then, and those
+    /// of deleted endpoints. Returns how many.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.

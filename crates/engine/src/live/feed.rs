@@ -1,6 +1,6 @@
-//! The numbered changes of one event: a frame for each commit, kept for readers that come again, and
-//! merged for those that want fewer. Publishing wakes the one task that sends frames on, so that its
-//! cost does not depend on the number of readers.
+//! The numbered changes of one event: a frame for each commit, kept for readers that reconnect, and
+//! merged for those that want fewer. Publishing wakes the one task that sends frames to readers, so
+//! its cost does not depend on the number of readers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 use crate::limits::FEED_COMMITS_MAX;
 use crate::locks::lock;
 
-/// What changed for the public.
+/// A change of the public state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedChange {
     /// A seat is now in this state.
     Seat(UnitNo, StateKind),
-    /// An area has now these counts.
+    /// An area now has these counts.
     Area(AreaNo, Tally),
 }
 
 /// Consecutive commits as the public sees them. Each change is the state after the last of them, so
-/// that a reader that knows some of the commits already may apply the frame all the same.
+/// a reader that already knows some of the commits may apply the frame all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The number of its first commit, dense per event.
@@ -31,12 +31,12 @@ pub struct Frame {
     pub seq: Seq,
     /// When the last commit was decided.
     pub at: Timestamp,
-    /// Each seat and each area at most once; empty when nothing changed for the public.
+    /// Each seat and each area at most once; empty when no public state changed.
     pub changes: Vec<FeedChange>,
 }
 
 impl Frame {
-    /// Merges consecutive frames, the oldest first; nothing of none. Seats come in chart order, then areas.
+    /// Merges consecutive frames, oldest first; none of none. Seats are in chart order, then areas.
     pub fn merge(frames: &[Arc<Self>]) -> Option<Self> {
         let (first, last) = (frames.first()?, frames.last()?);
         let (mut seats, mut areas) = (BTreeMap::new(), BTreeMap::new());
@@ -65,23 +65,23 @@ impl Frame {
     }
 }
 
-/// The newest commits of an event, a frame each.
+/// The feed of an event: its newest commits, a frame each.
 pub struct FeedSource {
     kept: Mutex<Kept>,
     /// The number of the last commit.
     last: watch::Sender<Seq>,
-    /// There will be no more commits.
+    /// Cancelled when there will be no more commits.
     over: CancellationToken,
 }
 
 struct Kept {
-    /// The number before the oldest commit that is kept.
+    /// The number of the commit before the oldest one that is kept.
     before: Seq,
     frames: VecDeque<Arc<Frame>>,
 }
 
 impl FeedSource {
-    /// A feed whose next commit is the one after `last`.
+    /// Creates a feed whose next commit is the one after `last`.
     pub(super) fn starting_after(last: Seq) -> Self {
         let kept = Kept {
             before: last,
@@ -108,8 +108,8 @@ impl FeedSource {
         self.last.send_replace(seq);
     }
 
-    /// Returns the frames of the commits after `after` up to `until`; nothing if one of them is no
-    /// longer kept.
+    /// Returns the frames of the commits after `after` up to and with `until`; none if one of them
+    /// is no longer kept.
     pub fn between(&self, after: Seq, until: Seq) -> Option<Vec<Arc<Frame>>> {
         let kept = lock(&self.kept);
         let first = kept.frames.partition_point(|frame| frame.seq <= after);
@@ -123,12 +123,12 @@ impl FeedSource {
         self.over.cancel();
     }
 
-    /// Returns what is cancelled when the event is dropped.
+    /// Returns a token that is cancelled when the event is dropped.
     pub fn over(&self) -> CancellationToken {
         self.over.clone()
     }
 
-    /// Returns a receiver of the number of the last commit.
+    /// Subscribes to the number of the last commit.
     pub fn watch(&self) -> watch::Receiver<Seq> {
         self.last.subscribe()
     }

@@ -1,6 +1,7 @@
-//! The public state of each event: a snapshot of the seats, the feed of its changes, and the shield. Updated
-//! after a commit is durable: on SQLite before the answer, so that a caller sees its own effect; on PostgreSQL
-//! after it. Readers never make the ledger wait.
+//! The public state of each event: a snapshot of the seats, the feed of its changes, and the
+//! shield. It is updated after a commit is durable: on SQLite before the answer, so that a caller
+//! sees its own effect; on PostgreSQL the shield before it, the rest after it. Readers never make
+//! the ledger wait.
 
 mod feed;
 mod shield;
@@ -30,24 +31,24 @@ use crate::locks::{read, write};
 use crate::metrics::Metrics;
 use crate::shield::{SharedShield, Shield};
 
-/// Which events a list has.
+/// Which events [`Live::page`] lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     All,
-    /// Those that their policy lists.
+    /// Only events whose policy has `listed`.
     Listed,
 }
 
-/// One event as it is shown.
+/// The public state of one event.
 pub struct LiveEvent {
-    /// The tasks that send feeds wait for its changes.
+    /// The event itself; the tasks that send feeds wait for its changes.
     event: watch::Sender<Arc<Event>>,
     snapshot: RwLock<Arc<SeatSnapshot>>,
     /// Its numbered changes.
     pub feed: FeedSource,
-    /// Refuses losers before the ledger is asked.
+    /// The cache in process that refuses requests for taken seats before the ledger is asked.
     pub shield: LocalShield,
-    /// Holds that are not over, as they were counted last.
+    /// How many holds were not over at the last count.
     holds: AtomicI64,
 }
 
@@ -62,22 +63,22 @@ impl LiveEvent {
         }
     }
 
-    /// The event with its present policy.
+    /// Returns the event with its present policy and state.
     pub fn event(&self) -> Arc<Event> {
         Arc::clone(&self.event.borrow())
     }
 
-    /// Returns a receiver that is told of each change of the policy or the state.
+    /// Subscribes to changes of the event's policy or state.
     pub fn watch_event(&self) -> watch::Receiver<Arc<Event>> {
         self.event.subscribe()
     }
 
-    /// The seats at one commit number.
+    /// Returns the published snapshot of the seats, which has one commit number.
     pub fn snapshot(&self) -> Arc<SeatSnapshot> {
         Arc::clone(&read(&self.snapshot))
     }
 
-    /// The commit number of the snapshot.
+    /// Returns the commit number of the snapshot.
     pub fn seq(&self) -> Seq {
         self.snapshot().seq
     }
@@ -92,14 +93,14 @@ impl LiveEvent {
         });
     }
 
-    /// Takes one commit over: shield first, so that a buyer who hears of a freed seat is not refused.
+    /// Applies one commit: shield first, so that a buyer who sees a freed seat is not refused.
     fn take_over(&self, inventory: &Inventory, commit: &Commit) {
         self.shield.note(inventory, commit);
         self.show(commit);
     }
 
-    /// Publishes one commit: the frame under the snapshot's lock, since a reader of the snapshot goes on
-    /// with the next frame.
+    /// Publishes one commit: its frame under the snapshot's lock, since a reader of the snapshot
+    /// continues with the next frame.
     fn show(&self, commit: &Commit) {
         let mut snapshot = write(&self.snapshot);
         let frame = Arc::make_mut(&mut snapshot).advance(commit);
@@ -107,7 +108,7 @@ impl LiveEvent {
     }
 }
 
-/// Events by id and by number; none for one that was dropped.
+/// Events by id and by number; `None` for one that was dropped.
 #[derive(Default)]
 struct Registry {
     by_id: BTreeMap<EventId, Option<Arc<LiveEvent>>>,
@@ -121,14 +122,14 @@ impl Registry {
         self.by_no.insert(event.no, Some(live));
     }
 
-    /// Lets go of an event; returns what was shown of it.
+    /// Marks an event as dropped; returns its public state, if it was shown.
     fn drop_event(&mut self, event: EventNo, id: &EventId) -> Option<Arc<LiveEvent>> {
         self.by_id.insert(id.clone(), None);
         self.by_no.insert(event, None).flatten()
     }
 }
 
-/// Everything that is shown, of every event.
+/// The public state of every event.
 pub struct Live {
     registry: RwLock<Registry>,
     metrics: Arc<Metrics>,
@@ -136,7 +137,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Nothing yet; the ledger fills it when it opens.
+    /// Creates an empty one; the ledger fills it when it opens.
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             registry: RwLock::default(),
@@ -145,7 +146,7 @@ impl Live {
         }
     }
 
-    /// The same with a shield that other servers share. It is told of every commit.
+    /// Adds a shield that several servers share. Every commit is sent to it.
     #[must_use]
     pub fn behind(self, shield: Arc<dyn Shield>) -> Self {
         let shared_shield = SharedShield::new(shield, &self.metrics);
@@ -155,7 +156,7 @@ impl Live {
         }
     }
 
-    /// The shield that other servers share, if there is one.
+    /// Returns the shield that several servers share, if there is one.
     pub(crate) fn shared_shield(&self) -> Option<&SharedShield> {
         self.shared_shield.as_ref()
     }
@@ -167,31 +168,31 @@ impl Live {
         }
     }
 
-    /// The event of this id.
+    /// Finds the event with this id; none if there is none or it was dropped.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_id.get(id).cloned().flatten()
     }
 
-    /// Why an event that is not found is not there.
+    /// Returns the rejection for an event that [`Live::find`] did not find: dropped or unknown.
     pub(crate) fn missing(&self, id: &EventId) -> Rejection {
         let registry = read(&self.registry);
         let dropped = registry.by_id.get(id).map(|_| Rejection::EventDropped);
         dropped.unwrap_or(Rejection::EventNotFound)
     }
 
-    /// As [`Live::missing`], by number.
+    /// Returns the rejection as [`Live::missing`], by number.
     pub(crate) fn missing_no(&self, no: EventNo) -> Rejection {
         let registry = read(&self.registry);
         let dropped = registry.by_no.get(&no).map(|_| Rejection::EventDropped);
         dropped.unwrap_or(Rejection::EventNotFound)
     }
 
-    /// The event of this number.
+    /// Finds the event with this number; none if there is none or it was dropped.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_no.get(&no).cloned().flatten()
     }
 
-    /// Events by id, those after `after`, at most `limit`.
+    /// Lists events in the order of their ids, those after `after`, at most `limit`.
     pub fn page(
         &self,
         which: Listing,
@@ -228,13 +229,13 @@ impl Live {
             return live.replace_event(event);
         }
         let mut registry = write(&self.registry);
-        // Another task may have been here meanwhile.
+        // Another task may have added it meanwhile.
         if !registry.by_no.contains_key(&event.no) {
             registry.add(inventory, event, self.company());
         }
     }
 
-    /// Counts the live holds of an event again.
+    /// Counts the live holds of an event again, for the metric.
     fn count_holds(&self, inventory: &Inventory, event: EventNo) {
         if let Some(live) = self.event(event) {
             let now = i64::try_from(inventory.live_holds(event)).unwrap_or(i64::MAX);
@@ -255,7 +256,7 @@ impl Live {
     }
 
     fn note_commit(&self, inventory: &Inventory, commit: &Commit) {
-        // An event that was shown only now already has the later commits of its batch.
+        // An event that was added just now already has the later commits of its batch.
         if let Some(live) = self
             .event(commit.event)
             .filter(|live| live.seq() < commit.seq)

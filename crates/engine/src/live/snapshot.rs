@@ -1,5 +1,5 @@
-//! The seats of an event at one commit number. Published as a whole; a change copies one chunk, and only
-//! while a reader still has the old snapshot.
+//! The seats of an event at one commit number, published as a whole. A change copies one chunk, and
+//! only while a reader still has the old snapshot (copy on write).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::limits::SNAPSHOT_CHUNK_SEATS;
 /// The public state of every unit at one commit number.
 #[derive(Clone)]
 pub struct SeatSnapshot {
-    /// The last commit it shows.
+    /// The number of its last commit.
     pub seq: Seq,
-    /// How many units are in which state.
+    /// How many units are in each state.
     pub total: Tally,
     /// The same for each area, in chart order.
     pub areas: Vec<Tally>,
@@ -23,7 +23,7 @@ pub struct SeatSnapshot {
 }
 
 impl SeatSnapshot {
-    /// The snapshot of a ledger's inventory.
+    /// Builds the snapshot of an event from a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
         let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
         let Some(seating) = inventory.seating(event.no) else {
@@ -55,19 +55,19 @@ impl SeatSnapshot {
         }
     }
 
-    /// The chart whose seats these are.
+    /// Returns the chart whose seats these are.
     pub fn chart(&self) -> &Chart {
         &self.chart
     }
 
-    /// Every seat with its state, in chart order.
+    /// Lists every seat with its state, in chart order.
     pub fn seats(&self) -> impl Iterator<Item = (UnitNo, StateKind)> + '_ {
         (0..)
             .map(UnitNo)
             .zip(self.chunks.iter().flat_map(|chunk| chunk.iter().copied()))
     }
 
-    /// The state of one seat; nothing for places.
+    /// Returns the state of one seat; none for places of an area.
     pub fn seat(&self, unit: UnitNo) -> Option<StateKind> {
         let at = unit.index();
         self.chunks
@@ -76,7 +76,7 @@ impl SeatSnapshot {
             .copied()
     }
 
-    /// Goes on by one commit and tells what changed for the public: of each unit its last state, of
+    /// Applies one commit and returns what changed for the public: of each seat its last state, of
     /// each area its counts.
     pub(super) fn advance(&mut self, commit: &Commit) -> Frame {
         let (mut seats, mut areas) = (BTreeMap::new(), BTreeSet::new());
@@ -112,7 +112,7 @@ impl SeatSnapshot {
         }
     }
 
-    /// The counts of one area.
+    /// Returns the counts of one area.
     pub fn area(&self, area: AreaNo) -> Tally {
         self.areas.get(area.index()).copied().unwrap_or_default()
     }

@@ -235,8 +235,8 @@ fn assert_shield_agrees(world: &World) {
     }
 }
 
-/// Applies the feed to an older snapshot, in frames that end at these commits and at the last one, each
-/// of which begins so many commits before the end of the one before.
+/// Applies the feed to an older snapshot, in frames that end at these commits and at the last one,
+/// each of which begins so many commits before the end of the one before.
 fn replay(old: &SeatSnapshot, world: &World, cuts: &[(u64, u64)]) -> (Seq, Vec<StateKind>, Tally) {
     let live = world.live.event(EVENT).expect("shown");
     let mut kinds: Vec<StateKind> = old.seats().map(|(_, kind)| kind).collect();

@@ -1,4 +1,4 @@
-//! What is counted and timed inside the engine (api.md 5). Never labelled by seat, hold or holder.
+//! Counters and timers of the engine (api.md 5). Never labelled by seat, hold or holder.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -14,30 +14,31 @@ use soldonce_core::{Applied, Cause, Rejection};
 use crate::ledger::Done;
 use crate::webhook::Then;
 
-/// How a command ended, for a label.
+/// The outcome of a command, for a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OutcomeLabel {
-    /// `ok`, `own`, `replayed`, or the rejection's code; of a webhook `delivered`, `failed`, `given_up`.
+    /// `ok`, `own`, `replayed`, `unreadable`, `provider`, or the rejection's code; of a webhook
+    /// `delivered`, `failed`, `given_up`.
     pub outcome: &'static str,
 }
 
-/// A step at the payment provider and how it ended.
+/// A step at the payment provider and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct StepLabel {
-    /// `authorise`, `capture`, `cancel`, `refund`.
+    /// `authorise`, `capture`, `cancel`, `refund`; `notice` for a notice that does not match.
     pub step: &'static str,
     /// `ok`, or why it was not done.
     pub outcome: &'static str,
 }
 
-/// What the reconciler found.
+/// A finding of the reconciler.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct FoundLabel {
     /// In words, such as `paid, not fulfilled`.
     pub what: &'static str,
 }
 
-/// Which shield refused.
+/// The shield that refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ShieldLabel {
     pub shield: ShieldKind,
@@ -56,7 +57,7 @@ pub enum ShieldKind {
     redis,
 }
 
-/// Defines [`Metrics`]: each with its type, what it begins as if that is not the default, its name and what it is.
+/// Defines [`Metrics`]: of each its type, first value if not the default, name and description.
 macro_rules! metrics {
     ($($(#[$more:meta])* $seen:vis $field:ident: $kind:ty $(= $first:expr)?, $name:literal, $about:literal;)+) => {
         /// All metrics of an engine.
@@ -72,7 +73,7 @@ macro_rules! metrics {
         }
 
         impl Metrics {
-            /// Makes the metrics part of a registry, under `soldonce_`, in the order of their fields.
+            /// Registers the metrics under `soldonce_`, in the order of their fields.
             pub fn register(&self, registry: &mut Registry) {
                 let r = registry.sub_registry_with_prefix("soldonce");
                 $(r.register($name, $about, self.$field.clone());)+
@@ -85,13 +86,13 @@ macro_rules! metrics {
 
 metrics! {
     pub hold_requests: Family<OutcomeLabel, Counter>, "hold_requests", "Hold requests";
-    /// In the engine.
+    /// Measured in the engine.
     pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram> = Family::new_with_constructor(seconds),
         "hold_seconds", "Time of hold requests";
     pub confirms: Family<OutcomeLabel, Counter>, "confirms", "Confirms";
     pub webhook_attempts: Family<OutcomeLabel, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
     pub payments: Family<StepLabel, Counter>, "payments", "Steps at the payment provider";
-    /// As far as one look goes.
+    /// As many as one look at the outbox finds at most.
     pub outbox_pending: Gauge, "outbox_pending", "Bookings with something left to be done at the provider";
     /// A person should look: alert on it.
     pub outbox_stuck: Gauge, "outbox_stuck",
@@ -104,7 +105,7 @@ metrics! {
         "Payments that no notice told of, found by the reconciler";
     pub holds_extended: Family<OutcomeLabel, Counter>, "holds_extended", "Extensions of holds";
     pub shield_refusals: Family<ShieldLabel, Counter>, "shield_refusals", "Refusals by the shield";
-    /// They passed.
+    /// These requests go on to the ledger.
     pub shield_misses: Counter, "shield_misses", "Requests that the shield between servers did not answer";
     pub shield_notes_dropped: Counter, "shield_notes_dropped", "Notes that the shield between servers did not get";
     pub units_conflicted: Counter, "units_conflicted", "Units in refusals";
@@ -151,8 +152,8 @@ impl Metrics {
         self.webhook_attempts.get_or_create(&label).inc();
     }
 
-    /// Counts the units that were sold, and the holds that the clock ended, whether the sweeper wrote them down or who
-    /// took their units.
+    /// Counts the units that were sold, and the holds that the clock ended, whether the sweeper
+    /// wrote them down or a command that took their units.
     pub(crate) fn applied(&self, applied: &Applied) {
         let steps = || {
             let commits = applied.commits.iter();

@@ -1,4 +1,4 @@
-//! What a provider has of one booking's payment.
+//! The intent of one booking's payment, as a provider has it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ impl fmt::Display for IntentId {
     }
 }
 
-/// With this the buyer's browser pays an intent, and no other. Not shown in `Debug`, never logged.
+/// The secret with which the buyer's browser pays one intent. Not shown in `Debug`, never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientSecret(Arc<str>);
 
 impl ClientSecret {
-    /// The secret of this text.
+    /// Wraps the text of a secret.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The text, for the buyer only.
+    /// Returns the text, for the buyer only.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -46,25 +46,25 @@ impl fmt::Debug for ClientSecret {
 pub struct Intent {
     /// The provider's name for it.
     pub id: IntentId,
-    /// For the buyer's browser.
+    /// The secret for the buyer's browser.
     pub client_secret: Option<ClientSecret>,
-    /// What the payment is.
+    /// The state of the payment.
     ///
     /// After `Declined` a buyer may pay it with another card, until it is cancelled.
     pub state: PaymentState,
-    /// Whether money may still come by it.
+    /// Whether it may still be paid.
     pub may_be_paid: bool,
     /// Why the last try was declined, in the provider's word.
     pub decline: Option<String>,
     pub amount: Amount,
-    /// How much of it was taken, in all.
+    /// The amount that was taken, in all.
     pub captured: Amount,
-    /// How much of that the buyer has back.
+    /// The part of that which the buyer has back.
     pub refunded: Amount,
-    /// How much of what was sent back, in all, came back again: refunds that failed at the buyer's
-    /// bank. Not every answer knows of it; then it is nothing, and `refunded` may be too much.
+    /// The part of what was sent back, in all, that came back again: refunds that failed at the
+    /// buyer's bank. Not every answer knows of it; then it is zero, and `refunded` may be too much.
     pub bounced: Amount,
     pub currency: Currency,
-    /// The booking it was made for, as the provider has it; none when it was made elsewhere.
+    /// The booking it was made for, as the provider has it; `None` when it was made elsewhere.
     pub booking: Option<BookingId>,
 }

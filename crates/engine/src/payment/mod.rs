@@ -1,9 +1,9 @@
 //! The interface to payment providers. A provider is asked to do one step at a time, each with a
-//! key that makes it safe to ask again; it decides nothing about bookings. What it says is a mirror
+//! key that makes it safe to ask again; it decides nothing about bookings. Its answers are a mirror
 //! (model.md 6): amounts, currency and account are compared with the booking's by the caller.
 //!
-//! Reading order: the trait below, what it answers ([`Intent`]), why it did not ([`ProviderError`]),
-//! what it tells unasked ([`Notice`]), the first provider (`stripe`).
+//! Reading order: the trait below, its answers ([`Intent`]), its errors ([`ProviderError`]), its
+//! webhooks ([`Notice`]), the first provider (`stripe`).
 
 #[macro_use]
 mod name;
@@ -23,7 +23,7 @@ use limits::GIVEN_KEY_BYTES_MAX;
 pub use intent::{ClientSecret, Intent, IntentId};
 pub use notice::{AccountId, Notice, NoticeId, Subject};
 
-/// What every call on a provider returns. Dropping it does not undo what the provider already took.
+/// The result of every call on a provider. Dropping it does not undo what the provider took.
 pub type ProviderFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, ProviderError>> + Send + 'a>>;
 
@@ -35,22 +35,22 @@ pub type ProviderFuture<'a, T> =
 /// # Cancel safety
 /// Every call, dropped, may still be carried out: repeat it with the same key.
 pub trait PaymentProvider: Send + Sync + 'static {
-    /// Its name, for a label.
+    /// Returns its name, for a label.
     fn name(&self) -> &'static str;
 
-    /// Passes a price that the provider charges. What costs nothing never gets to it.
+    /// Checks that the provider charges a price. What costs nothing never gets to it.
     ///
     /// # Errors
-    /// Why it would refuse the payment of one unit.
+    /// Says why it would refuse the payment of one unit.
     fn require_chargeable(&self, _currency: Currency, _price: Amount) -> Result<(), String> {
         Ok(())
     }
 
-    /// Passes an amount that the provider sends back. One that it refuses for good would keep all later refunds
-    /// of the booking waiting.
+    /// Checks that the provider refunds an amount. One that it refuses for good would keep all
+    /// later refunds of the booking waiting.
     ///
     /// # Errors
-    /// Why it would refuse it.
+    /// Says why it would refuse it.
     fn require_refundable(&self, _currency: Currency, _amount: Amount) -> Result<(), String> {
         Ok(())
     }
@@ -61,13 +61,13 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// [`ProviderError`]; after `Unknown` or `Busy`, ask again with the same key.
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent>;
 
-    /// An intent as the provider has it now, with the totals of its charge.
+    /// Reads an intent as the provider has it now, with the totals of its charge.
     ///
     /// # Errors
     /// [`ProviderError`]; `Refused` with status 404 when there is none.
     fn retrieve<'a>(&'a self, intent: &'a IntentId) -> ProviderFuture<'a, Intent>;
 
-    /// Takes the money that an intent has reserved, all of it; answers the intent as it is
+    /// Takes the money that an intent has reserved, all of it; returns the intent as it is
     /// afterwards, also when it was taken before.
     ///
     /// # Errors
@@ -78,8 +78,8 @@ pub trait PaymentProvider: Send + Sync + 'static {
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent>;
 
-    /// Gives up an intent whose money was not taken: what it has reserved is free again, and no one
-    /// can pay it any more. Answers the intent as it is afterwards, also when it was given up before.
+    /// Cancels an intent whose money was not taken: its reservation is free again, and it can't be
+    /// paid any more. Returns the intent as it is afterwards, also when it was cancelled before.
     ///
     /// # Errors
     /// [`ProviderError`]; `Refused` when the money was taken: retrieve it.
@@ -89,7 +89,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent>;
 
-    /// Gives `amount` of the taken money back; answers the intent as it is afterwards.
+    /// Refunds `amount` of the taken money; returns the intent as it is afterwards.
     ///
     /// # Errors
     /// [`ProviderError`]; `Refused` when less than that is left to give back, or the refund of this
@@ -102,14 +102,14 @@ pub trait PaymentProvider: Send + Sync + 'static {
     ) -> ProviderFuture<'a, Intent>;
 }
 
-/// What an intent is made for.
+/// A request for a new intent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateIntent {
-    /// Which booking; the provider stores it with the intent and sends it in notices.
+    /// The booking; the provider stores it with the intent and sends it in notices.
     pub booking: BookingId,
     pub amount: Amount,
     pub currency: Currency,
-    /// Of this step.
+    /// The idempotency key of this step.
     pub key: ProviderKey,
 }
 
@@ -120,7 +120,7 @@ name_at_provider! {
 }
 
 impl ProviderKey {
-    /// The key of a step, such as `capture` or `refund-2`, of a booking.
+    /// Builds the key of a step, such as `capture` or `refund-2`, of a booking.
     ///
     /// # Errors
     /// [`InvalidId`] when the step is no legal text for a key.
@@ -129,20 +129,20 @@ impl ProviderKey {
     }
 }
 
-/// Why a provider did not do what it was asked. Says what to do next, and carries no secret.
+/// Why a provider did not carry out a step. Says what to do next, and carries no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The buyer's bank said no. Nothing happened; another card may do.
+    /// The buyer's bank refused. Nothing happened; another card may do.
     #[error("the payment was declined ({code})")]
     Declined {
         /// The provider's word for why.
         code: String,
     },
-    /// The provider said no, and nothing happened. The same again is refused again: retrieve the
-    /// intent to see what it is.
+    /// The provider refused, and nothing happened. The same again is refused again: retrieve the
+    /// intent to see its state.
     #[error("the provider refused with status {status}, `{code}`: {message}")]
     Refused {
-        /// Of HTTP.
+        /// The status of HTTP.
         status: u16,
         /// The provider's word for why; empty if it gave none.
         code: String,
@@ -167,7 +167,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// Whether the same call with the same key may turn out otherwise.
+    /// Tells whether the same call with the same key may have another outcome.
     pub const fn may_be_repeated(&self) -> bool {
         match self {
             Self::Unknown(_) | Self::Busy { .. } => true,

@@ -1,4 +1,4 @@
-//! Names that a provider gives, or is given: texts that may stand in a URL, a header and a log as they are.
+//! Names that a provider gives, or is given: texts that are safe in a URL, a header and a log.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ macro_rules! name_at_provider {
             /// Checks and copies `text`.
             ///
             /// # Errors
-            /// [`InvalidId`](soldonce_core::InvalidId) when it is empty, too long, or could not stand in a path.
+            /// [`InvalidId`](soldonce_core::InvalidId) when empty, too long, or illegal in a path.
             pub fn parse(text: &str) -> Result<Self, soldonce_core::InvalidId> {
                 $crate::payment::name::token(text, $bytes_max).map(Self)
             }
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -34,7 +34,7 @@ macro_rules! name_at_provider {
     };
 }
 
-/// Copies a text that may stand in a URL, a header and a log as it is.
+/// Copies a text, if it may be put into a URL, a header and a log as it is.
 pub(super) fn token(text: &str, bytes_max: usize) -> Result<Arc<str>, InvalidId> {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     // A dot alone, or two, would be a step in a path.

@@ -1,5 +1,5 @@
-//! What a provider tells unasked. It may come five times, late, in any order or never: it is a
-//! reason to look, and its id makes sure that it works once.
+//! Notices: the webhooks of a provider. One may come five times, late, in any order or never: it is
+//! a reason to look, and its id makes sure that it works once.
 
 use soldonce_core::Timestamp;
 
@@ -15,7 +15,7 @@ name_at_provider! {
     AccountId, PROVIDER_ID_BYTES_MAX
 }
 
-/// What a notice is about.
+/// The subject of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An intent as it was when the notice was written, all that matters in it.
@@ -32,10 +32,10 @@ pub struct Notice {
     pub kind: String,
     /// When it was written, on the provider's clock, if it says.
     pub created_at: Option<Timestamp>,
-    /// Whose it is, if it names an account other than the one whose secret signed it.
+    /// Its account, if it names one other than that whose secret signed it.
     pub account: Option<AccountId>,
     /// Whether real money moved, not that of a test.
     pub live: bool,
-    /// What it is about; nothing if it does not concern payments.
+    /// Its subject; `None` if it does not concern payments.
     pub subject: Option<Subject>,
 }

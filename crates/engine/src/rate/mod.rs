@@ -1,9 +1,9 @@
-//! Rate limits: the arithmetic, and what servers count together on Redis. Who is
-//! counted, and what a refusal looks like, is the server's to say; nothing here knows of HTTP.
+//! Rate limits: the arithmetic, and the counts that servers share on Redis. The server decides
+//! which callers are counted, and how a refusal looks; nothing here knows of HTTP.
 //!
-//! Every server counts for itself first ([`Quota::take`]) and asks [`SharedRates`] only about what
-//! it would let in. So a refused caller costs no call until its time has come, and while the
-//! others' count cannot be had, each server still keeps its own.
+//! Every server counts for itself first ([`Quota::take`]) and asks [`SharedRates`] only about
+//! requests that it would let in. So a refused caller costs no call until its time has come, and
+//! while the others' count cannot be read, each server still keeps its own.
 
 mod quota;
 mod redis;
@@ -18,16 +18,16 @@ pub use redis::RedisRates;
 pub use crate::redis::Unheard as Unshared;
 pub use soldonce_lease::backend::Fut;
 
-/// Who is counted, for what.
+/// A caller that is counted, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RateKey {
-    /// For what: a word of `[a-z]`, the same on every server.
+    /// The limit: a word of `[a-z]`, the same on every server.
     pub kind: &'static str,
-    /// Who: the bits of an id or an address.
+    /// The bits of an id or an address.
     pub id: u128,
 }
 
-/// What several servers count together.
+/// Counts that several servers share.
 pub trait SharedRates: Debug + Send + Sync {
     /// Takes one request from the quota of `key`, if there is one left.
     ///
@@ -38,18 +38,18 @@ pub trait SharedRates: Debug + Send + Sync {
     /// Dropped, the request may be counted.
     fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>>;
 
-    /// Tells what this server counts of what an address holds of one event, in place of what it told
-    /// before; returns what all servers count.
+    /// Reports what this server counts of an address's holds of one event, in place of what it
+    /// reported before; returns what all servers count.
     ///
     /// # Errors
     /// [`Unshared`] when that cannot be known; the request then goes on.
     ///
     /// # Cancel safety
-    /// Dropped, it may be told.
+    /// Dropped, it may be reported.
     fn tell_held(&self, own: OwnHeld) -> Fut<'_, Result<HeldSums, Unshared>>;
 }
 
-/// What one server counts of what an address holds of one event.
+/// The count of one server of what an address holds of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnHeld {
     /// The bits of the address.
@@ -59,16 +59,16 @@ pub struct OwnHeld {
     pub units: u32,
     /// Payments under way.
     pub checkouts: u32,
-    /// After so long none of it is held any more.
+    /// After this time none of it is held any more.
     pub ends_in: Span,
 }
 
-/// What an address holds.
+/// The sums over all servers of what an address holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldSums {
     /// Units in live holds.
     pub units: u32,
-    /// Those of one event.
+    /// Units of one event.
     pub of_event: u32,
     /// Payments under way.
     pub checkouts: u32,

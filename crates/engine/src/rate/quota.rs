@@ -1,19 +1,19 @@
-//! The arithmetic: the generic cell rate algorithm (GCRA). One number per caller says until when its
-//! requests so far are paid for at the even rate; a request is let in while that is no more than a
-//! window away. `take.lua` does the same on Redis. Reads no clock.
+//! The arithmetic: the generic cell rate algorithm (GCRA). One number per caller says until when
+//! its requests so far are paid for at the even rate; a request is let in while that is no more
+//! than a window away. `take.lua` does the same on Redis. Reads no clock.
 
 use std::time::Duration;
 
 use crate::limits::{RATE_PER_SECOND_MAX, RATE_WINDOW_S_MAX};
 
-/// So many requests at once, and as many again spread evenly over each window.
+/// A rate limit: `requests` at once, and as many again spread evenly over each window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     requests: u32,
     window_s: u32,
 }
 
-/// Why there is no such quota.
+/// Why a quota is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidQuota {
     /// The window is not of the length that windows have.
@@ -24,28 +24,28 @@ pub enum InvalidQuota {
     Requests,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is let in.
     Passed {
         /// How many more may come at once.
         left: u32,
-        /// After so long without a request all of them may.
+        /// The time without a request after which all of them may.
         whole_in: Duration,
     },
-    /// It is not.
+    /// It is refused.
     Refused {
-        /// After so long the next request is admitted, if no other takes its place.
+        /// The time after which the next request is admitted, if no other takes its place.
         retry_in: Duration,
     },
 }
 
 impl Quota {
-    /// At most `requests` at once, and `requests` in every `window_s` seconds.
+    /// Creates a quota: at most `requests` at once, and `requests` in every `window_s` seconds.
     ///
     /// # Errors
-    /// [`InvalidQuota`] says which number cannot be, and what it can be.
+    /// [`InvalidQuota`] says which number is not valid, and its bounds.
     pub fn new(requests: u32, window_s: u32) -> Result<Self, InvalidQuota> {
         if !(1..=RATE_WINDOW_S_MAX).contains(&window_s) {
             return Err(InvalidQuota::Window);
@@ -57,22 +57,22 @@ impl Quota {
         Ok(Self { requests, window_s })
     }
 
-    /// How many may come at once.
+    /// Returns how many may come at once.
     pub fn requests(self) -> u32 {
         self.requests
     }
 
-    /// Seconds after which all may come again.
+    /// Returns the seconds after which all may come again.
     pub fn window_s(self) -> u32 {
         self.window_s
     }
 
-    /// Microseconds that one request is worth; at least one, by the bounds of [`Quota::new`].
+    /// Returns the microseconds of one request; at least one, by the bounds of [`Quota::new`].
     pub(super) fn interval_us(self) -> u64 {
         u64::from(self.window_s) * 1_000_000 / u64::from(self.requests)
     }
 
-    /// Microseconds that all requests are worth: the window, but for rounding.
+    /// Returns the microseconds of all requests: the window, but for rounding.
     pub(super) fn whole_us(self) -> u64 {
         self.interval_us() * u64::from(self.requests)
     }
@@ -92,7 +92,7 @@ impl Quota {
         (passed, now_us.saturating_add(owed))
     }
 
-    /// Until when the requests of a caller are paid for who is to be let in again after `retry_in`.
+    /// Returns until when a caller's requests are paid for that is let in again after `retry_in`.
     pub fn refused_until(self, retry_in: Duration, now_us: u64) -> u64 {
         let retry_us = u64::try_from(retry_in.as_micros()).unwrap_or(u64::MAX);
         let owed = (self.whole_us() - self.interval_us()).saturating_add(retry_us);
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// A quota, and the times between requests: none, around one request's worth, or any.
+    /// Draws a quota, and the times between requests: none, around one request's worth, or any.
     fn visits() -> impl Strategy<Value = (Quota, Vec<u64>)> {
         let quotas = (1_u32..200, 1_u32..100).prop_map(|(n, s)| Quota::new(n, s).unwrap());
         quotas.prop_flat_map(|quota| {

@@ -1,5 +1,5 @@
-//! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; a caller that gets no
-//! answer in time is let go on.
+//! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; a request that
+//! gets no answer in time is let in.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -17,12 +17,12 @@ static HELD: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_s
 #[derive(Debug)]
 pub struct RedisRates {
     redis: OptionalRedis,
-    /// Tells this server from the others.
+    /// A random number that tells this server from the others.
     server: u64,
 }
 
 impl RedisRates {
-    /// Rates on this Redis. All servers of its namespace count together.
+    /// Counts rates on this Redis. All servers of its namespace count together.
     pub fn new(redis: OptionalRedis) -> Self {
         let redis = redis.named(Words {
             away: "rate limits are not shared: each server counts for itself until Redis answers",
@@ -32,7 +32,7 @@ impl RedisRates {
         Self { redis, server }
     }
 
-    /// Where they are counted.
+    /// Returns the Redis on which they are counted.
     pub fn redis(&self) -> &OptionalRedis {
         &self.redis
     }
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// The rules of lease.md 6.2 that a reader would otherwise have to trust.
+    /// Checks the rules of lease.md 6.2 that a reader would otherwise have to trust.
     #[test]
     fn the_script_keeps_the_rules() {
         for (text, end) in [

@@ -1,5 +1,5 @@
-//! A Redis that helps and that nothing depends on: asked within a short time, and not asked for a while after
-//! failures in a row, and reached again by itself.
+//! An optional Redis, which nothing depends on: asked with a short time-out, not asked for a while
+//! after failures in a row, and connected to again by itself.
 
 mod pause;
 
@@ -32,18 +32,18 @@ impl std::fmt::Debug for OptionalRedis {
     }
 }
 
-/// What the log says of it.
+/// The log messages about it.
 pub(crate) struct Words {
-    /// When it is not asked.
+    /// Logged when it is not asked any more.
     pub(crate) away: &'static str,
-    /// When it answers again.
+    /// Logged when it answers again.
     pub(crate) back: &'static str,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unheard {
-    /// None came in time, or one that is of no use. The script may have run.
+    /// None came in time, or one that cannot be read. The script may have run.
     #[error("no answer")]
     NoAnswer,
     /// It was not asked: it did not answer several times in a row, a moment ago.
@@ -52,8 +52,9 @@ pub enum Unheard {
 }
 
 impl OptionalRedis {
-    /// The Redis at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`; `rediss` is TLS.
-    /// Connects when it is first asked, so a Redis that is away keeps no server from starting.
+    /// Creates a client of the Redis at `url`, which is `redis://HOST:PORT` or
+    /// `redis+cluster://HOST:PORT,HOST:PORT`; `rediss` is TLS. Connects when it is first asked, so
+    /// a Redis that is away keeps no server from starting.
     ///
     /// # Errors
     /// `Config` when the address cannot work.
@@ -79,27 +80,27 @@ impl OptionalRedis {
         })
     }
 
-    /// Waits so long for an answer; default [`REDIS_WAIT_MS`].
+    /// Sets the longest wait for an answer; default [`REDIS_WAIT_MS`].
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
 
-    /// Has the log say what is missing while it is away.
+    /// Sets the log messages, which say what is missing while it is away.
     pub(crate) fn named(self, words: Words) -> Self {
         Self { words, ..self }
     }
 
-    /// Where keys about this subject belong.
+    /// Returns the hash tag of the keys about this subject.
     pub(crate) fn tag(&self, subject: &[u8]) -> KeyTag {
         self.scripts.tag(subject)
     }
 
-    /// Connects, and sees that it answers, in a time that is enough for both: for people who look at it. A server does
-    /// so by itself.
+    /// Connects, and checks that it answers, in a time that is enough for both: for people who look
+    /// at it. A server does so by itself.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Says why it does not.
     ///
     /// # Cancel safety
     /// Dropped, nothing of it stays.
@@ -146,8 +147,8 @@ impl OptionalRedis {
         }
     }
 
-    /// Connects before the first caller comes. One that does not answer is told to the log, and left
-    /// alone for a while.
+    /// Connects before the first caller comes. A failure is logged, and Redis is not asked for a
+    /// while.
     ///
     /// # Cancel safety
     /// Dropped, the first caller connects.

@@ -1,5 +1,5 @@
-//! A circuit breaker for a server that did not answer several times in a row: for a while no request is sent, then
-//! one does, and the others follow when it got its answer.
+//! A circuit breaker for a server that did not answer several times in a row: for a while no
+//! request is sent, then one is, and the others follow when it got its answer.
 
 use std::sync::Mutex;
 
@@ -30,7 +30,7 @@ pub(super) enum Change {
 }
 
 impl Pause {
-    /// Whether the server may be asked now. During a pause that is over, one caller may.
+    /// Tells whether the server may be asked now. Each time a pause is over, one caller may.
     pub(super) fn may_ask(&self, now: BootTime) -> bool {
         let mut state = lock(&self.state);
         if state.failures < REDIS_FAILURES_MAX {
@@ -43,7 +43,7 @@ impl Pause {
         true
     }
 
-    /// It answered.
+    /// Notes an answer; returns the change if it ends a pause.
     pub(super) fn answered(&self) -> Option<Change> {
         let mut state = lock(&self.state);
         let was_away = state.failures >= REDIS_FAILURES_MAX;
@@ -51,14 +51,14 @@ impl Pause {
         was_away.then_some(Change::Back)
     }
 
-    /// It is not asked for a while.
+    /// Begins a pause at once, as after failures in a row.
     pub(super) fn rests(&self, now: BootTime) {
         let mut state = lock(&self.state);
         state.failures = REDIS_FAILURES_MAX;
         state.until = now.plus_ms(REDIS_PAUSE_MS);
     }
 
-    /// It did not.
+    /// Notes a failure; returns the change if it begins a pause.
     pub(super) fn failed(&self, now: BootTime) -> Option<Change> {
         let mut state = lock(&self.state);
         state.failures = state.failures.saturating_add(1);

@@ -12,7 +12,7 @@ pub struct Rfc3339(pub Timestamp);
 
 impl std::fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Beyond the year 9999 stands the latest time that has a name.
+        // Beyond the year 9999 the latest time that has a name is written.
         let time = jiff::Timestamp::from_millisecond(self.0.ms()).unwrap_or(jiff::Timestamp::MAX);
         write!(f, "{time:.3}")
     }
@@ -33,7 +33,7 @@ impl<T: std::fmt::Display> Serialize for Shown<T> {
     }
 }
 
-/// A unit as the API names it: a seat, or a place of an area; with what is asked about it.
+/// A unit as the API names it: a seat, or a place of an area; with the data that is asked for.
 #[derive(Serialize)]
 pub struct UnitBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct UnitBody<'a> {
 }
 
 impl<'a> UnitBody<'a> {
-    /// The public name of a unit.
+    /// Returns the public name of a unit.
     pub fn new(chart: &'a Chart, unit: UnitNo) -> Self {
         let name = chart.unit_name(unit);
         let (seat, area, place) = match name {
@@ -114,7 +114,7 @@ pub struct HoldBody<'a> {
 }
 
 impl<'a> HoldBody<'a> {
-    /// `hold` of `event`, in the state it has at the time of the answer.
+    /// Shows `hold` of `event` in `state`, the one at the time of the answer.
     pub fn new(event: &'a Event, hold: &'a Hold, state: &'a HoldState, seq: Option<Seq>) -> Self {
         let unit = |held: &soldonce_core::HeldUnit| UnitBody {
             price: Some(held.price.minor()),
@@ -141,7 +141,7 @@ impl<'a> HoldBody<'a> {
     }
 }
 
-/// An event that was called off, as a message tells it: without the counts and the policy of its page.
+/// A cancelled event, as a message shows it: without the counts and the policy of its page.
 #[derive(Serialize)]
 pub(crate) struct CancelledEventBody<'a> {
     id: &'a str,
@@ -151,7 +151,7 @@ pub(crate) struct CancelledEventBody<'a> {
 }
 
 impl<'a> CancelledEventBody<'a> {
-    /// Returns nothing for an event that is open.
+    /// Shows a cancelled event; `None` for one that is open.
     pub(crate) fn new(event: &'a Event) -> Option<Self> {
         let EventState::Cancelled(reason) = &event.state else {
             return None;
@@ -188,14 +188,14 @@ pub struct BookingBody<'a> {
     seq: Option<u64>,
 }
 
-/// What was given back for a booking, or is to be when it is paid.
+/// The lines that were given back for a booking, or will be when it is paid.
 #[derive(Serialize)]
 struct ExchangeBody<'a> {
     booking: Shown<BookingId>,
     release: Vec<UnitBody<'a>>,
-    /// What its own payment is about.
+    /// The amount of its own payment.
     difference: i64,
-    /// What of the other booking's money is its.
+    /// The part of the other booking's money that is its.
     credit: i64,
 }
 
@@ -212,8 +212,8 @@ impl<'a> ExchangeBody<'a> {
     }
 }
 
-/// The answer to checkout gets its payment when the provider was asked: it is written behind the
-/// rest, like a hold's secret.
+/// The payment of a booking. The answer to checkout gets it when the provider was asked: it is
+/// written behind the rest, like a hold's secret.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum PaymentShown<'a> {
@@ -243,7 +243,7 @@ struct PaymentBody<'a> {
     captured: i64,
     refunded: i64,
     paid: i64,
-    /// What of it is the credit of bookings that its lines were given back for.
+    /// The part of it that is the credit of bookings that its lines were given back for.
     #[serde(skip_serializing_if = "Option::is_none")]
     carried: Option<i64>,
     provider: Option<&'a str>,
@@ -267,7 +267,7 @@ impl<'a> PaymentBody<'a> {
 }
 
 impl<'a> BookingBody<'a> {
-    /// `booking` of `event`.
+    /// Shows `booking` of `event`.
     pub fn new(event: &'a Event, booking: &'a Booking, seq: Option<Seq>) -> Self {
         let line = |line: &soldonce_core::Line| UnitBody {
             price: Some(line.price.minor()),

@@ -18,7 +18,7 @@ pub struct EndpointBody<'a> {
 }
 
 impl<'a> EndpointBody<'a> {
-    /// What is shown of `endpoint`.
+    /// Shows `endpoint`.
     pub fn new(endpoint: &'a Endpoint) -> Self {
         Self {
             id: endpoint.id.to_string(),
@@ -32,7 +32,7 @@ impl<'a> EndpointBody<'a> {
     }
 }
 
-/// The answer to the creation of an endpoint; its secret is derived anew each time.
+/// Builds the answer to the creation of an endpoint; its secret is derived anew each time.
 pub(crate) fn endpoint(endpoint: &Endpoint) -> StoredReply {
     let body = EndpointBody::new(endpoint);
     stored_reply(ReplyKind::Endpoint, *endpoint.id.bytes(), &body)

@@ -1,26 +1,26 @@
-//! The history of a unit as the API and `soldonce why` tell it.
+//! The history of a unit as the API and `soldonce why` show it.
 
 use serde::Serialize;
 use soldonce_core::{Actor, Commit, Transition, UnitState};
 
 use super::Rfc3339;
 
-/// One transition of a unit, with what its commit says of it.
+/// One transition of a unit, with the data of its commit.
 #[derive(Debug, Serialize)]
 pub struct TransitionBody<'a> {
-    /// When, on the ledger's clock.
+    /// The time, on the ledger's clock.
     pub at: Rfc3339,
-    /// In which commit of the event.
+    /// The number of the commit of the event.
     pub seq: u64,
     /// The state before.
     pub from: &'static str,
     /// The state after.
     pub to: &'static str,
     pub cause: &'static str,
-    /// Which API key or session; `system` for the engine itself.
+    /// The API key or session; `system` for the engine itself.
     pub actor: String,
     pub reason: Option<&'a str>,
-    /// In whose name.
+    /// The hold in whose name it was done.
     pub hold: Option<String>,
     /// The booking that got it or gave it back.
     pub booking: Option<String>,
@@ -28,12 +28,12 @@ pub struct TransitionBody<'a> {
     pub fence: u64,
     /// The unit's version after.
     pub version: u64,
-    /// In which request.
+    /// The id of the request.
     pub request_id: &'a str,
 }
 
 impl<'a> TransitionBody<'a> {
-    /// Every transition of these commits, in their order.
+    /// Lists every transition of these commits, in their order.
     pub fn of(commits: &'a [Commit]) -> Vec<Self> {
         let steps = commits
             .iter()

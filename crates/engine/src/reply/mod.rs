@@ -1,6 +1,6 @@
-//! Answers as JSON: what the API says of holds, bookings and the rest (api.md 3 and 7). Written in
-//! one place, because an idempotent replay must be byte for byte the first answer. Leaves out what
-//! changes between the two: the server's time, and the secret, which is derived anew.
+//! Answers as JSON: holds, bookings and the rest (api.md 3 and 7). Written in one place, because an
+//! idempotent replay must be byte for byte the first answer. Leaves out what changes between the
+//! two: the server's time, and the secret, which is derived anew.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub use history::TransitionBody;
 use serde::Serialize;
 use soldonce_core::{Answer, Booking, Command, Event, EventNo, Hold, Seq, Timestamp};
 
-/// What kind of answer it is; each transport has its own status for it.
+/// The kind of an answer; each transport has its own status for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyKind {
     /// A new hold; comes with its secret.
@@ -51,8 +51,8 @@ impl ReplyKind {
         Self::GivenBack,
     ];
 
-    /// The kind of answers to `command` that are kept as long as the booking: nothing but their key
-    /// tells the same refund from another one.
+    /// Returns the kind of answers to `command` that are kept as long as the booking: nothing but
+    /// their key tells the same refund from another one.
     pub(crate) fn kept_for(command: &Command) -> Option<Self> {
         let gives_back = matches!(command, Command::Refund { .. } | Command::Cancel { .. });
         gives_back.then_some(Self::GivenBack)
@@ -70,7 +70,7 @@ pub struct StoredReply {
 }
 
 impl StoredReply {
-    /// The same answer to a staff command with its units under another name.
+    /// Renames the units in the answer to a staff command.
     pub(crate) fn naming(self, name: &str) -> Self {
         match self.body.strip_prefix(b"{\"units\":") {
             Some(rest) if self.kind == ReplyKind::Units => {
@@ -85,7 +85,7 @@ impl StoredReply {
     }
 }
 
-/// The event that an answer is about, for those that [`render`] can write.
+/// Returns the event of an answer, for those that [`render`] can write.
 pub fn event_of(answer: &Answer) -> Option<EventNo> {
     match answer {
         Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold) => Some(hold.event),
@@ -98,8 +98,8 @@ pub fn event_of(answer: &Answer) -> Option<EventNo> {
     }
 }
 
-/// Writes the answer of a command on `event`. Nothing for events themselves, which the server
-/// writes with their counts, and for the sweeper.
+/// Writes the answer of a command on `event`. `None` for events themselves, which the server writes
+/// with their counts, and for the sweeper.
 pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Option<StoredReply> {
     let event = event?;
     let of_hold = |kind, hold: &Hold| {
@@ -138,19 +138,19 @@ fn stored_reply(kind: ReplyKind, subject: [u8; 16], body: &impl Serialize) -> St
     }
 }
 
-/// A hold as it is at `now`.
+/// Writes a hold as it is at `now`.
 pub fn hold_now(event: &Event, hold: &Hold, now: Timestamp) -> StoredReply {
     let body = HoldBody::new(event, hold, hold.state_at(now), None);
     stored_reply(ReplyKind::Hold, *hold.id.bytes(), &body)
 }
 
-/// A booking as it is stored.
+/// Writes a booking as it is stored.
 pub fn booking(event: &Event, booking: &Booking) -> StoredReply {
     let body = BookingBody::new(event, booking, None);
     stored_reply(ReplyKind::Booking, *booking.id.bytes(), &body)
 }
 
-/// A JSON object without its last brace.
+/// Writes a JSON object without its last brace.
 pub fn open_object(value: &impl Serialize) -> Vec<u8> {
     let mut body = Vec::with_capacity(BODY_BYTES);
     if serde_json::to_writer(&mut body, value).is_err() {

@@ -1,6 +1,6 @@
-//! Messages to the shield between servers, sent in the background: what was committed, what it holds
-//! wrongly, and claims to be given up. A bounded queue without waiting; what finds it full is
-//! dropped and counted, and costs some requests a way to the ledger.
+//! Messages to the shield between servers, sent in the background: what was committed, what it has
+//! wrong, and claims to be released. The queue is bounded and never blocks: a message that finds it
+//! full is dropped and counted, and some requests then reach the ledger in vain.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,16 +18,16 @@ use crate::live::who_has;
 use crate::locks::lock;
 use crate::metrics::Metrics;
 
-/// Something to be told.
+/// A message to the shield between servers.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// What is known of an event.
+    /// The state of some units of an event.
     Known(EventNo, Vec<Known>),
-    /// Claims of one holder that the ledger did not turn into a hold.
+    /// Claims of one holder that did not become a hold, to be released.
     Drop(Who, Vec<Part>),
 }
 
-/// A shield between servers and the way to tell it something.
+/// A shield between servers and the queue of messages to it.
 pub(crate) struct SharedShield {
     pub(crate) shield: Arc<dyn Shield>,
     pub(crate) messages: Messages,
@@ -48,13 +48,13 @@ impl SharedShield {
         }
     }
 
-    /// The messages that wait and those to come: for one task.
+    /// Takes the receiving end of the queue, for one task; none if it was taken before.
     pub(crate) fn queue(&self) -> Option<mpsc::Receiver<Message>> {
         lock(&self.queue).take()
     }
 }
 
-/// The end of the queue that takes messages.
+/// The sending end of the queue.
 pub(crate) struct Messages {
     sender: mpsc::Sender<Message>,
     metrics: Arc<Metrics>,
@@ -70,7 +70,7 @@ impl Messages {
         }
     }
 
-    /// Sends what a commit made of its seats.
+    /// Sends the state of the seats that a commit changed.
     pub(crate) fn note_commit(&self, inventory: &Inventory, (chart, commit): (&Chart, &Commit)) {
         let steps = commit.transitions.iter();
         let seats = steps.filter(|step| step.unit.0 < chart.seats());
@@ -101,7 +101,7 @@ impl Messages {
 }
 
 impl Message {
-    /// How many notes it is.
+    /// Counts the notes of the message.
     fn notes(&self) -> u64 {
         match self {
             Self::Known(_, known) => u64::try_from(known.len()).unwrap_or(u64::MAX),
@@ -110,7 +110,7 @@ impl Message {
     }
 }
 
-/// Full areas, as a refusal of the ledger names them.
+/// Builds the state of a full area, as a refusal by the ledger names it.
 pub(crate) fn full(area: AreaNo) -> Known {
     Known {
         thing: Thing::Area(area),
@@ -119,7 +119,7 @@ pub(crate) fn full(area: AreaNo) -> Known {
     }
 }
 
-/// Some messages, put together: the newest note of each unit, zone by zone, then the claims.
+/// Several messages merged: the newest note of each unit, zone by zone, then the claims.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     known: BTreeMap<(Zone, u32), Known>,
@@ -127,7 +127,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Adds what is known of units of one event of a ledger.
+    /// Adds the state of units of one event of a ledger, unless a newer version is there.
     pub(crate) fn add(
         &mut self,
         (ledger, event): (u64, EventNo),
@@ -147,13 +147,13 @@ impl Round {
         }
     }
 
-    /// Adds claims to be given up.
+    /// Adds claims to be released.
     pub(crate) fn drop_claims(&mut self, who: Who, parts: Vec<Part>) {
         let claimed = parts.into_iter().filter(Part::is_claimed);
         self.drops.extend(claimed.map(|part| (who, part)));
     }
 
-    /// The notes of each zone, as they are at `now`.
+    /// Lists the notes of each zone, with the times that are left at `now`.
     pub(crate) fn notes(&self, now: Timestamp) -> BTreeMap<Zone, Vec<Note>> {
         let mut zones: BTreeMap<Zone, Vec<Note>> = BTreeMap::new();
         for ((zone, number), known) in &self.known {

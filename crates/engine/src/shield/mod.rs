@@ -1,11 +1,11 @@
-//! The shield between servers: turns losers away before they reach the ledger, by what all servers
-//! told it. It never decides. It may be flushed, split, late or wrong at any time: what it lets
-//! through is decided by the ledger, and what it wrongly refuses is refused for a bounded time
-//! (lease.md 6.5). It stands behind the shield in process (`live/shield`), which knows what its own
-//! server knows.
+//! The shield between servers: a cache that refuses requests for taken units before they reach the
+//! ledger, by what all servers told it. It never decides. It may be flushed, split, late or wrong
+//! at any time: what it lets through is decided by the ledger, and what it wrongly refuses is
+//! refused for a bounded time (lease.md 6.5). It is asked after the shield in process
+//! (`live/shield`), which knows what its own server knows.
 //!
-//! Reading order: the seam below, where a unit belongs (`zones`), the scripts and [`RedisShield`]
-//! (`redis`), what is told after commits (`messages`). The engine asks in `engine/shields.rs`.
+//! Reading order: the trait below, the zone of a unit (`zones`), the scripts and [`RedisShield`]
+//! (`redis`), the messages after commits (`messages`). The engine asks in `engine/shields.rs`.
 
 mod messages;
 mod redis;
@@ -21,29 +21,29 @@ pub use redis::RedisShield;
 pub(crate) use zones::parts;
 pub use zones::{Contents, Part};
 
-/// What several servers know of the units that are wanted, cheap to ask and never trusted.
+/// The shared knowledge of several servers about taken units, cheap to ask and never trusted.
 pub trait Shield: Debug + Send + Sync + 'static {
-    /// Claims everything that is wanted for a moment, unless another holder is known to have some of
-    /// it: all or nothing. `parts` are in zone order.
+    /// Claims all wanted units for a moment, or none if another holder is known to have one of
+    /// them. `parts` are in zone order.
     ///
     /// # Cancel safety
-    /// Dropped, units may be claimed for [`SHIELD_CLAIM_MS`](crate::limits::SHIELD_CLAIM_MS).
+    /// If dropped, units may be claimed for [`SHIELD_CLAIM_MS`](crate::limits::SHIELD_CLAIM_MS).
     fn try_units<'a>(&'a self, who: Who, parts: &'a [Part]) -> Fut<'a, Tried>;
 
-    /// Tells what the ledger has committed in one zone; whether it was heard.
+    /// Sends what the ledger has committed in one zone; returns whether the shield answered.
     ///
     /// # Cancel safety
-    /// Dropped, it may be taken over.
+    /// If dropped, the notes may be applied.
     fn note<'a>(&'a self, zone: Zone, notes: &'a [Note]) -> Fut<'a, bool>;
 
-    /// Gives a holder's own claims up; whether it was heard.
+    /// Releases a holder's own claims; returns whether the shield answered.
     ///
     /// # Cancel safety
-    /// Dropped, they may be given up.
+    /// If dropped, the claims may be released.
     fn drop_claims<'a>(&'a self, who: Who, part: &'a Part) -> Fut<'a, bool>;
 }
 
-/// What a server knows of a seat or an area.
+/// The state of a seat or an area that a server knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) thing: Thing,
@@ -51,23 +51,23 @@ pub(crate) struct Known {
     pub(crate) state: KnownState,
 }
 
-/// What it is.
+/// The state of a unit or an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownState {
-    /// In a hold until then.
+    /// In a hold of `who` that ends at `until`.
     Held { until: Timestamp, who: Who },
     /// Sold; of an area: full.
     Sold,
-    /// Neither. Blocked seats are for the ledger to refuse.
+    /// Neither held nor sold. Blocked seats are refused by the ledger.
     Free,
 }
 
-/// 64 bits of a holder. Equal ones mean "perhaps himself": the ledger knows.
+/// A 64-bit hash of a holder. Equal ones mean "perhaps the same holder": the ledger decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Who(pub u64);
 
 impl Who {
-    /// The bits of a holder, the same on every server.
+    /// Hashes a holder; the result is the same on every server.
     pub fn of(holder: &Holder) -> Self {
         let bytes = holder
             .caller
@@ -81,36 +81,36 @@ impl Who {
     }
 }
 
-/// Units of an event that are asked about together.
+/// Units of an event that are asked for in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
-    /// Which ledger: servers of different ones may share a Redis.
+    /// The ledger: servers of different ledgers may share a Redis.
     pub ledger: u64,
     pub event: EventNo,
-    /// Which part of it.
+    /// The number of the zone in the event.
     pub no: u32,
 }
 
-/// What became of a try.
+/// The result of [`Shield::try_units`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// Nothing is known against it: ask the ledger.
+    /// No conflict is known: ask the ledger.
     Passed,
-    /// Another holder is known to have some of it: every such unit, in the order of the parts.
+    /// Another holder is known to have these units, in the order of the parts.
     Refused(Vec<Belief>),
-    /// Nothing was heard: ask the ledger.
+    /// The shield did not answer: ask the ledger.
     Missed,
 }
 
-/// What the shield holds to be true of a unit.
+/// What the shield believes of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belief {
     /// Which seat or area.
     pub thing: Thing,
     pub kind: Kind,
-    /// How much longer this is believed.
+    /// For how much longer this is believed.
     pub left: Span,
-    /// The unit's version at which it was so.
+    /// The unit's version that this is about.
     pub version: u64,
 }
 
@@ -126,20 +126,20 @@ pub enum Thing {
 /// What a shield believes a unit to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A request asks the ledger for it just now.
+    /// A request is asking the ledger for it now.
     Claimed,
     /// In a hold.
     Held,
     /// Sold; of an area: full.
     Sold,
-    /// Nothing against it.
+    /// Neither of these.
     Free,
 }
 
 impl Kind {
     const ALL: [Self; 4] = [Self::Claimed, Self::Held, Self::Sold, Self::Free];
 
-    /// Its letter in the zone's entries.
+    /// Returns its letter in the zone's entries.
     const fn letter(self) -> u8 {
         match self {
             Self::Claimed => b'c',
@@ -156,16 +156,16 @@ impl Kind {
     }
 }
 
-/// What the ledger has committed of a unit.
+/// The state of a unit that the ledger has committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Which seat or area, by its number.
+    /// The number of the seat or area.
     pub number: u32,
-    /// The unit's version; what is known at a higher one stays.
+    /// The unit's version; an entry with a higher one is not overwritten.
     pub version: u64,
     pub kind: Kind,
-    /// For so long.
+    /// How long this is believed.
     pub left: Span,
-    /// Whose, if it is held.
+    /// The holder, if it is held.
     pub who: Who,
 }

@@ -1,5 +1,5 @@
-//! The shield on Redis or Redis Cluster: one script for each zone of a request, by the server's clock.
-//! A request without an answer in time passes.
+//! The shield on Redis or Redis Cluster: one script call for each zone of a request, by Redis'
+//! clock. A request without an answer in time passes.
 
 use std::sync::LazyLock;
 
@@ -25,30 +25,30 @@ script!(DROP, "shield_drop.lua");
 #[derive(Debug)]
 pub struct RedisShield(OptionalRedis);
 
-/// What a zone is asked for.
+/// What a call on a zone is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
-    /// To claim what is free.
+    /// To claim units that are free.
     Claim,
-    /// To tell what is not.
+    /// To list units that are not free.
     Look,
 }
 
-/// What one zone says.
+/// The answer of one zone.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
-    /// Nothing against it, and it is claimed.
+    /// No conflict, and the units are claimed.
     Claimed,
-    /// Nothing against it.
+    /// No conflict; nothing is claimed.
     Nothing,
-    /// One of them is in a hold of the same holder.
+    /// A wanted unit is in a hold of the same holder.
     Own,
     /// Every conflict.
     Conflicts(Vec<Belief>),
 }
 
 impl RedisShield {
-    /// The shield on this Redis.
+    /// Creates the shield on this Redis.
     pub fn new(redis: OptionalRedis) -> Self {
         Self(redis.named(Words {
             away: "the shield is in process only: more requests reach the ledger until Redis answers",
@@ -56,12 +56,12 @@ impl RedisShield {
         }))
     }
 
-    /// Where it is.
+    /// Returns the Redis that the shield is on.
     pub fn redis(&self) -> &OptionalRedis {
         &self.0
     }
 
-    /// The key of a zone, and its place in a cluster.
+    /// Builds the key of a zone, and the hash tag that gives its slot in a cluster.
     fn key(&self, zone: Zone) -> (KeyTag, [String; 1]) {
         let Zone { ledger, event, no } = zone;
         let subject = format!("{ledger:016x}:{}:{no}", event.0);
@@ -79,8 +79,8 @@ impl RedisShield {
         self.0.ask(&TRY, (&tag, &keys), &args, read).await
     }
 
-    /// One call for each zone in zone order. After a conflict the others are only looked at, so that
-    /// every conflict is named and no more is claimed.
+    /// Calls the script for each zone, in zone order. After a conflict it only looks at the others,
+    /// so that every conflict is named and no more is claimed.
     async fn try_zones(&self, who: Who, parts: &[Part]) -> Tried {
         let (mut claimed, mut conflicts) = (Vec::new(), Vec::new());
         for part in parts {
@@ -93,7 +93,8 @@ impl RedisShield {
                 Ok(Said::Claimed) => claimed.push(part),
                 Ok(Said::Nothing) => {}
                 Ok(Said::Conflicts(more)) => conflicts.extend(more),
-                // A conflict with himself is for the ledger to name, and so are all others then.
+                // A conflict with the holder's own hold is for the ledger to name, and so are all
+                // others.
                 Ok(Said::Own) => return Tried::Passed,
                 Err(_) => return Tried::Missed,
             }
@@ -145,7 +146,7 @@ impl Shield for RedisShield {
     }
 }
 
-/// An answer of the script about a part.
+/// Parses an answer of the script about a part; none if the script does not answer so.
 fn read(part: &Part, answer: &[i64]) -> Option<Said> {
     match answer {
         [1, 0] => Some(Said::Nothing),
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// The rules of lease.md 6.2 that a reader would otherwise have to trust.
+    /// Asserts the rules of lease.md 6.2 that a reader would otherwise have to trust.
     #[test]
     fn the_scripts_keep_the_rules() {
         let scripts = [

@@ -1,11 +1,11 @@
-//! Where a unit belongs: seats to the zone of their row, areas to a zone of their own behind all
+//! The zone of a unit: seats are in the zone of their row, areas in a zone of their own after all
 //! others. In a Redis Cluster a zone is in one slot.
 
 use soldonce_core::{AreaNo, Chart, EventNo, Selection, UnitNo};
 
 use super::{Thing, Zone};
 
-/// What is wanted of one zone.
+/// The wanted units of one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub zone: Zone,
@@ -17,13 +17,13 @@ pub struct Part {
 pub enum Contents {
     /// Seats, which are claimed.
     Seats(Vec<UnitNo>),
-    /// Areas, which are only looked at: their places are interchangeable, so no holder has one of them
-    /// before the ledger gave it.
+    /// Areas, which are only looked at: their places are interchangeable, so no holder has one of
+    /// them before the ledger grants it.
     Areas(Vec<AreaNo>),
 }
 
 impl Part {
-    /// The numbers of what is wanted.
+    /// Lists the numbers of the wanted seats or areas.
     pub(super) fn numbers(&self) -> Vec<u64> {
         match &self.contents {
             Contents::Seats(seats) => seats.iter().map(|seat| u64::from(seat.0)).collect(),
@@ -31,7 +31,7 @@ impl Part {
         }
     }
 
-    /// What stands at this place of it.
+    /// Returns the seat or area at this index of the contents.
     pub(super) fn thing(&self, at: usize) -> Option<Thing> {
         match &self.contents {
             Contents::Seats(seats) => seats.get(at).copied().map(Thing::Seat),
@@ -39,13 +39,13 @@ impl Part {
         }
     }
 
-    /// Whether a try claims it.
+    /// Tells whether [`Shield::try_units`](super::Shield::try_units) claims it.
     pub(super) fn is_claimed(&self) -> bool {
         matches!(self.contents, Contents::Seats(_))
     }
 }
 
-/// Cuts what is wanted of an event of a ledger into zones, in their order.
+/// Splits the wanted units of an event of a ledger by zone, in zone order.
 pub(crate) fn parts(
     (ledger, event): (u64, EventNo),
     chart: &Chart,
@@ -75,7 +75,7 @@ pub(crate) fn parts(
     parts
 }
 
-/// The number of the zone of a seat.
+/// Returns the number of the zone of a seat.
 pub(super) fn zone_of_seat(chart: &Chart, seat: UnitNo) -> u32 {
     let row = chart.row_of(seat).map(|(row, _)| row);
     let after = row.map_or(0, |row| {
@@ -84,7 +84,7 @@ pub(super) fn zone_of_seat(chart: &Chart, seat: UnitNo) -> u32 {
     number(after.saturating_sub(1))
 }
 
-/// The number of the zone of all areas.
+/// Returns the number of the zone of all areas.
 pub(super) fn zone_of_areas(chart: &Chart) -> u32 {
     number(chart.zones().len())
 }

@@ -1,5 +1,6 @@
-//! Decides where messages may go. The caller that names an endpoint must not reach through it what only this
-//! server can: the machine itself, its network, its metadata service (assurance.md S11).
+//! Decides where messages may be sent (against SSRF). The caller that names an endpoint must not
+//! reach through it what only this server can: the machine itself, its network, its metadata
+//! service (assurance.md S11).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +8,10 @@ use reqwest::Url;
 
 use crate::limits::WEBHOOK_URL_BYTES_MAX;
 
-/// Where endpoints may be.
+/// The allowed destinations of endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Destinations {
-    /// Out in the internet, encrypted.
+    /// Public addresses of the internet, encrypted.
     #[default]
     Public,
     /// For development: also on this machine and in its network, and without encryption. What is
@@ -19,7 +20,7 @@ pub enum Destinations {
 }
 
 impl Destinations {
-    /// Whether a connection to this address is allowed.
+    /// Tells whether a connection to this address is allowed.
     pub fn allow(self, address: IpAddr) -> bool {
         let address = match address {
             IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
@@ -28,8 +29,8 @@ impl Destinations {
         is_public(address) || (self == Self::Any && is_near(address))
     }
 
-    /// Passes an address of an endpoint that may be kept, and gives it as it was understood: what is
-    /// kept is what was looked at. Names are looked up with each connection.
+    /// Checks the URL of a new endpoint, and returns it as it was parsed: the checked text is what
+    /// is stored. Names are looked up with each connection.
     ///
     /// # Errors
     /// [`UrlProblem`], in words for the caller.
@@ -37,7 +38,7 @@ impl Destinations {
         if text.len() > WEBHOOK_URL_BYTES_MAX {
             return Err(UrlProblem::TooLong);
         }
-        // A parser leaves some of them out, so that others may read another address.
+        // A parser drops some of them, so that others may read another address.
         if text.chars().any(char::is_control) {
             return Err(UrlProblem::HasControl);
         }
@@ -58,7 +59,7 @@ impl Destinations {
         Ok(understood)
     }
 
-    /// Passes a URL whose host is a name, or an address that is allowed.
+    /// Checks that the host of a URL is a name, or an address that is allowed.
     pub(super) fn require_host(self, url: &Url) -> Result<(), UrlProblem> {
         let host = url.host_str().ok_or(UrlProblem::NotOne)?;
         // However an address was written, as decimal, octal or short: here it has its usual form.
@@ -70,10 +71,10 @@ impl Destinations {
     }
 }
 
-/// Why a URL is no endpoint.
+/// Why a URL is not allowed for an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlProblem {
-    /// Nothing that can be parsed.
+    /// It cannot be parsed, or has no host.
     #[error("not a URL with a host")]
     NotOne,
     /// `http`, where only `https` is allowed.
@@ -93,7 +94,7 @@ pub enum UrlProblem {
     TooLong,
 }
 
-/// Whether it is reachable from the internet.
+/// Tells whether an address is reachable from the internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
@@ -122,8 +123,8 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
     }
 }
 
-/// Out of what was given to hosts (`2000::/3`): neither examples nor the old ways to carry IPv4, behind
-/// which any address of the own network could be.
+/// Tells whether an address is of those for hosts (`2000::/3`): not for examples, and not for the
+/// old ways to carry IPv4, behind which any address of the own network could be.
 fn is_public_v6(v6: Ipv6Addr) -> bool {
     let [a, b, ..] = v6.segments();
     let is_given = (0x2000..=0x3fff).contains(&a);
@@ -136,12 +137,12 @@ fn is_public_v6(v6: Ipv6Addr) -> bool {
     is_given && !is_special
 }
 
-/// The own machine and network, for development.
+/// Tells whether an address is of the own machine or network, for development.
 fn is_near(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
         IpAddr::V6(v6) => {
-            // Where clouds have metadata and credentials, in the middle of what is unique-local.
+            // Metadata services of clouds, with credentials, inside the unique-local range.
             let is_metadata = matches!(v6.segments(), [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, ..]);
             v6.is_loopback() || (v6.is_unique_local() && !is_metadata)
         }

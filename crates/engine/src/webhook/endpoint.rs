@@ -1,4 +1,4 @@
-//! Where messages go, and what may happen to such a place.
+//! Webhook endpoints, and the changes of them.
 
 use std::sync::Arc;
 
@@ -6,47 +6,47 @@ use soldonce_core::Timestamp;
 
 use super::{Attempt, EndpointId, Kinds, Then};
 
-/// Where messages go.
+/// A webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: EndpointId,
-    /// Its address, as it was given.
+    /// Its URL, as it was parsed when it was added.
     pub url: Arc<str>,
-    /// What it wants to hear of.
+    /// The kinds of messages that are sent to it.
     pub kinds: Kinds,
-    /// How often its secret was changed.
+    /// How often its secret was rotated.
     pub rotation: u32,
-    /// When that was last.
+    /// When it was rotated last.
     pub rotated_at: Option<Timestamp>,
     pub created_at: Timestamp,
-    /// Since when nothing is sent to it: it said that it is gone, or staff did. What it would have heard
-    /// waits.
+    /// The time from which on nothing is sent to it: it answered that it is gone, or staff disabled
+    /// it. Its messages wait.
     pub disabled_at: Option<Timestamp>,
-    /// It asked not to be called before.
+    /// Its answer asked that nothing is sent before this time.
     pub quiet_until: Option<Timestamp>,
 }
 
-/// What may be done to an endpoint.
+/// A change of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointChange {
-    /// Its secret is the next one from now on.
+    /// Rotate its secret.
     Rotate,
-    /// Nothing is sent to it until it is enabled. What it would hear waits, for a week at most.
+    /// Send nothing to it until it is enabled. Its messages wait, for a week at most.
     Disable,
-    /// It is sent to again, also if it said it was gone: what waits in its sequence, each message at once and with all
-    /// attempts.
+    /// Send to it again, also if it said it was gone: the waiting messages in their sequence, each
+    /// at once and with all attempts.
     Enable,
-    /// It hears of nothing any more, also not of what waits for it.
+    /// Delete it: nothing is sent to it any more, also not the messages that wait.
     Delete,
 }
 
 impl Endpoint {
-    /// Whether something may be sent to it at `now`.
+    /// Tells whether a message may be sent to it at `now`.
     pub fn takes_at(&self, now: Timestamp) -> bool {
         self.disabled_at.is_none() && self.quiet_until.is_none_or(|until| until <= now)
     }
 
-    /// As a change leaves it; as it was at last, when that is its end.
+    /// Applies a change; a deletion leaves it as it was at last.
     pub(crate) fn changed(self, change: EndpointChange, at: Timestamp) -> Self {
         match change {
             EndpointChange::Rotate => Self {
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// As the answer to an attempt leaves it.
+    /// Applies the outcome of an attempt.
     pub(crate) fn after(self, attempt: &Attempt) -> Self {
         let is_gone = attempt.then == Then::Disable;
         Self {

@@ -1,5 +1,5 @@
-//! Which messages a command makes. Decided from what it did, on the state in which it left the rules'
-//! memory, before the next command of the same batch changes it.
+//! Decides which messages a command makes: from its transitions, on the state in which it left the
+//! rules' memory, before the next command of the same batch changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,27 @@ use super::{MessageId, MessageKind};
 use crate::ledger::named;
 use crate::reply::{BookingBody, CancelledEventBody, HoldBody, Rfc3339};
 
-/// What a message is before it has an endpoint.
+/// A message before it has an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: MessageId,
     pub(crate) kind: MessageKind,
-    /// The hold, or a booking that never had one: what comes of it is told in this line. An event has its
-    /// number, which no id is as small as.
+    /// The hold, or a booking that never had one: messages of one subject are delivered in
+    /// sequence. An event has its number, which no id is as small as.
     pub(crate) subject: [u8; 16],
     pub(crate) body: String,
 }
 
-/// What must be known of a command before it is decided.
+/// The state before a command that its messages depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Before {
-    /// How the money of the booking that it names stands, if it names one.
+    /// The money of the booking that it names, if it names one.
     Booking(Option<Known>),
-    /// It calls an event off.
+    /// It cancels an event.
     CancelEvent,
 }
 
-/// How the money of a booking stood.
+/// The state of a booking and its refunds before the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     booking: BookingId,
@@ -52,7 +52,7 @@ impl Known {
         }
     }
 
-    /// Whether money has gone back, or was given up before it was taken, since `before`.
+    /// Tells whether money was refunded, or given up before it was taken, since `before`.
     fn is_refunded_since(self, before: Self) -> bool {
         let is = |known: Self| known.state == BookingState::Refunded;
         self.refunded > before.refunded || (is(self) && !is(before))
@@ -68,7 +68,7 @@ struct Body<T> {
 }
 
 impl Before {
-    /// Looks at what `command` names.
+    /// Reads the state of what `command` names.
     pub(crate) fn of(inventory: &Inventory, command: &Command) -> Self {
         if let Command::CancelEvent { .. } = command {
             return Self::CancelEvent;
@@ -77,7 +77,7 @@ impl Before {
         Self::Booking(booking.map(Known::new))
     }
 
-    /// What the command's doing is told as, in the sequence in which it is to be heard.
+    /// Writes the messages about the command, in the sequence in which they are delivered.
     pub(crate) fn messages(
         self,
         inventory: &Inventory,
@@ -100,7 +100,7 @@ impl Before {
         let bookings = applied.bookings.iter();
         for booking in bookings.filter_map(|id| inventory.booking(*id)) {
             let mut kinds = told.remove(&booking.id).unwrap_or_default();
-            // Money goes back by commands alone that name the booking.
+            // Only commands that name the booking refund its money.
             let before = before.filter(|known| known.booking == booking.id);
             if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
                 kinds.insert(MessageKind::BookingRefunded);
@@ -117,7 +117,7 @@ fn steps(applied: &Applied) -> impl Iterator<Item = &Transition> {
     commits.flat_map(|commit| &commit.transitions)
 }
 
-/// Holds that this command wrote down as ended by the clock or by staff.
+/// Finds the holds that this command wrote down as ended by the clock or by staff.
 fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
     let end = |step: &Transition| match step.from {
         UnitState::Held { hold, .. } => told_as(step.cause).map(|kind| (hold, kind)),
@@ -129,7 +129,7 @@ fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
     steps(applied).filter_map(end).filter(of_hold).collect()
 }
 
-/// What is told of each booking that units came to or left.
+/// Finds the kinds of messages of each booking that got or lost units.
 fn told_of_bookings(applied: &Applied) -> BTreeMap<BookingId, BTreeSet<MessageKind>> {
     let mut told: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for step in steps(applied) {
@@ -202,7 +202,7 @@ fn message(
         data,
     };
     let body = serde_json::to_string(&body).ok()?;
-    // The same news has the same name wherever it is written: no two of a booking have one body,
+    // The same message has the same id wherever it is written: no two of a booking have one body,
     // because its state or its amounts differ.
     let sum: [u8; 32] = Sha256::digest(body.as_bytes()).into();
     let id = sum.first_chunk::<16>().copied().unwrap_or_default();

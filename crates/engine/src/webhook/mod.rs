@@ -28,7 +28,7 @@ pub(crate) use schedule::next_attempt;
 pub(crate) use sign::{secret_text, signatures};
 
 words! {
-    /// What a message tells; `type` in its body.
+    /// The kind of a message; `type` in its body.
     pub MessageKind:
     /// The clock ended a hold.
     HoldExpired = "hold.expired",
@@ -36,18 +36,18 @@ words! {
     BookingConfirmed = "booking.confirmed",
     /// Lines of a booking were cancelled.
     BookingCancelled = "booking.cancelled",
-    /// Money went back.
+    /// Money was refunded.
     BookingRefunded = "booking.refunded",
     /// Units of a booking were swapped.
     BookingExchanged = "booking.exchanged",
-    /// Staff ended a hold, or called its event off.
+    /// Staff ended a hold, or cancelled its event.
     HoldRevoked = "hold.revoked",
-    /// An event was called off.
+    /// An event was cancelled.
     EventCancelled = "event.cancelled",
 }
 
 impl MessageKind {
-    /// The kind of this name.
+    /// Parses the name of a kind.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -73,17 +73,17 @@ impl Kinds {
     /// All of them, also those that a later version adds.
     pub const ALL: Self = Self(i32::MAX);
 
-    /// These.
+    /// Builds the set of these kinds.
     pub fn of(kinds: &[MessageKind]) -> Self {
         Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
     }
 
-    /// Whether this one is among them.
+    /// Tells whether the set has a kind.
     pub const fn has(self, kind: MessageKind) -> bool {
         self.0 & kind.bit() != 0
     }
 
-    /// As it is stored: bit n for kind n.
+    /// Returns the set as it is stored: bit n for kind n.
     pub(crate) const fn bits(self) -> i32 {
         self.0
     }
@@ -92,7 +92,7 @@ impl Kinds {
         Self(bits)
     }
 
-    /// The known ones among them.
+    /// Lists the kinds in the set that this version knows.
     pub fn iter(self) -> impl Iterator<Item = MessageKind> {
         MessageKind::ALL
             .into_iter()
@@ -110,27 +110,27 @@ minted_id! {
 }
 
 words! {
-    /// Where a delivery stands.
+    /// The state of a delivery.
     pub DeliveryState:
-    /// It is tried, or will be.
+    /// It is being delivered, or will be.
     Open = "open",
-    /// The endpoint has it.
+    /// The endpoint has received it.
     Delivered = "delivered",
-    /// It was tried as often as it is.
+    /// All of its attempts failed.
     GivenUp = "given_up",
 }
 
 /// A message on its way to one endpoint, as the log shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its place among all: later ones have higher numbers.
+    /// Its number among all deliveries: later ones have higher numbers.
     pub number: i64,
     pub message: MessageId,
     pub kind: MessageKind,
     pub at: Timestamp,
-    /// Where it stands.
+    /// Its state.
     pub state: DeliveryState,
-    /// How often it was tried, since it was last asked for.
+    /// How many attempts were made, since it was last asked for.
     pub attempts: u32,
     /// The status of the last answer.
     pub status: Option<u16>,
@@ -138,30 +138,30 @@ pub struct Delivery {
     pub problem: Option<String>,
     /// When the last attempt ended.
     pub tried_at: Option<Timestamp>,
-    /// When it is tried next.
+    /// When the next attempt is made.
     pub next_at: Option<Timestamp>,
 }
 
-/// A delivery that is due, with what is sent.
+/// A delivery that is due, with its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueDelivery {
-    /// Its place among all.
+    /// Its number among all deliveries.
     pub number: i64,
-    /// Where to.
+    /// The endpoint it is sent to.
     pub endpoint: EndpointId,
     pub message: MessageId,
     pub kind: MessageKind,
-    /// How often it was tried in vain.
+    /// How many attempts failed.
     pub attempts: u32,
-    /// What is signed and sent.
+    /// The body that is signed and sent.
     pub body: Arc<str>,
 }
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     pub number: i64,
-    /// To which endpoint.
+    /// The endpoint it was made to.
     pub endpoint: EndpointId,
     /// How many attempts the delivery had when it was taken. If it was sent again meanwhile, it has fewer,
     /// and a failure counts for nothing.
@@ -170,14 +170,14 @@ pub struct Attempt {
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
     pub problem: Option<&'static str>,
-    /// The endpoint asked not to be called before.
+    /// The endpoint asked that nothing is sent before this time.
     pub quiet_until: Option<Timestamp>,
-    /// How it goes on.
+    /// What follows: done, another attempt, or none.
     pub then: Then,
 }
 
 impl Attempt {
-    /// When the delivery is tried next.
+    /// Returns when the next attempt is made.
     pub(crate) const fn next_at(&self) -> Option<Timestamp> {
         match self.then {
             Then::Again(at) => Some(at),
@@ -188,16 +188,16 @@ impl Attempt {
     }
 }
 
-/// How a delivery goes on after an attempt.
+/// What follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It is done.
     Delivered,
-    /// It is tried again, not before this.
+    /// Another attempt follows, not before this time.
     Again(Timestamp),
     /// The endpoint is gone: it is disabled, and the delivery waits with all others.
     Disable,
-    /// It is not tried any more.
+    /// No attempt follows.
     GiveUp,
 }
 

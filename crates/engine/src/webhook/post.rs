@@ -1,5 +1,5 @@
-//! One POST: to an address that is looked up and judged for this connection, with a limit on time,
-//! without following redirects. Of the answer nothing is read but its head.
+//! One POST: to an address that is looked up and checked for this connection, with a time-out,
+//! without following redirects. Of the answer only the head is read.
 
 use std::fmt;
 use std::future::Future;
@@ -21,16 +21,16 @@ use super::retry_after::RetryAfter;
 use super::sign::seconds;
 use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
 
-/// What a lookup gives.
+/// The result of a lookup.
 pub type LookupFuture = Pin<Box<dyn Future<Output = std::io::Result<Vec<SocketAddr>>> + Send>>;
 
-/// Finds the addresses of a name. Asked anew for each connection.
+/// Looks up the addresses of a name. Called anew for each connection.
 pub trait Lookup: Send + Sync + 'static {
-    /// The addresses of `host`; port 0 is that of the URL.
+    /// Looks up the addresses of `host`; port 0 is that of the URL.
     fn lookup(&self, host: String) -> LookupFuture;
 }
 
-/// The system's way to find addresses.
+/// The resolver of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemLookup;
 
@@ -60,7 +60,7 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// What is sent in one attempt.
+/// The content of one attempt.
 pub(crate) struct SignedMessage<'a> {
     pub(crate) url: &'a str,
     pub(crate) id: MessageId,
@@ -70,10 +70,10 @@ pub(crate) struct SignedMessage<'a> {
     pub(crate) body: &'a str,
 }
 
-/// What came of an attempt.
+/// The outcome of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Posted {
-    /// Of the answer, if there was one.
+    /// The status of the answer, if there was one.
     pub(crate) status: Option<u16>,
     /// Why it does not count as delivered.
     pub(crate) problem: Option<&'static str>,
@@ -81,9 +81,9 @@ pub(crate) struct Posted {
     pub(crate) retry_after: Option<RetryAfter>,
 }
 
-/// The status by which an endpoint says that it wants no more of this.
+/// The status by which an endpoint says that it wants no more messages.
 const GONE: u16 = 410;
-/// Those whose `Retry-After` counts: too much was asked, or nothing can be asked now.
+/// The statuses whose `Retry-After` counts: too many requests, or unavailable.
 const BUSY: [u16; 2] = [429, 503];
 
 impl Posted {
@@ -119,10 +119,10 @@ impl Posted {
 }
 
 impl Sender {
-    /// A sender to these destinations, which finds addresses by `lookup`.
+    /// Creates a sender to these destinations, which finds addresses by `lookup`.
     ///
     /// # Errors
-    /// In words, when TLS cannot be set up.
+    /// Says in words why TLS cannot be set up.
     pub fn new(destinations: Destinations, lookup: Arc<dyn Lookup>) -> Result<Self, String> {
         choose_cryptography();
         let judge = Judge {
@@ -134,7 +134,7 @@ impl Sender {
             .redirect(redirect::Policy::none())
             .no_proxy()
             .dns_resolver(Arc::new(judge))
-            // Each attempt has a connection of its own, whose address was judged for it.
+            // Each attempt has a connection of its own, whose address was checked for it.
             .pool_max_idle_per_host(0)
             .connect_timeout(Duration::from_millis(WEBHOOK_CONNECT_MS))
             .timeout(Duration::from_millis(WEBHOOK_CALL_MS))
@@ -146,7 +146,7 @@ impl Sender {
         })
     }
 
-    /// Where it may send to.
+    /// Returns the destinations it may send to.
     pub fn destinations(&self) -> Destinations {
         self.destinations
     }
@@ -155,8 +155,8 @@ impl Sender {
         let Ok(url) = Url::parse(message.url) else {
             return Posted::failed("bad_url");
         };
-        // The settings may be stricter than when the endpoint was made. A host that is an address is
-        // connected to without a lookup, so it is judged here.
+        // The settings may be stricter than when the endpoint was made. A host that is an address
+        // is connected to without a lookup, so it is checked here.
         if self.destinations.require(message.url).is_err() {
             return Posted::failed("forbidden_address");
         }
@@ -175,8 +175,8 @@ impl Sender {
     }
 }
 
-/// Stands between a name and the connection: the addresses that it passes are those that are connected
-/// to, and nothing looks the name up again.
+/// A resolver between a name and the connection: the addresses that it passes are those that are
+/// connected to, and the name is not looked up again.
 struct Judge {
     destinations: Destinations,
     lookup: Arc<dyn Lookup>,
@@ -190,7 +190,7 @@ impl Resolve for Judge {
         );
         Box::pin(async move {
             let found = looked.await?;
-            // One that is forbidden spoils them all: who mixes them is up to no good.
+            // One that is forbidden refuses them all: a name that mixes them is not trusted.
             match found.iter().find(|address| !by.allow(address.ip())) {
                 Some(address) => Err(Forbidden(*address).into()),
                 None => Ok(Box::new(found.into_iter()) as Addrs),

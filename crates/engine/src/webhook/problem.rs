@@ -1,11 +1,11 @@
-//! Why an attempt got no answer, in one word each, as the log of deliveries shows it.
+//! The reasons why an attempt got no answer, in one word each, for the log of deliveries.
 
 use std::error::Error;
 use std::net::SocketAddr;
 
 use rustls::CertificateError;
 
-/// A name leads to an address that may not be connected to.
+/// A name resolves to an address that may not be connected to.
 #[derive(Debug, thiserror::Error)]
 #[error("the name leads to {0}, which may not be connected to")]
 pub(super) struct Forbidden(pub(super) SocketAddr);
@@ -24,7 +24,7 @@ pub(super) fn in_a_word(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// The first of its causes that is a `T`.
+/// Finds the first of its causes that is a `T`.
 fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -5,32 +5,32 @@ use soldonce_core::{Span, Timestamp};
 
 use crate::limits::WEBHOOK_QUIET_MS_MAX;
 
-/// The two forms of an HTTP date that are obsolete and still to be read; the third is that of mail.
+/// The two obsolete forms of an HTTP date that must still be read; the third is that of mail.
 const OBSOLETE: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// What was asked for.
+/// The wait that an answer asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryAfter {
-    /// So long after the answer.
+    /// A time after the answer.
     Wait(Span),
     /// A date, on the clock of the endpoint.
     At(Timestamp),
 }
 
 impl RetryAfter {
-    /// Reads the header's value. What cannot be read asks for nothing.
+    /// Parses the header's value; `None` for one that cannot be read.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // More digits than a number has: as long as can be asked for.
+            // More digits than the type has: as long as can be asked for.
             let seconds: u64 = text.parse().unwrap_or(u64::MAX);
             return Some(Self::Wait(Span::from_ms(seconds.saturating_mul(1_000))));
         }
         date(text).map(|ms| Self::At(Timestamp::from_ms(ms)))
     }
 
-    /// For how long nothing is sent after an answer that came when the wall clock read `wall`, which is
-    /// what a date is compared with; never longer than a bound.
+    /// Returns for how long nothing is sent after an answer that came when the wall clock read
+    /// `wall`, which is what a date is compared with; never longer than a bound.
     pub(crate) fn wait(self, wall: Timestamp) -> Span {
         let asked = match self {
             Self::Wait(span) => span,
@@ -40,7 +40,7 @@ impl RetryAfter {
     }
 }
 
-/// An HTTP date in milliseconds.
+/// Parses an HTTP date to milliseconds.
 fn date(text: &str) -> Option<i64> {
     if let Ok(at) = rfc2822::DateTimeParser::new().parse_timestamp(text) {
         return Some(at.as_millisecond());

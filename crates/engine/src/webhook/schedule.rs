@@ -1,4 +1,4 @@
-//! When a delivery is tried again: the schedule that Standard Webhooks recommends, three days in all.
+//! The retry schedule of deliveries, as Standard Webhooks recommends: three days in all.
 
 use soldonce_clock::Entropy;
 use soldonce_core::{Span, Timestamp};
@@ -6,8 +6,8 @@ use soldonce_core::{Span, Timestamp};
 use super::Then;
 use crate::limits::WEBHOOK_PAUSES_MS;
 
-/// What follows the failed attempt that had `attempts` before it, and not before `quiet_until`. Up to a
-/// tenth is added at random, so that an endpoint which comes back is not asked for everything at once.
+/// Decides what follows a failed attempt after `attempts` others, not before `quiet_until`. Up to a
+/// tenth is added at random, so that an endpoint that is up again is not sent everything at once.
 pub(crate) fn next_attempt(
     attempts: u32,
     now: Timestamp,

@@ -1,5 +1,5 @@
-//! Signatures by Standard Webhooks: HMAC-SHA-256 over id, time and body, once for each secret that
-//! counts, so that a secret can be changed without a gap.
+//! Signatures by Standard Webhooks: HMAC-SHA-256 over id, time and body, once for each valid
+//! secret, so that a secret can be changed without a gap.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,12 +9,12 @@ use soldonce_core::Timestamp;
 
 use super::MessageId;
 
-/// What an endpoint's owner is shown: `whsec_` and the secret in base 64.
+/// Writes the secret as an endpoint's owner is shown it: `whsec_` and base 64.
 pub(crate) fn secret_text(secret: &[u8; 32]) -> String {
     format!("whsec_{}", STANDARD.encode(secret))
 }
 
-/// The header `webhook-signature`: one `v1` for each secret, newest first.
+/// Writes the header `webhook-signature`: one `v1` for each secret, newest first.
 pub(crate) fn signatures(
     secrets: &[[u8; 32]],
     message: MessageId,
@@ -31,7 +31,7 @@ pub(crate) fn signatures(
     secrets.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The header `webhook-timestamp`.
+/// Converts a time to the seconds of the header `webhook-timestamp`.
 pub(super) fn seconds(at: Timestamp) -> i64 {
     at.ms().div_euclid(1_000)
 }

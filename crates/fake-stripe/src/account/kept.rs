@@ -1,5 +1,5 @@
-//! What outlives the process of an account: its intents and refunds, as they are after each change.
-//! Notices and the list of effects do not: they tell of one run.
+//! What an account keeps after its process: its intents and refunds, as they are after each change.
+//! Notices and the list of effects are not kept: they are those of one run.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::super::limits::OVER_MAX;
 use super::super::refund::Refund;
 use super::Account;
 
-/// What changed, whole as it is now.
+/// The intents and refunds that changed, each in full as it is now.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct Changes {
     salt: u64,
@@ -20,12 +20,12 @@ pub(in super::super) struct Changes {
 }
 
 impl Changes {
-    /// Whether there is nothing to keep.
+    /// Tells whether there is nothing to keep.
     pub(in super::super) const fn is_empty(&self) -> bool {
         self.intents.is_empty() && self.refunds.is_empty()
     }
 
-    /// As many lines as there are things, one in each.
+    /// Splits it into one value for each intent and each refund.
     pub(in super::super) fn apart(self) -> impl Iterator<Item = Self> {
         let (salt, named) = (self.salt, self.named);
         let line = move |intents, refunds| Self {
@@ -42,7 +42,7 @@ impl Changes {
 }
 
 impl Account {
-    /// What changed since this was last asked. Intents that ended long ago are forgotten on the way.
+    /// Takes what changed since the last call. Removes the oldest ended intents above [`OVER_MAX`].
     pub(in super::super) fn take_changes(&mut self) -> Changes {
         let changed = std::mem::take(&mut self.changed);
         let intents = changed.iter().filter_map(|id| self.intents.get(id));
@@ -63,12 +63,12 @@ impl Account {
         }
     }
 
-    /// As [`Account::take_changes`] where nothing is kept, and so nothing forgotten.
+    /// Discards the changes of an account without a file. No intent is removed.
     pub(in super::super) fn drop_changes(&mut self) {
         self.changed.clear();
     }
 
-    /// Everything there is to keep.
+    /// Returns all intents and refunds.
     pub(in super::super) fn everything(&self) -> Changes {
         Changes {
             salt: self.salt,
@@ -78,14 +78,14 @@ impl Account {
         }
     }
 
-    /// How many things there are to keep.
+    /// Counts the intents and refunds.
     pub(in super::super) fn kept(&self) -> usize {
         self.intents.len() + self.refunds.len()
     }
 
-    /// Takes what an earlier process kept.
+    /// Adds what an earlier process kept.
     pub(in super::super) fn restore(&mut self, changes: Changes) {
-        // Names go on where they ended, so that the newest is still the last by name.
+        // Ids continue where they ended, so that the newest is still the last by id.
         self.salt = changes.salt;
         self.named = self.named.max(changes.named);
         for mut intent in changes.intents {
@@ -100,7 +100,7 @@ impl Account {
         }
     }
 
-    /// The intents whose bank has not said yes or no.
+    /// Lists the ids of the intents whose bank has not approved or declined yet.
     pub(in super::super) fn undecided(&self) -> Vec<String> {
         let intents = self.intents.values();
         let undecided = intents.filter(|intent| intent.status.is_undecided());

@@ -1,5 +1,5 @@
-//! The account as a model: what each call does to intents, charges and refunds, and what it answers.
-//! Reads no clock and does no I/O; time is an argument.
+//! The account as a model: what each call does to intents, charges and refunds, and its result.
+//! It reads no clock and does no I/O; time is an argument.
 
 mod kept;
 mod notices;
@@ -24,16 +24,16 @@ pub(super) use kept::Changes;
 
 pub(super) type Answered = Result<Value, Failure>;
 
-/// One call, its caller known.
+/// One call whose caller was authenticated.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) route: Route,
-    /// In the path.
+    /// The id in the path.
     pub(super) id: &'a str,
     pub(super) form: &'a Form,
     /// The idempotency key, for the notices.
     pub(super) key: Option<&'a str>,
-    /// Whether a refund that is made by it fails.
+    /// Whether a refund that it creates fails.
     pub(super) refund_fails: RefundFails,
 }
 
@@ -46,20 +46,20 @@ pub(super) enum RefundFails {
 
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Where the bank's page is.
+    /// The base URL of the bank's page.
     base_url: String,
-    /// Tells the names of this account from those of others.
+    /// Makes the ids of this account differ from those of others.
     salt: u64,
     named: u64,
     intents: BTreeMap<String, Intent>,
     refunds: BTreeMap<String, Refund>,
-    /// Names of what changed since [`Account::take_changes`] was last asked.
+    /// Ids of what changed since the last [`Account::take_changes`].
     changed: BTreeSet<String>,
-    /// Names of intents that are over, by their end.
+    /// Ids of intents that are over, in the order of their end.
     over: VecDeque<String>,
     entries: Vec<MoneyEntry>,
     notices: VecDeque<Value>,
-    /// Those that are still to be sent.
+    /// Notices that are still to be sent.
     fresh: Vec<Value>,
     now_ms: i64,
     key: Option<String>,
@@ -74,7 +74,7 @@ impl Account {
         }
     }
 
-    /// Does what a call asks, at this time.
+    /// Runs a call at this time and returns its result.
     pub(super) fn run(&mut self, now_ms: i64, asked: &Asked<'_>) -> Answered {
         self.at(now_ms);
         self.key = asked.key.map(str::to_owned);
@@ -99,7 +99,7 @@ impl Account {
         }
     }
 
-    /// Moves to this time: authorisations that were not taken in time lapse.
+    /// Moves to this time, never back. Authorisations that were not captured in time lapse.
     pub(super) fn at(&mut self, now_ms: i64) {
         self.now_ms = self.now_ms.max(now_ms);
         let until = self.now_ms - AUTHORISATION_MS;
@@ -113,33 +113,33 @@ impl Account {
         }
     }
 
-    /// What happened since the last time this was asked.
+    /// Takes the notices that were added since the last call.
     pub(super) fn take_fresh(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Every effect on money so far.
+    /// Returns the effects on money so far. At twice [`REMEMBERED_MAX`] the older half is dropped.
     pub(super) fn entries(&self) -> &[MoneyEntry] {
         &self.entries
     }
 
-    /// The client secret of an intent, if there is one.
+    /// Finds the client secret of an intent; `None` if there is no such intent.
     pub(super) fn client_secret(&self, id: &str) -> Option<&str> {
         Some(self.intents.get(id)?.client_secret.as_str())
     }
 
-    /// The booking of an intent, if there is one.
+    /// Finds the booking of an intent; `None` if there is no such intent, or it has none.
     pub(super) fn booking(&self, id: &str) -> Option<&String> {
         self.intents.get(id)?.booking()
     }
 
-    /// Every intent, as Stripe shows it.
+    /// Returns every intent in Stripe's JSON.
     pub(super) fn intents(&self) -> Vec<Value> {
         let shown = |intent: &Intent| intent.json(Shown::InFull);
         self.intents.values().map(shown).collect()
     }
 
-    /// Makes an intent, and charges the card of the call if it says so; the intent's name.
+    /// Creates an intent, and charges the card if the call confirms it. Returns the intent's id.
     fn create(&mut self, form: &Form) -> Result<String, Failure> {
         if self.intents.len() >= REMEMBERED_MAX {
             return Err(Failure::rate());
@@ -213,13 +213,13 @@ impl Account {
         }
     }
 
-    /// Changes by hand what an intent costs.
+    /// Changes the amount of an intent by hand.
     pub(super) fn reprice(&mut self, id: &str, amount: i64) -> Answered {
         self.known_mut(id)?.amount = amount;
         Ok(self.known(id)?.json(Shown::Named))
     }
 
-    /// An intent as the caller wants to see it.
+    /// Returns an intent in JSON, with its charge in full if the call expands it.
     fn shown(&self, id: &str, form: &Form) -> Answered {
         Ok(self.known(id)?.json(charge_shown(form)))
     }
@@ -237,7 +237,7 @@ impl Account {
             .ok_or_else(|| Failure::missing("payment_intent", id))
     }
 
-    /// A name that is unused.
+    /// Creates an unused id. Ids of one prefix are in the order of their creation.
     fn name(&mut self, prefix: &str) -> String {
         self.named += 1;
         format!("{prefix}_{:08x}{:012}", self.salt >> 32, self.named)
@@ -261,7 +261,7 @@ impl Account {
     }
 }
 
-/// What the bank's page says.
+/// Reads the verdict of the bank's page: approved if `ok` is `true`.
 fn verdict(form: &Form) -> Verdict {
     match form.get("ok") {
         Some("true") => Verdict::Approved,
@@ -269,7 +269,7 @@ fn verdict(form: &Form) -> Verdict {
     }
 }
 
-/// The name of a payment method of the test mode.
+/// Checks that `name` is a payment method of the test mode, and returns it.
 fn card_named(name: &str) -> Result<String, Failure> {
     let why = "no payment method of the test mode";
     let known = Card::of(name).map(|_| name.to_owned());
@@ -280,7 +280,7 @@ fn id_of(intent: &Intent) -> String {
     intent.id.clone()
 }
 
-/// How the caller wants to see an intent's charge.
+/// Tells how to show an intent's charge: in full if the form expands `latest_charge`.
 fn charge_shown(form: &Form) -> Shown {
     let expanded = ["expand[]", "expand[0]"].map(|name| form.get(name));
     if expanded.contains(&Some("latest_charge")) {
@@ -290,7 +290,7 @@ fn charge_shown(form: &Form) -> Shown {
     }
 }
 
-/// An amount in a form; nothing when it is not there.
+/// Parses an amount in a form, minor units; `None` when it is not there.
 fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
     let Some(text) = form.get(name) else {
         return Ok(None);
@@ -303,8 +303,8 @@ fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
     amount.map(Some).ok_or_else(why)
 }
 
-/// A list as Stripe shows it: the newest first, at most as many as are asked for, after the one that is
-/// named.
+/// Builds a list in Stripe's JSON: the newest first, at most `limit` (10 by default), after the id
+/// in `starting_after`.
 fn list(url: &str, form: &Form, mut newest_first: impl Iterator<Item = Value>) -> Answered {
     let limit = form.get("limit").map_or(Ok(10), str::parse).unwrap_or(0);
     if !(1..=LIST_MAX).contains(&limit) {

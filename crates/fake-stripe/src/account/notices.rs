@@ -1,4 +1,4 @@
-//! What the account tells of what happened, as events of Stripe.
+//! The notices of what happened to the account, as events of Stripe.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ impl Account {
         self.tell(kind, &intent.json(Shown::Named));
     }
 
-    /// Tells of the charge of an intent, if it has one.
+    /// Adds a notice of the charge of an intent, if it has one.
     pub(super) fn tell_charge(&mut self, kind: &str, intent: &str) {
         let Some(intent) = self.intents.get(intent) else {
             return;

@@ -1,4 +1,4 @@
-//! What moves an intent: a card, a bank's page, a capture, a cancel, time.
+//! What changes the status of an intent: a card, a bank's page, a capture, a cancel, time.
 
 use super::super::cards::{Card, DECLINED, Decline, NOT_AUTHENTICATED, Verdict};
 use super::super::failure::Failure;
@@ -7,7 +7,7 @@ use super::super::intent::{Charge, Intent, Shown, Status};
 use super::super::money::MoneyEffect;
 use super::{Account, Answered, amount_of};
 
-/// Why an intent may be given up.
+/// The reasons for which an intent may be cancelled.
 const REASONS: [&str; 4] = [
     "duplicate",
     "fraudulent",
@@ -46,7 +46,7 @@ impl Account {
         self.told(id, "payment_intent.processing")
     }
 
-    /// The bank's page is done: the buyer has proved himself or not.
+    /// Ends the bank's page: the buyer has authenticated, or failed to.
     pub(crate) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
         if intent.status != Status::RequiresAction {
@@ -57,12 +57,12 @@ impl Account {
             (Verdict::Approved, _) => return self.approve(id),
             (Verdict::Declined, _) => NOT_AUTHENTICATED,
         };
-        // The page is done either way; that the bank said no is told by the intent.
+        // The page is done either way; the intent says that the bank declined.
         self.decline(id, decline).ok();
         Ok(self.known(id)?.json(Shown::Named))
     }
 
-    /// A card that had not decided does.
+    /// Lets a card that had not decided approve or decline.
     pub(crate) fn decide(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
         if !intent.status.is_undecided() {
@@ -154,10 +154,10 @@ impl Account {
         self.give_up(id, reason, MoneyEffect::Voided)
     }
 
-    /// An authorisation was not taken in time.
+    /// Cancels an intent whose authorisation was not captured in time.
     pub(crate) fn lapse(&mut self, id: &str) {
         let reason = Some("automatic".to_owned());
-        // Who asks has seen the intent.
+        // The caller has seen the intent.
         self.give_up(id, reason, MoneyEffect::Lapsed).ok();
     }
 
@@ -193,7 +193,7 @@ impl Account {
         })
     }
 
-    /// Tells what the intent has become, and answers it.
+    /// Adds a notice of the intent as it is now, and returns the intent.
     fn told(&mut self, id: &str, kind: &str) -> Answered {
         let intent = self.known(id)?.clone();
         self.tell_intent(kind, &intent);

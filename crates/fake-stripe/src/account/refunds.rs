@@ -1,4 +1,4 @@
-//! Money that goes back: never more than was taken, and some of it may return.
+//! Refunds: never of more than was captured. A refund may fail later.
 
 use serde_json::Value;
 
@@ -42,13 +42,13 @@ impl Account {
         self.tell_charge("charge.refunded", &id);
         match fails {
             RefundFails::Yes => self.fail_refund(&name),
-            // The bank takes it, and sends it back later.
+            // The bank accepts it, and sends it back later.
             RefundFails::No if returns => self.fail_refund(&name).map(|_| refund.json()),
             RefundFails::No => Ok(refund.json()),
         }
     }
 
-    /// The buyer's bank sends a refund back.
+    /// Fails a refund: the buyer's bank sends the money back. Does nothing if it failed before.
     pub(crate) fn fail_refund(&mut self, name: &str) -> Answered {
         let Some(refund) = self.refunds.get_mut(name) else {
             return Err(Failure::missing("refund", name));
@@ -65,7 +65,7 @@ impl Account {
         Ok(refund.json())
     }
 
-    /// Every refund, oldest first.
+    /// Returns every refund in Stripe's JSON, oldest first.
     pub(crate) fn refunds(&self) -> Vec<Value> {
         self.refunds.values().map(Refund::json).collect()
     }
@@ -91,7 +91,7 @@ impl Account {
     }
 }
 
-/// How much is to go back; all that is left unless the caller says otherwise.
+/// Returns the amount to refund: `wanted`, else all that is left. Fails if less is left.
 fn refundable(intent: &Intent, wanted: Option<i64>) -> Result<i64, Failure> {
     if intent.status != Status::Succeeded {
         return Err(Failure::state(intent.json(Shown::Named), "refunded"));

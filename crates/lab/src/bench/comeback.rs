@@ -41,12 +41,12 @@ struct Comeback {
 struct Run {
     /// From the start of the new process until it serves, milliseconds.
     start_ms: u64,
-    /// From then until the last viewer has its stream.
+    /// From then until the last viewer has its stream, milliseconds.
     back_ms: u64,
     /// Snapshots that were fetched, and their bytes.
     snapshots: u64,
     snapshot_bytes: u64,
-    /// Of a buyer's request, microseconds: with all viewers before, and while they come back.
+    /// p99 of a buyer's request, microseconds: with all viewers before, and while they come back.
     before_p99: u64,
     back_p99: u64,
     violations: usize,
@@ -106,14 +106,14 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     })
 }
 
-/// Viewers that come again when their stream breaks. They end when it is dropped.
+/// Viewers that connect again when their stream breaks. Dropping it ends them.
 struct Crowd {
     viewers: u32,
     state: Arc<Mutex<State>>,
     _tasks: JoinSet<()>,
 }
 
-/// What all of them have since they were last forgotten.
+/// Counts over all viewers since the last `forget`.
 #[derive(Default)]
 struct State {
     streams: u32,
@@ -151,7 +151,7 @@ impl Crowd {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
 
-    /// Waits until each has its stream; when the last one had.
+    /// Waits until each viewer has its stream, and returns when the last one had.
     async fn all_here(&self) -> anyhow::Result<BootTime> {
         let until = SystemClock
             .boot()
@@ -195,7 +195,7 @@ impl Viewer {
         }
     }
 
-    /// Reads the feed to its end; whether it asked for a new snapshot.
+    /// Reads the feed to its end; true if the server asked for a new snapshot.
     async fn follow(&mut self) -> std::io::Result<bool> {
         let known = self.seq.map(|seq| format!("last-event-id: {seq}\r\n"));
         let more = known.unwrap_or_default();

@@ -164,7 +164,7 @@ async fn call(request: Request) -> axum::http::Response<tonic::body::Body> {
     grpc.unary(service_fn(grpc_echo), request).await
 }
 
-/// The same request on every connection.
+/// Sends the same request on every connection.
 pub(super) fn makers(transport: Transport, address: SocketAddr) -> Makers {
     let mut request = Vec::new();
     match transport {

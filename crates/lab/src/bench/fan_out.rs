@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     pub(super) period_ms: u64,
 }
 
-/// This program as such a server.
+/// Builds the command that starts this program as such a server.
 pub(super) fn command(plan: Plan) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     let (bytes, period) = (plan.bytes.to_string(), plan.period_ms.to_string());
@@ -67,7 +67,7 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
     }
 }
 
-/// Answers as the feed does.
+/// Reads a request, and answers with the head of a stream as the feed does.
 async fn greet(mut stream: TcpStream) -> anyhow::Result<TcpStream> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
@@ -83,7 +83,7 @@ async fn greet(mut stream: TcpStream) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A message of so many bytes.
+/// Builds a message of so many bytes.
 fn frame(bytes: u64, seq: u64) -> Vec<u8> {
     let mut message =
         format!("id: {seq}\ndata: {{\"from\":{seq},\"seq\":{seq},\"x\":\"").into_bytes();
@@ -93,7 +93,7 @@ fn frame(bytes: u64, seq: u64) -> Vec<u8> {
     message
 }
 
-/// Writes to every socket that takes it whole; the others are left out from now on.
+/// Writes to every socket; one that does not take the whole message is dropped.
 fn send(sockets: &mut Vec<TcpStream>, message: &[u8]) {
     sockets.retain(|socket| {
         socket

@@ -45,7 +45,7 @@ pub(super) async fn fill(
     Ok(())
 }
 
-/// Holds the seats of the next number, and confirms the hold if the number is even.
+/// Builds a maker: it holds the seats of the next number, and confirms the hold if that is even.
 fn maker(
     requests: Requests,
     next: impl Fn() -> Option<u64> + Send + 'static,

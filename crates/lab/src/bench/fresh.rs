@@ -11,7 +11,7 @@ use crate::load::{Holds, Makers, Requests, Transport, Wish, hold_id};
 /// Seats of a row, and rows, of the events from which fresh seats are taken.
 const SEATS_PER_ROW: u64 = 200;
 const ROWS_MAX: u64 = 200;
-/// From seat to seat given: a prime that divides no hall here, so that every seat is met once.
+/// Distance between seats given: a prime that divides no hall here, so that each is given once.
 const STRIDE: u64 = 618_041;
 
 /// Sends holds, row by row.
@@ -39,7 +39,7 @@ pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {
     })
 }
 
-/// Sends a hold, then its confirm, and so on: over HTTP, where the id of the hold is seen.
+/// Sends a hold, then its confirm, and so on: only over HTTP, where the id of the hold is seen.
 pub(super) async fn pairs(setting: &Setting) -> anyhow::Result<Makers> {
     let seats = Arc::new(FreshSeats::make(setting, Filling::InRows).await?);
     let requests = Requests::new(setting.address, &setting.key);
@@ -68,7 +68,7 @@ pub(super) fn confirm(requests: &Requests, buffer: &mut Vec<u8>, hold: &str) {
     );
 }
 
-/// The label of a grid's row: A, B, .. Z, AA, AB, ..
+/// Formats the label of a grid's row: A, B, .. Z, AA, AB, ..
 pub(super) fn row_label(row: u64) -> String {
     let before = (row / 26).checked_sub(1).map(row_label);
     let letter = char::from(b'A' + u8::try_from(row % 26).unwrap_or(0));
@@ -91,7 +91,7 @@ pub(super) struct FreshSeats {
 enum Filling {
     /// As rows fill up.
     InRows,
-    /// Neighbours in time are none in the hall.
+    /// Seats given one after the other are no neighbours in the hall.
     Spread,
 }
 

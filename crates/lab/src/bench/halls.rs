@@ -24,9 +24,9 @@ pub(super) const NAME: &str = "halls";
 
 /// Rows and seats of a row of the small halls.
 const SMALL: (u64, u64) = (10, 10);
-/// And of the large one.
+/// Rows and seats of a row of the large hall.
 const LARGE: (u64, u64) = (1_000, 1_000);
-/// And of the large one of a quick run.
+/// Rows and seats of a row of the large hall of a quick run.
 const LARGE_QUICK: (u64, u64) = (100, 100);
 
 #[derive(Debug, Default, Serialize)]
@@ -40,12 +40,12 @@ struct Halls {
     large_per_s: Vec<u64>,
     /// More memory in RAM once the large hall is there.
     hall_bytes: u64,
-    /// In RAM after the restart on a full hall.
+    /// Memory in RAM after the restart on a full hall.
     full_bytes: u64,
     file_bytes: u64,
-    /// To hold or sell every seat.
+    /// Time to hold or sell every seat.
     fill_ms: u64,
-    /// From the start of the process until it is ready.
+    /// Time from the start of the process until it is ready.
     restart_ms: u64,
     /// Found by `verify` in the full hall.
     violations: usize,
@@ -101,7 +101,7 @@ async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {
     Ok(halls)
 }
 
-/// Holds in small halls and in the large one, in turns, on one server.
+/// Measures holds in small halls and in the large one, by turns, on one server.
 async fn compare(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyhow::Result<()> {
     let requests = if args.quick {
         HALLS_HOLDS_QUICK
@@ -132,7 +132,7 @@ async fn compare(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyh
     product.served.stop().await
 }
 
-/// CPU time of the server per hold in nanoseconds, and holds per second.
+/// Measures holds: CPU time of the server per hold in nanoseconds, and holds per second.
 async fn hold(
     product: &Product,
     args: &BenchArgs,

@@ -39,7 +39,7 @@ impl Ledger {
         }
     }
 
-    /// Counts what `verify` finds wrong once no server has it any more.
+    /// Counts the findings of `verify`, once no server uses the ledger any more.
     pub(super) async fn violations(&self) -> anyhow::Result<usize> {
         let report = match self {
             Self::Folder(folder) => verify(folder.path(), &mut |_| {}).map_err(Into::into),

@@ -36,7 +36,7 @@ fn look(requests: &Requests) -> Maker {
     always(bytes)
 }
 
-/// Each connection holds and releases seats of its own rows.
+/// Makes each connection hold and release seats of its own rows.
 pub(super) fn own_seats(setting: &Setting, event: &'static str) -> Makers {
     let requests = Requests::new(setting.address, &setting.key);
     Box::new(move |connection| {
@@ -45,7 +45,7 @@ pub(super) fn own_seats(setting: &Setting, event: &'static str) -> Makers {
     })
 }
 
-/// Holds one seat in so many rows, one after the other.
+/// Rows of one connection: it holds a seat in each, one after the other.
 const ROWS_OF_ONE: u64 = 16;
 
 fn hold_and_release(requests: Requests, event: &'static str, first_row: u64) -> Maker {

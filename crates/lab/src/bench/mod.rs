@@ -99,12 +99,12 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// So many requests, in place of seconds.
+    /// Returns how many requests are sent, if that is set in place of seconds.
     fn requests(&self) -> Option<u64> {
         self.requests.or(self.quick.then_some(BENCH_QUICK_REQUESTS))
     }
 
-    /// The end of a measured load.
+    /// Returns when a measured load ends.
     fn until(&self) -> Until {
         let span = Duration::from_secs(self.seconds);
         self.requests()
@@ -168,8 +168,8 @@ fn chosen(args: &BenchArgs) -> anyhow::Result<Vec<&'static Scenario>> {
     })
 }
 
-/// The open loop of holds and of the echo, at half the peak of holds; nothing unless both were
-/// measured.
+/// Measures the open loop of holds and of the echo, at half the peak of holds. None unless both
+/// were measured in the closed loop.
 fn measure_open(
     args: &BenchArgs,
     scenarios: &[&'static Scenario],

@@ -13,7 +13,7 @@ use crate::kit::{Served, admin_key, product, product_at};
 use crate::limits::LOAD_CONNECTIONS_MAX;
 use crate::load::Transport;
 
-/// The real server of a scenario, and the load to come.
+/// The server of a scenario under test, and the load to come.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) address: SocketAddr,
@@ -37,7 +37,7 @@ impl Product {
         Self::start_as(product(&key)?.args(ledger.arguments()), &key).await
     }
 
-    /// Starts it at this address for so many readers of one network address besides others.
+    /// Starts it at this address, with limits for so many viewers from one network address.
     pub(super) async fn start_for(
         viewers: u32,
         address: SocketAddr,
@@ -96,7 +96,7 @@ pub(super) async fn make_event(
     Ok(())
 }
 
-/// Holds seats, so that a load finds them held.
+/// Makes a hold of these seats, so that a load finds them held.
 pub(super) async fn hold_seats(
     admin: &Client,
     event: &str,

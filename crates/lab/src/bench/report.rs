@@ -17,7 +17,7 @@ use crate::load::{Pace, Transport};
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) load: LoadReport,
-    /// None when both share a process.
+    /// CPU time. None when server and generator share a process.
     pub(super) server_cpu: Option<Duration>,
     pub(super) generator_cpu: Option<Duration>,
     /// What `verify` found wrong in the ledger it left; None where there was none.
@@ -35,7 +35,7 @@ struct BenchSetting {
     transport: Transport,
     connections: u32,
     seconds: u64,
-    /// In place of seconds.
+    /// Requests, in place of seconds.
     requests: Option<u64>,
     /// Of the open loop; absent: closed.
     rate_per_s: Option<u64>,
@@ -112,7 +112,7 @@ impl BenchReport {
         found.map_or(&[], |(_, runs)| runs)
     }
 
-    /// The median rate of a scenario, if it was measured.
+    /// Returns the median rate of a scenario; None if it was not measured.
     pub(super) fn rate_of(&self, name: &str) -> Option<u64> {
         median(self.figures(name, |load| load.rate_per_s))
     }
@@ -121,12 +121,12 @@ impl BenchReport {
         self.runs_of(name).iter().map(move |run| figure(&run.load))
     }
 
-    /// A figure of a scenario / that of the ceiling in the same round, in thousandths, median.
+    /// Returns the median of a figure / that of the ceiling in the same round, in thousandths.
     fn ratio_of(&self, name: &str, figure: fn(&LoadReport) -> u64) -> Option<u64> {
         median_ratio(self.figures(name, figure), self.figures(CEILING, figure))
     }
 
-    /// Whether every answer had a status that its scenario expects, and none was missing.
+    /// Tells whether all requests had an expected status, and `verify` found nothing.
     pub(super) fn is_as_expected(&self) -> bool {
         let mut all = self.scenarios.iter();
         let transport = self.setting.transport;
@@ -248,7 +248,7 @@ const HEADER: [&str; 13] = [
 ];
 
 impl Summary {
-    /// The summary as a table with its legend.
+    /// Formats the summary as a table with its legend.
     fn text(&self) -> String {
         let setting = &self.setting;
         let pace = setting.rate_per_s.map_or("closed loop".to_owned(), |rate| {

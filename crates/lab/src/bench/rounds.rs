@@ -97,7 +97,7 @@ async fn put_load_on(
     })
 }
 
-/// The most requests that may come, warm-up included.
+/// Returns the most requests that may come, warm-up included.
 fn requests_max(args: &BenchArgs, pace: Pace) -> u64 {
     let per_second = match pace {
         Pace::Closed => BENCH_RATE_EXPECTED_MAX,
@@ -108,12 +108,12 @@ fn requests_max(args: &BenchArgs, pace: Pace) -> u64 {
     args.requests().map_or(timed, counted)
 }
 
-/// Requests before a counted number of requests.
+/// Returns how many requests warm up before a counted number of requests.
 fn warmup_of(requests: u64) -> u64 {
     requests / 10 + 1
 }
 
-/// Warms the server up, and measures.
+/// Warms the server up, and measures the load.
 async fn put_load(
     (address, server): (SocketAddr, u32),
     makers: &Makers,
@@ -158,7 +158,7 @@ pub(super) async fn measured(
     })
 }
 
-/// One thread: on few cores a second one would only take from the server.
+/// Starts a runtime of one thread: on few cores a second one would only take from the server.
 pub(super) fn generator_runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()

@@ -138,7 +138,7 @@ pub(super) static ALL: [Scenario; 10] = [
     },
 ];
 
-/// What is measured over gRPC too, and its goal there.
+/// The scenarios that are measured over gRPC too, each with its goal there.
 const OVER_GRPC: [(&str, Option<Goal>); 3] = [
     (CEILING, None),
     ("refusals", Some(goal("P20", 750))),
@@ -151,7 +151,7 @@ const fn goal(id: &'static str, full: u64) -> Goal {
 }
 
 impl Scenario {
-    /// Whether it is measured over the transport of these arguments, and at their pace: SQLite alone has no open loop.
+    /// Tells whether it is measured over this transport at this pace: SQLite has no open loop.
     pub(super) fn suits(&self, args: &BenchArgs) -> bool {
         match (args.transport, self.target) {
             (Transport::Http, Target::Sqlite) => args.rate.is_none(),
@@ -169,5 +169,5 @@ impl Scenario {
     }
 }
 
-/// The one that the others are compared with.
+/// The scenario that the others are compared with.
 pub(super) const CEILING: &str = "echo";

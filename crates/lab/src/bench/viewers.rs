@@ -91,7 +91,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     print_report(args.json.into(), &report, || text(&report), violations)
 }
 
-/// The servers of a run, and what they keep their ledger in.
+/// The servers of a run, and their ledger.
 struct Fleet {
     products: Vec<Product>,
     ledger: Ledger,
@@ -124,14 +124,14 @@ impl Fleet {
         Watching::open(&servers.collect::<Vec<_>>(), viewers, runtime).await
     }
 
-    /// Holds and releases seats at the first.
+    /// Sends holds and releases of seats to the first server.
     async fn sell(&self, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
         let first = self.products.first().context("no server")?;
         let span = Duration::from_secs(args.seconds);
         sell(&first.setting, (pace, span), &self.ids()).await
     }
 
-    /// Ends all servers; what `verify` finds then.
+    /// Ends all servers, and counts what `verify` finds wrong then.
     async fn stop(self) -> anyhow::Result<usize> {
         for product in self.products {
             product.served.stop().await?;
@@ -167,7 +167,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     Ok(run)
 }
 
-/// Holds and releases seats of the event for so long; `servers` are those whose CPU counts.
+/// Sends holds and releases of seats for `span`; `servers` are those whose CPU counts.
 pub(super) async fn sell(
     setting: &Setting,
     (pace, span): (Pace, Duration),
@@ -180,7 +180,7 @@ pub(super) async fn sell(
     Ok(sold)
 }
 
-/// CPU of the server and of the generator, thousandths of a core.
+/// Returns the CPU of the server and of the generator, thousandths of a core.
 fn share(measured: &Measured) -> (u64, u64) {
     let took = u128::from(measured.load.took_ms.max(1)) * 1_000_000;
     let share = |used: Option<Duration>| {
@@ -203,7 +203,7 @@ impl Run {
     }
 }
 
-/// The bare fan-out of as many bytes, as often, to as many sockets.
+/// Measures a bare fan-out of as many bytes, as often, to as many sockets.
 async fn bare(
     args: &BenchArgs,
     viewers: u32,
@@ -229,7 +229,7 @@ async fn bare(
     served.stop().await
 }
 
-/// Dropped by the kernel of this machine so far: `ListenOverflows` of proc(5).
+/// Reads how many connections the kernel has dropped so far: `ListenOverflows` of proc(5).
 fn listen_overflows() -> anyhow::Result<u64> {
     let text = std::fs::read_to_string("/proc/net/netstat").context("no /proc/net/netstat")?;
     let mut lines = text

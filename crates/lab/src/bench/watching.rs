@@ -1,4 +1,4 @@
-//! Readers of a feed: each a connection that counts frames and notes when they came.
+//! Readers of a feed: each is a connection that counts frames and notes when they arrived.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub(super) const EVENT: &str = "hall";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Open streams. They end when it is dropped.
+/// Open streams. Dropping it ends them.
 pub(super) struct Watching {
     seen: Arc<Mutex<Seen>>,
     first_bytes: LatencyUs,
@@ -31,11 +31,11 @@ pub(super) struct Watching {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
     Frames,
-    /// Each commit: when it was made.
+    /// Each commit, with the time at which it was made.
     Commits,
 }
 
-/// What all readers of an event got.
+/// What all readers of an event received.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) frames: u64,
@@ -48,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// From the oldest commit of each frame to the last reader.
+    /// Computes the delays from the oldest commit of each frame to its last reader.
     pub(super) fn delays(&self) -> LatencyUs {
         let mut delays = Latencies::default();
         for (from, got) in self.ends.values() {
@@ -92,12 +92,12 @@ impl Watching {
         })
     }
 
-    /// From the begin of a connection to its first byte.
+    /// Returns the times from the start of a connection to its first byte.
     pub(super) fn first_bytes(&self) -> LatencyUs {
         self.first_bytes
     }
 
-    /// What was got since the last call.
+    /// Takes what was received since the last call.
     ///
     /// # Errors
     /// When a viewer lost its stream: the rest would look cheaper than all.
@@ -134,7 +134,7 @@ async fn open(
     Ok((stream, took, reads))
 }
 
-/// Reads until the end.
+/// Reads a stream to its end, and notes its messages in `seen`.
 async fn read(stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
     let note = |message: &str| {
         let now = SystemClock.wall_ms().rem_euclid(DAY_MS);
@@ -145,7 +145,7 @@ async fn read(stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
     read_messages(stream, note).await.unwrap_or_default();
 }
 
-/// Asks for a part of the event, with more header fields.
+/// Sends a GET for a part of the event, with more header fields.
 pub(super) async fn ask(
     (address, key): (SocketAddr, &str),
     part: &str,
@@ -207,7 +207,7 @@ fn note(seen: &mut Seen, message: &str, now: i64, reads: Reads) {
     *got = now.max(*got);
 }
 
-/// The time of a day in a time as the API writes it.
+/// Parses the milliseconds of the day of a time as the API writes it.
 fn ms_of_day(at: &str) -> Option<i64> {
     let (_, time) = at.split_once('T')?;
     let mut parts = time.strip_suffix('Z')?.split([':', '.']);

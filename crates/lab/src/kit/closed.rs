@@ -13,7 +13,7 @@ use tokio::task::coop::consume_budget;
 
 use super::stats::Latencies;
 
-/// How long a loop goes on.
+/// The tasks of a loop, and when it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) tasks: u32,
@@ -27,12 +27,12 @@ pub(crate) struct Load {
 pub(crate) struct Closed<T> {
     pub(crate) answers: Vec<T>,
     pub(crate) latencies: Latencies,
-    /// The other requests, by kind.
+    /// The requests that failed, by kind.
     pub(crate) failed: BTreeMap<String, u64>,
     pub(crate) took: Duration,
 }
 
-/// Runs `request` with numbers from 0 on.
+/// Runs `request` with numbers from 0 on, in `load.tasks` tasks.
 pub(crate) async fn closed<T, F>(
     load: Load,
     request: impl Fn(u64) -> F + Clone + Send + 'static,

@@ -12,7 +12,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct RunFolder(PathBuf);
 
 impl RunFolder {
-    /// Makes one in `parent`, or in the system's folder for passing files.
+    /// Creates a folder in `parent`, or in the system's temporary folder.
     pub(crate) fn make(parent: Option<&Path>) -> anyhow::Result<Self> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Goals: a measured figure compared with its bound (`docs/performance.md` numbers them P1 to P15).
+//! Goals: a measured figure compared with its bound (`docs/performance.md` numbers them P1 to P22).
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub(crate) enum Bound {
     AtMost,
 }
 
-/// How far.
+/// How far a goal is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Met {

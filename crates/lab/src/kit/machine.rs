@@ -12,7 +12,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Reads it from `/proc`.
+    /// Reads it from `/proc` and `/etc/os-release`.
     pub(crate) fn here() -> Self {
         let processors = read("/proc/cpuinfo");
         let system = read("/etc/os-release");
@@ -42,7 +42,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The first value of this name in lines of `name <sign> value`.
+/// Finds the first value of this name in lines of `name <sign> value`.
 fn value<'a>(text: &'a str, name: &str, sign: char) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(sign));
     pairs

@@ -9,7 +9,7 @@ use anyhow::Context;
 pub(crate) struct CpuTime(Duration);
 
 impl CpuTime {
-    /// Of the process `id`, to the tick of the kernel (10 ms).
+    /// Reads that of the process `id`, to the tick of the kernel (10 ms).
     pub(crate) fn of(id: u32) -> anyhow::Result<Self> {
         Self::read(&id.to_string())
     }
@@ -33,8 +33,8 @@ impl CpuTime {
     }
 }
 
-/// User and system time of `/proc/<pid>/stat`, proc(5): fields 14 and 15. The name before them, in
-/// brackets, may hold anything.
+/// Adds user and system time of `/proc/<pid>/stat`, proc(5): fields 14 and 15. The name before
+/// them, in brackets, may hold anything.
 fn ticks_of(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut times = fields.split_ascii_whitespace().skip(11);
@@ -42,7 +42,7 @@ fn ticks_of(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// Memory of a process that is in RAM now, bytes.
+/// Reads the resident memory of a process, bytes.
 pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{id}/statm");
     let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;

@@ -12,10 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::services::random_name;
 
-/// What precedes the address in the line that tells it.
+/// The text before the address in the line that a server prints when it serves.
 const SERVES: &str = " serves on http://";
 
-/// The line by which a server tells its name and its address.
+/// Formats the line by which a server tells its name and its address.
 pub(crate) fn serves_line(name: &str, address: SocketAddr) -> String {
     format!("{name}{SERVES}{address}\n")
 }
@@ -67,7 +67,7 @@ impl Served {
         self.child.kill().await.context("the server was not killed")
     }
 
-    /// Lets it finish its requests, and end.
+    /// Sends SIGTERM, and waits until it has finished its requests. Fails unless it exits with 0.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
         kill_process(id.context("the server has no process id")?, Signal::TERM)?;
@@ -79,13 +79,13 @@ impl Served {
     }
 }
 
-/// The program `soldonce` in the folder of this one as a server, on any free port, with this key of the
-/// scope admin.
+/// Builds the command for the program `soldonce` in the folder of this one as a server, on any free
+/// port, with this key of the scope admin.
 pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
     product_at(SocketAddr::from(([127, 0, 0, 1], 0)), key)
 }
 
-/// The same at this address.
+/// Builds the same command for a server at this address.
 pub(crate) fn product_at(address: SocketAddr, key: &str) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?.with_file_name("soldonce");
     if !program.is_file() {

@@ -48,7 +48,7 @@ pub(crate) fn redis_version(redis: &Redis) -> String {
     format!("private Redis {}", version.unwrap_or_default())
 }
 
-/// 128 random bits as letters and digits.
+/// Draws 128 random bits, as letters and digits.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0; 16];
     SystemEntropy.fill(&mut bytes);

@@ -65,7 +65,7 @@ impl Latencies {
 }
 
 impl LatencyUs {
-    /// The median of each figure by itself.
+    /// Returns the median of each figure by itself.
     pub(crate) fn median(all: &[Self]) -> Self {
         let middle = |figure: fn(&Self) -> u64| median(all.iter().map(figure)).unwrap_or_default();
         Self {

@@ -21,7 +21,7 @@ pub(crate) enum Format {
 }
 
 impl From<bool> for Format {
-    /// The format of a flag `--json`.
+    /// Returns the format of a flag `--json`.
     fn from(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
@@ -60,7 +60,7 @@ pub(crate) fn print_report(
     })
 }
 
-/// The lines below a table of measurements: goals, violations.
+/// Formats the lines below a table of measurements: goals, violations.
 pub(crate) fn closing_lines(goals: &[Verdict], faults: &[String]) -> Vec<String> {
     let goals = goals.iter().map(Verdict::line);
     let faults = faults.iter().map(|fault| format!("VIOLATION {fault}"));
@@ -94,7 +94,7 @@ pub(crate) fn progress_bar(steps: usize) -> anyhow::Result<ProgressBar> {
     Ok(ProgressBar::new(u64::try_from(steps)?).with_style(style))
 }
 
-/// How many of which kind, such as `3 deadlock 40P01, 1 overloaded`; 0 if there are none.
+/// Lists how many there are of each kind, such as `3 deadlock 40P01, 1 overloaded`; else 0.
 pub(crate) fn kinds(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "0".to_owned();

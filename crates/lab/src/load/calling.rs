@@ -27,7 +27,7 @@ pub(super) struct Calling {
     stream: Option<TcpStream>,
     /// The number of the next call.
     next: u32,
-    /// Bytes that were read and not taken.
+    /// Bytes that were read and belong to no frame taken yet.
     buffer: Vec<u8>,
     /// Bytes of messages since the server was last told that they were read.
     unconfirmed: u32,
@@ -107,7 +107,7 @@ impl Calling {
     }
 }
 
-/// What came of an answer.
+/// The part of an answer that was read so far.
 #[derive(Default)]
 struct Partial {
     status: Option<u16>,

@@ -28,7 +28,7 @@ impl Connection {
         }
     }
 
-    /// The last answer, until the next exchange; over gRPC there is none to see.
+    /// Returns the last answer, until the next exchange; None over gRPC.
     pub(crate) fn last(&self) -> Option<Answer<'_>> {
         match self {
             Self::Http(plain) => plain.last(),

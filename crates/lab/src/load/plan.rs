@@ -55,7 +55,7 @@ pub(crate) enum Until {
 }
 
 impl Until {
-    /// The longest that a load may take before its overtime begins.
+    /// Returns the longest that a load may take before its overtime begins.
     pub(crate) fn longest(self) -> Duration {
         match self {
             Until::Requests(_) => Duration::from_secs(LOAD_SECONDS_MAX),
@@ -63,7 +63,7 @@ impl Until {
         }
     }
 
-    /// How many arrivals an open loop has in all.
+    /// Computes how many arrivals an open loop has in all.
     fn planned(self, per_second: u64) -> u64 {
         match self {
             Until::Requests(count) => count,
@@ -106,7 +106,7 @@ impl Arrivals {
         }
     }
 
-    /// Arrivals of the open loop that no connection was free to take.
+    /// Counts arrivals of the open loop that no connection was free to take.
     pub(crate) fn missed(&self) -> u64 {
         match self.plan.pace {
             Pace::Closed => 0,
@@ -122,7 +122,7 @@ impl Arrivals {
     }
 }
 
-/// When an arrival is planned, from the start.
+/// Computes when an arrival is planned, from the start.
 fn offset(arrival: u64, per_second: u64) -> Duration {
     let nanos = u128::from(arrival) * 1_000_000_000 / u128::from(per_second.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -36,7 +36,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) seat: Arguments<'a>,
 }
 
-/// Sends the same bytes for ever.
+/// Builds a maker that sends the same bytes each time.
 pub(crate) fn always(bytes: Vec<u8>) -> Maker {
     Box::new(move |_, buffer| {
         buffer.extend_from_slice(&bytes);

@@ -103,7 +103,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// A ledger in the schema.
+    /// Returns the options of a ledger in the schema.
     pub(super) fn options(&self) -> PostgresOptions {
         let mut options = PostgresOptions::new(self.schema.url.clone());
         options.connections = self.connections;
@@ -124,7 +124,7 @@ impl Environment {
         Ok(&redis.context("no Redis was started")?.url)
     }
 
-    /// The addresses of the independent ones.
+    /// Returns the addresses of the independent Redis servers.
     pub(super) fn redlock_urls(&self) -> Vec<String> {
         let all = self.servers.redlock.iter();
         all.map(|redis| redis.url.clone()).collect()

@@ -164,7 +164,7 @@ async fn race(
     Ok(RaceReport::new(args, described, (raced, scenes)))
 }
 
-/// The ceilings in place of the race.
+/// Measures the ceilings in place of the race.
 async fn measure_ceilings(
     args: &RaceArgs,
     strategies: &[&'static Strategy],

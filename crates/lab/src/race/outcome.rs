@@ -17,7 +17,7 @@ pub(super) enum Outcome {
 }
 
 impl From<Error> for Outcome {
-    /// Counts an error of the database. The guards refuse, which is an ordinary answer.
+    /// Maps an error of the database. That the guards refuse is an ordinary answer.
     fn from(error: Error) -> Self {
         let Some(state) = error.code() else {
             return Self::Failed("connection lost".to_owned());

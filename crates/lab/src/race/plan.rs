@@ -46,7 +46,7 @@ impl Hall {
         self.rows * self.seats_per_row
     }
 
-    /// The name of a seat: its row, then its place.
+    /// Formats the name of a seat: its row, then its place.
     pub(super) fn seat_name(&self, seat: u32) -> String {
         let (row, place) = (seat / self.seats_per_row, seat % self.seats_per_row);
         format!("{}-{}", row + 1, place + 1)
@@ -54,7 +54,7 @@ impl Hall {
 }
 
 impl Cell {
-    /// Every cell of these numbers, those of one shape together.
+    /// Lists every cell of these numbers, those of one shape together.
     pub(super) fn all(buyers: &[u32], seats: &[u32]) -> Vec<Self> {
         let shapes = |seats: u32| match seats {
             // One seat cannot be wanted in two directions.
@@ -74,7 +74,7 @@ impl Cell {
         shapes.flat_map(of).collect()
     }
 
-    /// The name of the shape in tables and titles.
+    /// Returns the name of the shape in tables and titles.
     pub(super) fn shape_name(self) -> String {
         let seats = match self.seats {
             1 => "1 seat".to_owned(),
@@ -86,7 +86,7 @@ impl Cell {
         }
     }
 
-    /// Seats of a row: in a ring of this size any two requests overlap.
+    /// Returns the seats of a row: in a ring of this size any two requests overlap.
     pub(super) fn seats_per_row(self) -> u32 {
         match self.shape {
             Shape::Same => self.seats,
@@ -98,7 +98,7 @@ impl Cell {
         self.wants_as(round, self.shape)
     }
 
-    /// The requests of a round that only warms up: all in one direction.
+    /// Builds the requests of a round that only warms up: all in one direction.
     pub(super) fn warm_up(self, round: u32) -> Vec<Want> {
         self.wants_as(round, Shape::Same)
     }

@@ -16,7 +16,7 @@ use crate::limits::RACE_ANSWER_MS;
 pub(super) struct Pool(Connections);
 
 impl Pool {
-    /// Opens nothing yet.
+    /// Creates a pool that has no connection open yet.
     pub(super) fn new(url: &str, connections: usize) -> anyhow::Result<Self> {
         let mut config: Config = url.parse().context("--database-url cannot be read")?;
         let given = config.get_options().unwrap_or_default();
@@ -42,7 +42,7 @@ impl Pool {
         object.context("the database cannot be reached; see --database-url")
     }
 
-    /// A connection for a buyer, or the answer to a buyer without one.
+    /// Takes a connection for a buyer. The error is the answer to a buyer without one.
     pub(super) async fn connection(&self) -> Result<Object, Outcome> {
         self.0.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),

@@ -85,7 +85,7 @@ impl StrategyReport {
         }
     }
 
-    /// Requests over all of its cells.
+    /// Sums the requests of all of its cells.
     pub(super) fn requests(&self) -> u64 {
         self.cells.iter().map(|cell| cell.figures.requests).sum()
     }
@@ -118,7 +118,7 @@ impl RaceReport {
         }
     }
 
-    /// Every shape that was raced, by its name, in the order of the race.
+    /// Returns the names of all shapes that were raced, in the order of the race.
     pub(super) fn shapes(&self) -> Vec<&str> {
         let mut shapes: Vec<&str> = Vec::new();
         for cell in self.cells().map(|(_, cell)| cell) {
@@ -136,7 +136,7 @@ impl RaceReport {
             .flat_map(move |strategy| strategy.cells.iter().map(of(strategy)))
     }
 
-    /// The strategies with this promise, their double sales and their requests.
+    /// Finds the strategies with this promise, and sums their double sales and their requests.
     pub(super) fn of_promise(&self, promise: Promise) -> (Vec<&StrategyReport>, u64, u64) {
         let all = self.strategies.iter();
         let all: Vec<_> = all.filter(|one| one.promise == promise).collect();
@@ -145,7 +145,7 @@ impl RaceReport {
         (all, double_sales, requests)
     }
 
-    /// The rows of one shape, those of equally many buyers together.
+    /// Builds the rows of one shape, those of equally many buyers together.
     pub(super) fn rows(&self, shape: &str) -> Vec<[String; 9]> {
         let of_shape = self.cells().filter(|(_, cell)| cell.shape_name == shape);
         let mut cells: Vec<_> = of_shape.collect();
@@ -156,7 +156,7 @@ impl RaceReport {
             .collect()
     }
 
-    /// The report for a terminal: a table for each shape, and violations.
+    /// Formats the report for a terminal: a table for each shape, and violations.
     pub(super) fn text(&self) -> String {
         let mut lines = Vec::new();
         for shape in self.shapes() {
@@ -181,7 +181,7 @@ impl RaceReport {
         lines.join("\n")
     }
 
-    /// The result of a race without faults, in a sentence.
+    /// Describes the result of a race without faults in a sentence.
     pub(super) fn verdict(&self) -> String {
         let broken = self.of_promise(Promise::Broken).0.into_iter();
         let mut parts: Vec<String> = broken
@@ -230,7 +230,7 @@ fn row(strategy: &StrategyReport, cell: &CellReport) -> [String; 9] {
     ]
 }
 
-/// How a scene ended, in a sentence.
+/// Describes in a sentence how a scene ended.
 pub(super) fn sentence(scene: &Scene) -> String {
     let name = scene.strategy;
     match scene.refused {
@@ -239,7 +239,7 @@ pub(super) fn sentence(scene: &Scene) -> String {
     }
 }
 
-/// What is wrong with a scene: without guards the seat must be sold twice, with them it must not.
+/// Finds the fault of a scene: without guards the seat must be sold twice, with them it must not.
 fn fault_of(scene: &Scene) -> Option<String> {
     let name = scene.strategy;
     match (scene.guards, scene.sold_twice) {
@@ -253,7 +253,7 @@ fn fault_of(scene: &Scene) -> Option<String> {
     }
 }
 
-/// The command with its options, without addresses: those may hold passwords.
+/// Formats the command with its options, without addresses: those may hold passwords.
 fn command(args: &RaceArgs) -> String {
     let numbers = |numbers: &[u32]| {
         let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();

@@ -114,7 +114,7 @@ struct Round {
     took: Duration,
 }
 
-/// All buyers meet, and send their requests at once.
+/// Lets all buyers meet at a barrier, and send their requests at once.
 async fn run_round(sale: &Sale, wants: Vec<Want>) -> anyhow::Result<Round> {
     let barrier = Arc::new(Barrier::new(wants.len()));
     let mut buyers = JoinSet::new();

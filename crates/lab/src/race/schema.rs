@@ -6,9 +6,9 @@ use deadpool_postgres::tokio_postgres::types::Type;
 use super::pool::Pool;
 use crate::kit::random_name;
 
-/// Every schema of a race begins so.
+/// Prefix of the names of all schemas of a race.
 const PREFIX: &str = "soldonce_lab_";
-/// And the one of guarded tables ends so.
+/// Suffix of the name of the schema with guarded tables.
 const GUARDED: &str = "_guarded";
 
 const SETTINGS: &str = "-- lab_settings
@@ -29,7 +29,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Makes them, under a random name.
+    /// Creates both under a random name.
     pub(super) async fn make(database: &str) -> anyhow::Result<Self> {
         let name = format!("{PREFIX}{}", random_name());
         let url = within(database, &name)?;
@@ -51,7 +51,7 @@ impl Schema {
         })
     }
 
-    /// The version of the server and the settings that decide what a commit costs.
+    /// Reads the version of the server and the settings that decide what a commit costs.
     pub(super) async fn describe(&self) -> anyhow::Result<String> {
         let connection = self.pool.get().await?;
         let row = connection
@@ -69,7 +69,7 @@ impl Schema {
     }
 }
 
-/// The address with the schema as its search path.
+/// Adds the schema to the address as its search path.
 fn within(database: &str, schema: &str) -> anyhow::Result<String> {
     if database.contains("options=") {
         bail!("--database-url: leave `options` away, the race sets its own");

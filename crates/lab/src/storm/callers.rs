@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fixture::{Fixture, Users};
 use crate::load::{Holds, Makers, Transport, Wish};
 
-/// The users' requests, by connection. Neighbours begin with different seats.
+/// Builds the users' requests, by connection. Neighbours begin with different seats.
 pub(super) fn makers(transport: Transport, address: SocketAddr, fixture: &Fixture) -> Makers {
     let seats: Arc<[String]> = fixture.seats.clone().into();
     let event: Arc<str> = fixture.event.as_str().into();

@@ -10,10 +10,10 @@ use soldonce_server::Client;
 
 use crate::kit::random_name;
 
-/// Longer than any storm: what is won stays won.
+/// Lifetime of a hold, longer than any storm: what is won stays won.
 const HOLD_MS: u64 = 2 * 60 * 60 * 1_000;
 
-/// A snapshot that is still older after that is wrong.
+/// Longest delay of the published snapshot: one that is still older is wrong.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -23,7 +23,7 @@ pub(super) struct Fixture {
     pub(super) event: String,
     pub(super) seats: Vec<String>,
     pub(super) users: Users,
-    /// How long a hold of it lives.
+    /// How long a hold of it lives, milliseconds.
     pub(super) hold_ms: u64,
 }
 
@@ -158,7 +158,7 @@ async fn snapshot(client: &Client, event: &str) -> anyhow::Result<Value> {
     Ok(answer.into_success()?)
 }
 
-/// The free seats of an event, in the order of its chart.
+/// Reads the free seats of an event, in the order of its chart.
 async fn free_seats(client: &Client, event: &str) -> anyhow::Result<Vec<String>> {
     let taken = snapshot(client, event).await?;
     let is_taken = |seat: &str| {
@@ -179,7 +179,7 @@ async fn free_seats(client: &Client, event: &str) -> anyhow::Result<Vec<String>>
     Ok(ids.filter(|seat| !is_taken(seat)).collect())
 }
 
-/// The parts under a name; none if there is no list.
+/// Returns the list under a name; empty if there is none.
 fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     let parts = body.get(name).and_then(Value::as_array);
     parts.map_or(&[], Vec::as_slice)

@@ -97,14 +97,14 @@ struct Size {
 }
 
 impl Size {
-    /// Shortens it to what warms a server up.
+    /// Returns the size of a storm that warms a server up: shorter.
     fn of_warm_up(self) -> Self {
         let seconds = self.seconds.min(STORM_WARMUP_SECONDS_MAX);
         Self { seconds, ..self }
     }
 }
 
-/// Runs the storm and prints its report. Refused if the server gave a seat twice.
+/// Runs the storm and prints its report. Refused after a violation, such as a seat given twice.
 pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.peer {
         return peer::run(args, folder);

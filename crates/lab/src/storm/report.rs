@@ -67,7 +67,7 @@ fn holds_in_turn(storm_ms: u64, hold_ms: u64) -> u64 {
     1 + storm_ms / hold_ms.max(1)
 }
 
-/// Won, won before, taken, or beyond the rate limit: the answers that a storm expects.
+/// Tells whether a storm expects this: won, won before, taken, or beyond the rate limit.
 fn is_expected(transport: Transport, status: u16) -> bool {
     [CREATED, 200, 409, 429]
         .iter()

@@ -49,7 +49,7 @@ impl Server {
         }
     }
 
-    /// The product, open to shoppers; and its admin key.
+    /// Starts the product, open to shoppers. Returns its admin key, too.
     async fn real() -> (Self, String) {
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));

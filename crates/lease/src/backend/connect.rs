@@ -1,4 +1,4 @@
-//! How a backend is made: on the library's own thread, from what the builder gathered.
+//! How a backend is made: on the library's own thread, from the settings of the builder.
 //!
 //! A backend plugs in with three things in its own module:
 //!
@@ -18,13 +18,13 @@ use std::time::Duration;
 use super::{Backend, Fut, Kind};
 use crate::{BackendError, Clock, Entropy, FenceSource, Namespace, Notices};
 
-/// Settings of a backend that can become one.
+/// The settings of a backend, from which it is made.
 pub trait BackendFactory: Send + 'static {
-    /// The kind of the backend, known before it is connected.
+    /// Returns the kind of the backend, which is known before it is connected.
     fn kind(&self) -> Kind;
 
-    /// A second backend for acquires and releases on the caller's own runtime, which connects when it is first
-    /// used; `None` if one backend serves both.
+    /// Makes a second backend for acquires and releases on the caller's own runtime, which connects
+    /// when it is first used; `None` if one backend serves both.
     ///
     /// # Errors
     /// [`BackendError::Config`] when the settings cannot work.
@@ -45,7 +45,7 @@ pub trait BackendFactory: Send + 'static {
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>>;
 }
 
-/// What a backend may use, and the settings that all backends share.
+/// The settings and tools that all backends share.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct BackendContext {
@@ -55,24 +55,24 @@ pub struct BackendContext {
     pub clock: Arc<dyn Clock>,
     /// Randomness for jitter.
     pub entropy: Arc<dyn Entropy>,
-    /// Where tokens get what they need to rise through loss of data.
+    /// The source of what tokens need to rise through loss of data.
     pub fencing: Fencing,
-    /// Longest wait for one answer. The facade cuts each call of the backend after it, too: a backend
-    /// that wants to see that an answer did not come, to leave a silent connection, waits a little
-    /// less.
+    /// Longest wait for one answer. The facade cuts off each call of the backend after it, too: a
+    /// backend that wants to see that an answer did not come, to leave a silent connection, waits a
+    /// little less.
     pub call_timeout: Duration,
-    /// Where a backend tells of epochs, links and orphans.
+    /// Receives the notices of a backend, about epochs, connections and orphans.
     pub notices: Notices,
 }
 
-/// Where tokens get what they need to rise through loss of the backend's data.
+/// The source of what tokens need to rise through loss of the backend's data.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Fencing {
-    /// The clock of the server, where nothing better is to be had.
+    /// The clock of the server, if there is nothing better.
     #[default]
     Clock,
-    /// Durable storage outside of the backend.
+    /// Durable storage outside the backend.
     Source(Arc<dyn FenceSource>),
     /// The caller wants no tokens at all.
     Off,

@@ -1,4 +1,4 @@
-//! What is asked of a backend and what it answers.
+//! The messages to a backend and its answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::{BackendError, FenceError, FencingToken, Name, Owner, Refusal};
 pub struct Names {
     group: Option<Name>,
     names: Arc<[Name]>,
-    /// One of them is asked for, whichever is free.
+    /// Any one of them is asked for, whichever is free.
     any: bool,
 }
 
 impl Names {
-    /// A single name outside all groups.
+    /// Wraps a single name outside all groups.
     pub fn one(name: Name) -> Self {
         Self {
             group: None,
@@ -27,7 +27,7 @@ impl Names {
         }
     }
 
-    /// Names of a group; sorted, doubles dropped.
+    /// Collects names of a group, all of which are asked for; sorts them and drops duplicates.
     pub fn of_group(group: Name, mut names: Vec<Name>) -> Self {
         names.sort_unstable();
         names.dedup();
@@ -38,7 +38,7 @@ impl Names {
         }
     }
 
-    /// One of the names of a group, whichever is free.
+    /// Collects names of a group, any one of which is asked for; a lone one is asked for as such.
     pub fn any_of(group: Name, names: Vec<Name>) -> Self {
         let names = Self::of_group(group, names);
         Self {
@@ -47,12 +47,12 @@ impl Names {
         }
     }
 
-    /// Whether one of the names is asked for, and not all.
+    /// Tells whether any one of the names is asked for, and not all.
     pub fn is_any(&self) -> bool {
         self.any
     }
 
-    /// Those of the names that `keep` wants, all of them.
+    /// Selects the names for which `keep` is true; all of them are then asked for.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&Name) -> bool) -> Self {
         Self {
@@ -67,17 +67,17 @@ impl Names {
         }
     }
 
-    /// The group, if it is one.
+    /// Returns the group; `None` for a plain name.
     pub fn group(&self) -> Option<&Name> {
         self.group.as_ref()
     }
 
-    /// The names in order.
+    /// Returns the names in order.
     pub fn as_slice(&self) -> &[Name] {
         &self.names
     }
 
-    /// What decides where the names live: the group, else the name.
+    /// Returns the name that decides on the shard or connection: the group, else the name itself.
     pub fn routing_key(&self) -> Option<&Name> {
         self.group.as_ref().or_else(|| self.names.first())
     }
@@ -94,14 +94,14 @@ impl fmt::Display for Names {
     }
 }
 
-/// Tells one waiter from another in a fair queue; drawn at random for each wait.
+/// Identifies a waiter in a fair queue; drawn at random for each wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Waiter(pub u64);
 
-/// What must be durable before a grant is answered.
+/// Where a grant must be stored before it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
-    /// The primary has it.
+    /// On the primary.
     #[default]
     Primary,
     /// The primary waits up to `within` for `n` replicas to have it too. Fewer is reported, never
@@ -123,70 +123,71 @@ pub enum Durability {
 pub struct Acquire {
     /// All or none of them; or one, see [`Names::any_of`].
     pub names: Names,
-    /// Whose grant it will be.
+    /// The owner of the grant.
     pub owner: Owner,
     /// How long it lives without renewal.
     pub ttl: Duration,
-    /// How long it may live with all renewals, from now; `None` is for ever.
+    /// How long it may live with all renewals, from now; `None` if there is no limit.
     pub cap: Option<Duration>,
     /// The token must be above this one.
     pub floor: Option<FencingToken>,
-    /// Who waits, so that a fair queue knows its place.
+    /// The waiter, by which a fair queue knows its place.
     pub waiter: Option<Waiter>,
-    /// Whether to keep a place in the queue when refused.
+    /// Whether to keep a place in the queue if refused.
     pub fair: bool,
     /// Text kept with the grant for people who inspect it, at most 256 bytes.
     pub meta: Arc<str>,
-    /// What must be durable before the answer.
+    /// Where the grant must be stored before the answer.
     pub durability: Durability,
 }
 
 /// Answers [`Acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AcquireReply {
-    /// All names are the owner's, or the one that was picked.
+    /// The owner holds all names, or the one that was picked.
     Granted {
         /// The name that was picked, if any one was asked for.
         picked: Option<Name>,
         /// The token.
         token: FencingToken,
-        /// Life left on the backend's clock: the ttl, less where a cap ends it, more where the owner had more.
+        /// Life left on the backend's clock: the ttl, less if a cap ends it, more if the owner had
+        /// more.
         granted: Duration,
         /// Whether the owner held the names before it asked.
         again: bool,
-        /// Replicas that have it, when that was asked for.
+        /// How many replicas have it, if that was asked for.
         replicas: Option<u32>,
     },
-    /// Nothing is the owner's. The refusal tells whether the waiter has a place in the queue.
+    /// The owner holds none. The refusal tells whether the waiter has a place in the queue.
     Refused(Refusal),
     /// The queue has no place left.
     QueueFull,
     /// The owner's cap is used up.
     CapReached,
-    /// A new epoch was needed and could not be had. Nothing was granted.
+    /// A new epoch was needed and not available. Nothing was granted.
     Epoch(FenceError),
-    /// No answer of the backend itself.
+    /// There is no answer from the backend itself.
     Failed(BackendError),
 }
 
-/// Asks for more life for one grant.
+/// Asks to extend the life of one grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renew {
     /// All names of the grant.
     pub names: Names,
-    /// Whose it is.
+    /// The owner of the grant.
     pub owner: Owner,
     /// Its token.
     pub token: FencingToken,
-    /// The least life asked for. It shortens nothing, so zero changes nothing and answers what is left.
+    /// The least life asked for. It never shortens a life: zero changes nothing and reads the rest.
     pub ttl: Duration,
 }
 
 /// Answers [`Renew`]. The worst of the grant's names decides: `Taken` is worse than `Gone`, `Gone`
-/// worse than `Capped`. Of several other owners the one with the highest token is told.
+/// worse than `Capped`. Of several other owners the one with the highest token is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenewReply {
-    /// Every name lives for so long on the backend's clock.
+    /// Every name lives for this long on the backend's clock.
     Renewed {
         /// Life left.
         granted: Duration,
@@ -200,7 +201,7 @@ pub enum RenewReply {
     },
     /// The cap is used up.
     Capped,
-    /// No answer of the backend itself.
+    /// There is no answer from the backend itself.
     Failed(BackendError),
 }
 
@@ -209,16 +210,16 @@ pub enum RenewReply {
 pub struct Release {
     /// All names of the grant.
     pub names: Names,
-    /// Whose it is.
+    /// The owner of the grant.
     pub owner: Owner,
-    /// Its token; `None` when the acquire was never answered: then the owner alone decides.
+    /// Its token; `None` if the acquire was never answered: then the owner alone decides.
     pub token: Option<FencingToken>,
-    /// A place in the queue to give up.
+    /// The waiter whose place in the queue to give up.
     pub waiter: Option<Waiter>,
 }
 
-/// Answers [`Release`]. What was the owner's is free afterwards; the worst name decides the
-/// word: `Taken` is worse than `Gone`. Of several other owners the one with the highest token is told.
+/// Answers [`Release`]. What was the owner's is free afterwards; the worst name decides the answer:
+/// `Taken` is worse than `Gone`. Of several other owners the highest token is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReply {
     /// Every name was the owner's.
@@ -230,11 +231,11 @@ pub enum ReleaseReply {
         /// The token of that owner.
         by: FencingToken,
     },
-    /// No answer of the backend itself.
+    /// There is no answer from the backend itself.
     Failed(BackendError),
 }
 
-/// Who holds a name, as the backend knows it.
+/// The holder of a name, as the backend knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The holder's secret.
@@ -245,8 +246,8 @@ pub struct Holder {
     pub held: Duration,
     /// Life left without renewal.
     pub remaining: Duration,
-    /// Life left with all renewals; `None` is for ever.
+    /// Life left with all renewals; `None` if there is no limit.
     pub cap: Option<Duration>,
-    /// What the holder wrote into its request.
+    /// The text that the holder put into its request.
     pub meta: String,
 }

@@ -1,6 +1,5 @@
-//! What a backend must do: eight methods and ten laws. Timers,
-//! retries, deadlines, queues and events belong to [`crate::Leases`], written once above this
-//! contract. `lease.md` 5.1.
+//! The contract of a backend: seven methods and ten laws. Timers, retries, deadlines, queues and
+//! events belong to [`crate::Leases`], written once above this contract. `lease.md` 5.1.
 
 mod connect;
 mod memory;
@@ -49,10 +48,10 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Dropping a future of `acquire` may leave a grant behind: the caller then releases by owner. `renew` and
 /// `release` may be dropped and repeated.
 pub trait Backend: Send + Sync + 'static {
-    /// What this backend can do, and within which bounds. Never changes.
+    /// Returns the abilities and the bounds of this backend. They never change.
     fn facts(&self) -> Facts;
 
-    /// Grants all names of `command`, or tells every conflict.
+    /// Grants all names of `command`, or lists every conflict.
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply>;
 
     /// Renews up to 100 grants; one reply each, in order.
@@ -61,7 +60,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Ends up to 100 grants; one reply each, in order.
     fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>>;
 
-    /// Who holds `name` (of `group`), if anyone does.
+    /// Reads the holder of `name` (of `group`); `None` if it is free.
     fn inspect<'a>(
         &'a self,
         group: Option<&'a Name>,
@@ -69,20 +68,20 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Fut<'a, Result<Option<Holder>, BackendError>>;
 
     /// Begins to listen for releases of `names`; ready when the backend has acknowledged that it
-    /// listens, or given up. Hints only: the stream may stay silent for ever.
+    /// listens, or given up. Hints only: the stream may never wake.
     fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream>;
 
-    /// Looks at the server's settings and tells what endangers leases.
+    /// Checks the server's settings, and returns what endangers leases.
     fn doctor(&self) -> Fut<'_, Vec<Finding>>;
 }
 
-/// What a backend can do.
+/// The abilities and bounds of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Facts {
     /// Its kind, for logs, metrics and reports.
     pub kind: Kind,
-    /// Shortest ttl it can keep honestly.
+    /// Shortest ttl it can keep reliably.
     pub ttl_min: Duration,
     /// Longest ttl.
     pub ttl_max: Duration,
@@ -95,8 +94,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a backend of `kind` with the bounds all networked ones share: ttl of a second
-    /// to a day, 64 names, a poll each second, no queue, no wake-ups.
+    /// Creates the facts of a backend of `kind` with the bounds that all networked ones share: ttl
+    /// of a second to a day, 64 names, a poll each second, no queue.
     pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
@@ -123,12 +122,12 @@ pub enum Kind {
     Redlock,
     /// PostgreSQL.
     Postgres,
-    /// Not of this crate.
+    /// A backend that is not of this crate.
     Other(&'static str),
 }
 
 impl Kind {
-    /// The word for it in logs, metrics and reports.
+    /// Returns the word for it in logs, metrics and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Kind::Memory => "memory",
@@ -141,22 +140,22 @@ impl Kind {
     }
 }
 
-/// One thing the doctor looked at.
+/// The result of one check of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at, in a few words.
+    /// The check, in a few words.
     pub check: &'static str,
-    /// The result of the check.
+    /// The verdict of the check.
     pub verdict: Verdict,
     /// What was found.
     pub found: String,
-    /// What to do about it; empty when nothing.
+    /// What to do about it; empty if there is nothing to do.
     pub fix: String,
 }
 
 #[cfg(any(feature = "redis", feature = "postgres"))]
 impl Finding {
-    /// A finding of `check`; `fix` is empty when there is nothing to do.
+    /// Creates a finding of `check`; `fix` is empty if there is nothing to do.
     pub(crate) fn new(
         check: &'static str,
         verdict: Verdict,
@@ -177,24 +176,24 @@ impl Finding {
 pub enum Verdict {
     /// As it should be.
     Ok,
-    /// The server does not let us look.
+    /// The server does not let a client check it.
     NotVerifiable,
-    /// Works, and will hurt one day.
+    /// It works now, and will do harm one day.
     Warn,
-    /// A promise of this crate does not hold on this server.
+    /// A guarantee of this crate does not hold on this server.
     Fail,
 }
 
-/// Hints that a name may be free. A stream that never wakes is a legal one.
+/// Hints that a name may be free. A stream may never wake.
 #[derive(Debug)]
 pub struct WakeStream(Option<watch::Receiver<u64>>);
 
-/// The other end of [`WakeStream`]s: wakes all of them.
+/// The sender of [`WakeStream`]s: wakes all of them.
 #[derive(Clone, Debug, Default)]
 pub struct WakeSender(watch::Sender<u64>);
 
 impl WakeStream {
-    /// A stream that never wakes.
+    /// Creates a stream that never wakes.
     pub const fn silent() -> Self {
         Self(None)
     }
@@ -222,7 +221,7 @@ impl WakeStream {
 }
 
 impl WakeSender {
-    /// A new stream of this sender.
+    /// Subscribes a new stream to this sender.
     pub fn stream(&self) -> WakeStream {
         WakeStream(Some(self.0.subscribe()))
     }
@@ -232,7 +231,7 @@ impl WakeSender {
         self.0.send_modify(|hints| *hints = hints.wrapping_add(1));
     }
 
-    /// How many streams listen.
+    /// Counts the streams that listen.
     pub fn listeners(&self) -> usize {
         self.0.receiver_count()
     }

@@ -1,15 +1,15 @@
-//! What became of a grant of several names: the worst of them decides. One rule for every backend.
+//! The outcome for a grant of several names: the worst of them decides. One rule for every backend.
 
 use std::time::Duration;
 
 use super::{ReleaseReply, RenewReply};
 use crate::FencingToken;
 
-/// What one name of a grant turned out to be, the better before the worse. Of two of a kind, a shorter life
-/// and a higher token of another are worse.
+/// The outcome for one name of a grant, from best to worst. Of two of a kind, a shorter life and a
+/// higher token of another owner are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfName {
-    /// The owner's, for so long.
+    /// The owner holds it, for this long.
     Ours(Duration),
     #[cfg_attr(
         not(feature = "redis"),
@@ -38,7 +38,7 @@ impl OfName {
         }
     }
 
-    /// The worst of all; a grant without names is gone.
+    /// Returns the worst of all; a grant without names is gone.
     pub(super) fn worst(names: impl IntoIterator<Item = Self>) -> Self {
         let worst = names.into_iter().reduce(Self::or_worse);
         worst.unwrap_or(OfName::Gone)

@@ -1,5 +1,5 @@
-//! The files of a [`super::FileFence`]: for every namespace one with the last number given, and a lock that lets one
-//! process at a time take the next.
+//! The files of a [`super::FileFence`]: for each namespace and kind of number a file with the last
+//! number given, and a lock file that lets one process at a time take the next.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -36,7 +36,7 @@ impl CounterFiles {
         opened.map_err(|error| self.failed("open", &error))
     }
 
-    /// Takes the next number and makes it durable.
+    /// Takes the next number above the last one and above `above`, and makes it durable.
     pub(super) fn advance(&self, namespace: &Namespace, above: u64) -> Result<u64, FenceError> {
         let last = self.last(namespace)?.max(above);
         if last >= self.kind.most() {
@@ -46,7 +46,7 @@ impl CounterFiles {
         Ok(last + 1)
     }
 
-    /// The last number given; the one before the first when none was.
+    /// Reads the last number given; without a file it is the one before the first.
     fn last(&self, namespace: &Namespace) -> Result<u64, FenceError> {
         let text = match fs::read(&self.last) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -65,8 +65,8 @@ impl CounterFiles {
         })
     }
 
-    /// Replaces the file in one step. A crash leaves the old line or the new one: the rename comes
-    /// after the sync of the file, and the sync of the folder makes the rename last.
+    /// Replaces the file atomically. After a crash it has the old line or the new one: the rename
+    /// comes after the sync of the file, and the sync of the folder makes the rename durable.
     pub(super) fn write(&self, namespace: &Namespace, number: u64) -> Result<(), FenceError> {
         let replace = || {
             let mut next = File::create(&self.next)?;

@@ -1,4 +1,4 @@
-//! Numbers of one host, in a folder.
+//! A fence source for one host: numbers in the files of a folder.
 
 use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use super::counter::CounterFiles;
 use crate::backend::Fut;
 use crate::{Clock, FenceError, FenceKind, FenceSource, Namespace, SystemClock};
 
-/// How long to wait for another process that takes a number.
+/// Longest wait for another process that holds the lock file.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// How often to look whether it is done.
+/// Pause between two tries to take the lock.
 const LOCK_POLL: Duration = Duration::from_millis(5);
 
 /// A [`FenceSource`] for the processes of one host: a folder with a file for each namespace and kind of number.
@@ -45,7 +45,7 @@ pub struct FileFence {
 }
 
 impl FileFence {
-    /// Numbers kept in `folder`, which is made when the first one is asked for.
+    /// Creates a source that keeps its numbers in `folder`, which is made with the first number.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -53,7 +53,7 @@ impl FileFence {
         }
     }
 
-    /// Waits for other processes by `clock`.
+    /// Uses `clock` for the wait for the lock of another process.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
@@ -81,7 +81,7 @@ impl FileFence {
         files.write(namespace, given)
     }
 
-    /// Waits until no other process takes a number.
+    /// Waits for the lock file while another process holds it; fails after 2 s.
     async fn lock(&self, files: &CounterFiles) -> Result<File, FenceError> {
         fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
         let lock = files.open_lock()?;
@@ -104,8 +104,8 @@ impl FileFence {
 }
 
 impl FenceSource for FileFence {
-    /// Must be polled inside of a tokio runtime: the file is synced on one of its blocking threads,
-    /// so that a slow disk does not stop renewals.
+    /// Takes the next number. Must be polled inside a tokio runtime: the file is synced on one of
+    /// its blocking threads, so that a slow disk does not stop renewals.
     fn next<'a>(
         &'a self,
         kind: FenceKind,

@@ -1,5 +1,5 @@
-//! Sources of the numbers that make fencing tokens rise through loss of the backend's data: a file for one host, a
-//! row of PostgreSQL for many. `lease.md` 4.3.
+//! Fence sources: numbers that keep fencing tokens rising when the backend loses its data. A file
+//! for one host, a row of PostgreSQL for many. `lease.md` 4.3.
 
 mod counter;
 mod file;
@@ -14,7 +14,7 @@ pub use file::FileFence;
 #[cfg(feature = "postgres")]
 pub use postgres::PgFence;
 
-/// What is counted, each kind by itself.
+/// The kinds of numbers, each with a counter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FenceKind {
@@ -25,7 +25,7 @@ pub enum FenceKind {
 }
 
 impl FenceKind {
-    /// The highest number.
+    /// Returns the highest number of this kind.
     pub const fn most(self) -> u64 {
         match self {
             FenceKind::Epoch => EPOCH_MAX as u64,
@@ -34,12 +34,12 @@ impl FenceKind {
     }
 }
 
-/// Gives numbers that tokens are made of, from storage outside of the backend.
+/// Gives numbers for tokens, from storage outside the backend.
 ///
 /// A number is durable before it is returned, was never returned before for this kind and namespace, and is
 /// higher than all earlier ones and than `above`.
 pub trait FenceSource: Send + Sync + 'static {
-    /// The next number of `namespace` above `above`.
+    /// Takes the next number of `namespace`, which is above `above`.
     ///
     /// # Cancel safety
     /// A dropped future may use up a number; no number is ever given twice.

@@ -1,4 +1,4 @@
-//! Numbers for many hosts, in rows of PostgreSQL.
+//! A fence source for many hosts: numbers in rows of PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::backend::postgres::{Link, Param, PgConfig};
 use crate::{Clock, FenceError, FenceKind, FenceSource, SystemClock};
 
 /// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
-/// hears why it has no number, and that nothing was granted (`docs/decisions/0017`).
+/// learns why it has no number, and that nothing was granted (`docs/decisions/0017`).
 const LIMIT: Duration = Duration::from_millis(400);
 
 const NEXT_EPOCH: &str = "\
@@ -47,12 +47,12 @@ pub struct PgFence {
 }
 
 impl PgFence {
-    /// Numbers of the database of `config`.
+    /// Creates a source on the database of `config`, without connecting.
     pub fn new(config: PgConfig) -> Self {
         Self::on(config, Arc::new(SystemClock))
     }
 
-    /// Ends waits by `clock`.
+    /// Uses `clock` for the time-outs.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self::on(self.config, clock)
@@ -63,7 +63,7 @@ impl PgFence {
         Self { config, link }
     }
 
-    /// The one number that the statement returns; `None` when none is left.
+    /// Runs a statement that returns one number; `None` when no number is left.
     async fn number<T: FromSqlOwned>(
         &self,
         sql: &'static str,

@@ -1,5 +1,5 @@
-//! The one line of a file of numbers, and how it is read with suspicion: a line that lost a byte must
-//! never be taken for a smaller number, because numbers given before would be given again.
+//! The one line of a file of numbers, with a checksum: a line that lost a byte must never be taken
+//! for a smaller number, because numbers given before would be given again.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use crate::{FenceKind, Namespace};
 /// Bytes of the hash that end a line.
 const CHECK_BYTES: usize = 8;
 
-/// How a kind of number is written.
+/// The file format of one kind of number.
 pub(super) struct Form {
-    /// Its word, in the line and in the file's name.
+    /// The word for the kind, in the line and in the file's name.
     pub(super) word: &'static str,
-    /// How the lock file's name ends.
+    /// The extension of the lock file's name.
     pub(super) lock: &'static str,
     /// Decimal digits in the line.
     digits: usize,
@@ -40,10 +40,10 @@ pub(super) const fn form(kind: FenceKind) -> Form {
     }
 }
 
-/// The line that says that `number` was the last one given for `namespace`.
+/// Writes the line that records `number` as the last one given for `namespace`.
 pub(super) fn line(kind: FenceKind, namespace: &Namespace, number: u64) -> String {
     let Form { word, digits, .. } = form(kind);
-    // The number behind the word is the version of the form.
+    // The number after the word is the version of the format.
     let mut line = format!("soldonce-lease-{word} 1 {namespace} {number:0digits$}");
     let hash = Sha256::digest(&line);
     line.push(' ');
@@ -55,7 +55,7 @@ pub(super) fn line(kind: FenceKind, namespace: &Namespace, number: u64) -> Strin
     line
 }
 
-/// The number of a line; `None` when it is not, byte for byte, what [`line`] writes.
+/// Parses a line; `None` if it is not, byte for byte, what [`line`] writes.
 pub(super) fn number(kind: FenceKind, namespace: &Namespace, text: &str) -> Option<u64> {
     let digits = text.split(' ').nth(3)?;
     let number = digits

@@ -7,10 +7,10 @@ pub trait FenceStore {
     /// A transaction of the store that excludes other writers: what it reads cannot change
     /// before it ends.
     type Tx<'a>;
-    /// Why the store failed.
+    /// The error of the store.
     type Error;
 
-    /// The highest token seen of `resource`; `None` when none was.
+    /// Reads the highest token seen of `resource`; `None` if none was seen.
     ///
     /// # Errors
     /// The error of the store.
@@ -20,7 +20,7 @@ pub trait FenceStore {
         resource: &str,
     ) -> Result<Option<FencingToken>, Self::Error>;
 
-    /// Keeps `token` as the highest one seen of `resource`.
+    /// Stores `token` as the highest one seen of `resource`.
     ///
     /// # Errors
     /// The error of the store.
@@ -32,7 +32,7 @@ pub trait FenceStore {
     ) -> Result<(), Self::Error>;
 }
 
-/// What the gate says to a write.
+/// The answer of the gate to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write that the gate did not admit must be rolled back"]
 #[non_exhaustive]
@@ -83,13 +83,13 @@ pub struct Embedded<S> {
 }
 
 impl<S: FenceStore> Embedded<S> {
-    /// A gate that keeps its tokens in `store`.
+    /// Creates a gate that keeps its tokens in `store`.
     pub fn new(store: S) -> Self {
         Self { store }
     }
 
-    /// Lets a write with `token` to `resource` pass, or not. To be called inside of the transaction
-    /// of the write, before it commits. The same token passes as often as it likes.
+    /// Tells whether a write with `token` to `resource` may commit. Call it inside the transaction
+    /// of the write, before its commit. The same token passes any number of times.
     ///
     /// # Errors
     /// The error of the store; the write must then be rolled back.

@@ -9,8 +9,8 @@
 //! - [`FENCE_ADMIT`]: an upsert into `soldonce_fence`, for a SQL target that has no such column;
 //! - [`Embedded`]: any embedded store with transactions.
 //!
-//! Who writes what it computed from what it read takes the read through the gate as well: a later
-//! holder that has read must stop an earlier one from writing, or one of the two writes is undone.
+//! A read-modify-write passes the gate before its read as well: a later holder that has read must
+//! stop an earlier one from writing, or one of the two writes is lost.
 
 mod embedded;
 mod sql;

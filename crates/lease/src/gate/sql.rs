@@ -1,6 +1,6 @@
 //! The gate for SQL targets that have no column for the token.
 
-/// Makes the table of [`FENCE_ADMIT`], for PostgreSQL and SQLite: the highest token seen of each
+/// Creates the table of [`FENCE_ADMIT`], for PostgreSQL and SQLite: the highest token seen of each
 /// resource.
 pub const FENCE_TABLE: &str = "\
 -- fence_table
@@ -10,15 +10,15 @@ CREATE TABLE IF NOT EXISTS soldonce_fence (
 )";
 
 /// Admits a write in the transaction of that write. Parameters: resource, then the token as
-/// [`crate::FencingToken::sql`] gives it. One row: write and commit. No row: stale, roll back. The parameters
-/// are written `$1` and stand in order, so SQLite counts them as PostgreSQL does.
+/// [`crate::FencingToken::sql`] gives it. One row: write and commit. No row: stale, roll back. The
+/// parameters are written `$1` and in order, so SQLite counts them as PostgreSQL does.
 pub const FENCE_ADMIT: &str = "\
 -- fence_admit
 INSERT INTO soldonce_fence AS f (resource, token) VALUES ($1, $2)
 ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token
 RETURNING token";
 
-/// Reads the highest token seen of the resource `$1`: what `overtaken` wants to know after a stale write.
+/// Reads the highest token seen of resource `$1`: the argument of `overtaken` after a stale write.
 pub const FENCE_HIGHEST: &str = "\
 -- fence_highest
 SELECT token FROM soldonce_fence WHERE resource = $1";

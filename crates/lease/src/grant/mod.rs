@@ -1,5 +1,5 @@
-//! One grant as this process knows it: the single place where its state changes. States are
-//! computed when they are read, so that they are right even if the lease thread cannot run.
+//! One grant as this process knows it: the only place where its state changes. States are computed
+//! when they are read, so that they are right even if the lease thread cannot run.
 //!
 //! ```text
 //! Held ──remaining < ttl/2──> Suspect ──confirmed renewal──> Held
@@ -25,9 +25,9 @@ pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms, Whereabouts};
 pub(crate) struct Grant {
     pub(crate) terms: Terms,
     clock: Arc<dyn Clock>,
-    /// The ttl that was asked for last, in nanoseconds: `renew_for` may change it.
+    /// The ttl that was last asked for, in nanoseconds: `renew_for` may change it.
     ttl_nanos: AtomicU64,
-    /// That it has been held for long was told.
+    /// Whether the notice that it has been held for long was sent.
     long_told: AtomicBool,
     life: Mutex<Life>,
     changed: Notify,
@@ -38,13 +38,13 @@ pub(crate) struct Grant {
 #[derive(Clone, Copy, Debug)]
 struct Life {
     deadline: BootTime,
-    /// When the last confirmed question was sent, by both clocks.
+    /// When the last confirmed acquire or renewal was sent.
     sent: BootTime,
-    /// When the backend ends it by itself, at the latest.
+    /// The latest instant at which the backend ends it by itself.
     kept_until: BootTime,
     wall_ms: i64,
     boot: BootTime,
-    /// The cap cut the last answer short: the deadline cannot move any more.
+    /// The cap shortened the last answer: the deadline cannot move any more.
     capped: bool,
     end: Option<End>,
 }
@@ -87,12 +87,12 @@ impl Grant {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The ttl that renewals ask for.
+    /// Returns the ttl that renewals ask for.
     pub(crate) fn ttl(&self) -> Duration {
         Duration::from_nanos(self.ttl_nanos.load(Ordering::Relaxed))
     }
 
-    /// LT7: with less life left a renewal is overdue.
+    /// Returns the remaining life below which a renewal is overdue (LT7).
     pub(crate) fn suspect_below(&self) -> Duration {
         timing::half_left(self.ttl(), self.terms.safety)
     }
@@ -101,7 +101,7 @@ impl Grant {
         self.clock.boot()
     }
 
-    /// Whether it may be renewed for ever and has been held for long, which is told once.
+    /// Tells whether a lease without a `max_lifetime` has been held for 15 minutes; true only once.
     pub(crate) fn is_newly_long(&self) -> bool {
         let long = self.terms.endless && self.now().since(self.terms.born) >= timing::LONG_HELD;
         long && !self.long_told.swap(true, Ordering::Relaxed)
@@ -124,7 +124,7 @@ impl Grant {
         }
     }
 
-    /// Why it is lost, if it is.
+    /// Returns why it is lost, if it is.
     pub(crate) fn lost(&self) -> Option<LostReason> {
         match self.state() {
             LeaseState::Lost(reason) => Some(reason),
@@ -132,7 +132,7 @@ impl Grant {
         }
     }
 
-    /// Time until the deadline; zero once it is over.
+    /// Returns the time until the deadline; zero once it is over.
     pub(crate) fn remaining(&self) -> Duration {
         let life = *self.life();
         let now = self.clock.boot();
@@ -146,17 +146,17 @@ impl Grant {
         self.life().deadline
     }
 
-    /// When the last confirmed question was sent.
+    /// Returns when the last confirmed acquire or renewal was sent.
     pub(crate) fn sent(&self) -> BootTime {
         self.life().sent
     }
 
-    /// When the backend ends it by itself, at the latest.
+    /// Returns the latest instant at which the backend ends it by itself.
     pub(crate) fn kept_until(&self) -> BootTime {
         self.life().kept_until
     }
 
-    /// LT7: the wall clock ran ahead of the boot clock, as after a resume of a virtual host.
+    /// Tells if the wall clock ran ahead of the boot clock, as when a virtual host resumes (LT7).
     pub(crate) fn has_drifted(&self) -> bool {
         let life = *self.life();
         self.drifted(&life, self.clock.boot())
@@ -169,8 +169,8 @@ impl Grant {
         ahead > timing::drift_allowed(self.ttl())
     }
 
-    /// Takes a confirmed renewal. An answer to an older question than the one applied changes
-    /// nothing; after the end nothing does. Answers whether the lease is live.
+    /// Applies a confirmed renewal. An answer to an older renewal than the one applied changes
+    /// nothing; after the end nothing does. Returns whether the lease is live.
     pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
         let mut life = self.life();
         let now = self.clock.boot();
@@ -194,8 +194,8 @@ impl Grant {
         true
     }
 
-    /// Ends it as lost for `reason`, or for the deadline if that has passed before. Answers the
-    /// reason if this call ended it.
+    /// Ends it as lost for `reason`, or for the deadline if that has passed before. Returns the
+    /// reason if this call ended it as lost.
     pub(crate) fn lose(&self, reason: LostReason) -> Option<LostReason> {
         let mut life = self.life();
         let end = match life.end_at(self.clock.boot()) {
@@ -214,8 +214,8 @@ impl Grant {
         }
     }
 
-    /// Ends it as gone, if no end was noted. For a lease thread that is ended by a panic: it may be
-    /// the clock that panicked, so this does not look at it. Answers whether this call ended it.
+    /// Ends it as gone if no end was noted, and returns whether it did. For a lease thread that is
+    /// ended by a panic: it may be the clock that panicked, so this does not read it.
     pub(crate) fn abandon(&self) -> bool {
         let mut life = self.life();
         if life.end.is_some() {
@@ -227,7 +227,7 @@ impl Grant {
         true
     }
 
-    /// Ends it as released. False if it had ended before; past its deadline it is lost now.
+    /// Ends it as released. Returns false if it had ended before; past its deadline it is lost now.
     pub(crate) fn give_back(&self) -> bool {
         let mut life = self.life();
         if life.end.is_some() {
@@ -244,7 +244,7 @@ impl Grant {
         late.is_none()
     }
 
-    /// Wakes all watchers, and completes the waits for the loss.
+    /// Cancels the cancellation token and wakes all watchers, after the end of the lease.
     fn announce(&self) {
         #[cfg(feature = "tokio-util")]
         if let Some(cancel) = self.cancel.get() {
@@ -253,12 +253,12 @@ impl Grant {
         self.changed.notify_waiters();
     }
 
-    /// Wakes watchers: a read may return another state now.
+    /// Wakes the watchers: a read may return another state now.
     pub(crate) fn notify_watchers(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Waits until `done` says so; it is asked at once and after every change.
+    /// Waits until `done` returns a value; it is called at once and after every change.
     pub(super) async fn wait_for<T>(&self, done: impl Fn(LeaseState) -> Option<T>) -> T {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -270,7 +270,7 @@ impl Grant {
         }
     }
 
-    /// A token that is cancelled when the lease is lost.
+    /// Returns a token that is cancelled when the lease is lost.
     #[cfg(feature = "tokio-util")]
     pub(super) fn cancellation(&self) -> tokio_util::sync::CancellationToken {
         let token = self.cancel.get_or_init(Default::default).clone();
@@ -282,7 +282,7 @@ impl Grant {
 }
 
 impl Life {
-    /// The end that holds at `now`: the one noted, else the deadline if it has passed.
+    /// Returns the end that holds at `now`: the one noted, else the deadline if it has passed.
     fn end_at(&self, now: BootTime) -> Option<End> {
         let passed = now >= self.deadline;
         self.end.or_else(|| {

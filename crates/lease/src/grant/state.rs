@@ -1,4 +1,4 @@
-//! What a lease is at one instant. `lease.md` 1.2.
+//! The state of a lease at one instant. `lease.md` 1.2.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use crate::LostReason;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaseState {
-    /// Ours, and renewed in time.
+    /// Held, and renewed in time.
     Held {
-        /// Until the deadline.
+        /// Time until the deadline.
         remaining: Duration,
     },
-    /// Ours, with a renewal overdue: start nothing long.
+    /// Held, with a renewal overdue: start nothing long.
     Suspect {
-        /// Until the deadline.
+        /// Time until the deadline.
         remaining: Duration,
     },
-    /// Not ours any more. Final.
+    /// Not held any more. Final.
     Lost(LostReason),
-    /// Given back. Final.
+    /// Released. Final.
     Released,
 }
 
 impl LeaseState {
-    /// Whether it is ours: held or suspect.
+    /// Tells whether the lease is held or suspect.
     pub const fn is_live(self) -> bool {
         matches!(self, LeaseState::Held { .. } | LeaseState::Suspect { .. })
     }
 
-    /// Whether two states differ by more than the time left.
+    /// Tells whether two states are the same apart from the time left and the reason.
     pub(crate) fn same_kind(self, other: LeaseState) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }

@@ -1,11 +1,11 @@
-//! What a grant is made of.
+//! The parameters of a grant.
 
 use std::time::Duration;
 
 use crate::backend::Names;
 use crate::{BootTime, FencingToken, Owner};
 
-/// What never changes about a grant.
+/// The parameters of a grant that never change.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
@@ -14,9 +14,9 @@ pub(crate) struct Terms {
     pub(crate) token: FencingToken,
     pub(crate) fenced: bool,
     pub(crate) safety: Duration,
-    /// The holder renews, and not the lease thread.
+    /// The holder renews it, not the lease thread.
     pub(crate) manual: bool,
-    /// It may be renewed for ever.
+    /// It has no `max_lifetime`, so that it may be renewed without end.
     pub(crate) endless: bool,
     pub(crate) replicas: Option<u32>,
     pub(crate) deletes: Deletes,
@@ -31,7 +31,7 @@ pub(crate) struct Terms {
 pub(crate) enum Whereabouts {
     /// In this process, which renews the grant and gives it back.
     Here,
-    /// In another one: nothing is done here that it did not ask for.
+    /// In another process: this one does only what that holder asks for.
     Elsewhere,
 }
 
@@ -39,11 +39,11 @@ pub(crate) enum Whereabouts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletes {
     Once,
-    /// A command of this owner may still be in a buffer: once more after half the ttl.
+    /// Once more after half the ttl: a command of this owner may still be in a buffer.
     Twice,
 }
 
-/// A confirmed answer: when its question was sent, and the life it promised.
+/// A confirmed answer: when its command was sent, the life it granted, and the life asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confirmed {
     pub(crate) sent: BootTime,
@@ -52,14 +52,14 @@ pub(crate) struct Confirmed {
 }
 
 impl Confirmed {
-    /// The backend promised clearly less than was asked: only a cap does that.
+    /// Tells whether the backend granted clearly less than was asked: only a cap does that.
     pub(super) fn is_capped(&self) -> bool {
         const ROUNDING: Duration = Duration::from_millis(2);
         self.granted + ROUNDING < self.asked
     }
 }
 
-/// What a ticket resumes a grant by; within the limits of this crate by construction.
+/// The terms that a ticket resumes a grant by; within the limits of this crate by construction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TicketTerms {
     pub(crate) names: Names,

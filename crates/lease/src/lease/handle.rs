@@ -1,4 +1,4 @@
-//! What can be read of a lease, by its holder and by code that works under it.
+//! The read side of a lease, for its holder and for code that works under it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct LeaseRef {
 }
 
 impl LeaseRef {
-    /// The token, if the lease is live now. The one to take right before a write.
+    /// Returns the token if the lease is live now. Call it right before a write.
     ///
     /// # Errors
     /// [`TokenError::Lost`] or `Released` after the end, `NoFencing` if these leases give no tokens.
@@ -48,32 +48,32 @@ impl LeaseRef {
         }
     }
 
-    /// The token, live or not; `None` if these leases give no tokens. Never take it for a write.
+    /// Returns the token, live or not; `None` if these leases give none. Never use it for a write.
     pub fn token_for_logs(&self) -> Option<FencingToken> {
         self.grant.terms.fenced.then_some(self.grant.terms.token)
     }
 
-    /// The names that are leased, in order.
+    /// Returns the names that are leased, in order.
     pub fn names(&self) -> &[Name] {
         self.grant.terms.names.as_slice()
     }
 
-    /// The state at this instant.
+    /// Computes the state at this instant.
     pub fn state(&self) -> LeaseState {
         self.grant.state()
     }
 
-    /// Time until the deadline; zero after the end.
+    /// Returns the time until the deadline; zero after the end.
     pub fn remaining(&self) -> Duration {
         self.grant.remaining()
     }
 
-    /// Whether it is lost now.
+    /// Tells whether the lease is lost now; a released lease is not.
     pub fn is_lost(&self) -> bool {
         self.lost_reason().is_some()
     }
 
-    /// Why it is lost, if it is.
+    /// Returns why it is lost; `None` while it is live and after a release.
     pub fn lost_reason(&self) -> Option<LostReason> {
         self.grant.lost()
     }
@@ -91,7 +91,7 @@ impl LeaseRef {
         self.grant.wait_for(lost).await
     }
 
-    /// Waits until it is not live: lost or released.
+    /// Waits until the lease is not live: lost or released.
     pub(crate) async fn over(&self) {
         let over = |state: LeaseState| (!state.is_live()).then_some(());
         self.grant.wait_for(over).await;
@@ -120,7 +120,7 @@ impl LeaseRef {
         self.grant.wait_for(other).await
     }
 
-    /// A token that is cancelled by the loss.
+    /// Returns a token that is cancelled when the lease is lost.
     #[cfg(feature = "tokio-util")]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
         self.grant.cancellation()

@@ -1,4 +1,4 @@
-//! A lease in the hands of its holder. `lease.md` 2.1, 2.2.
+//! The guard of a lease. `lease.md` 2.1, 2.2.
 
 mod handle;
 mod ticket;
@@ -17,7 +17,7 @@ use crate::{FencingToken, LostReason, ReleaseOutcome, RenewError, Unsettled};
 pub use handle::LeaseRef;
 pub use ticket::LeaseTicket;
 
-/// A grant, held: it is renewed until it is dropped or released, or lost. It reads as a [`LeaseRef`].
+/// A lease that is held: renewed until it is dropped, released or lost. Derefs to [`LeaseRef`].
 ///
 /// It belongs to no thread and no runtime. Dropping it never blocks: the release is queued, and if
 /// the process dies, the ttl frees the names. A lease is no proof of being alone; before a write
@@ -57,23 +57,23 @@ impl std::fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// Guards a grant.
+    /// Creates the guard of a grant.
     pub(crate) fn of(grant: Arc<Grant>, client: Arc<Client>) -> Self {
         let reader = LeaseRef { grant };
         Self { reader, client }
     }
 
-    /// A handle that reads the lease, for other tasks and for code that works under it.
+    /// Returns a handle that reads the lease, for other tasks and for code that works under it.
     pub fn handle(&self) -> LeaseRef {
         self.reader.clone()
     }
 
-    /// How many replicas had the grant when it was answered, if [`crate::Request::replicas`] was asked for.
+    /// Returns how many replicas had the grant, if [`crate::Request::replicas`] was asked for.
     pub fn replica_count(&self) -> Option<u32> {
         self.grant.terms.replicas
     }
 
-    /// Renews now, for the ttl of the request. Answers the time until the new deadline.
+    /// Renews now, for the ttl asked for last. Returns the time until the new deadline.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -99,9 +99,9 @@ impl Lease {
         self.ask(self.grant.ttl()).await
     }
 
-    /// Renews now, for `span`, which later renewals ask for too. It is kept between the backend's
-    /// shortest and longest ttl, and a cap may shorten it. A longer life that it has already stays: only
-    /// a release ends it earlier. Answers the time until the new deadline.
+    /// Renews now, for `span`, which later renewals ask for too. The span is clamped to the
+    /// backend's shortest and longest ttl, and a cap may shorten it. A longer life that the lease
+    /// already has stays: only a release ends it earlier. Returns the time until the new deadline.
     ///
     /// # Errors
     /// As [`Lease::renew`].
@@ -113,7 +113,7 @@ impl Lease {
         self.ask(span.max(least).min(most)).await
     }
 
-    /// Asks the backend whether it still holds the grant, and changes nothing. Answers the time
+    /// Asks the backend whether it still holds the grant, and changes nothing. Returns the time
     /// until the deadline.
     ///
     /// # Errors
@@ -139,21 +139,22 @@ impl Lease {
         answer.await.unwrap_or(Err(ended))
     }
 
-    /// Gives the lease back and waits for the backend's answer. Harmless after a loss: that the
-    /// lease had ended is an outcome, not an error.
+    /// Releases the lease and waits for the backend's answer. Harmless after a loss: that the lease
+    /// had ended is an outcome, not an error.
     ///
     /// # Errors
-    /// [`Unsettled`] when the backend did not answer twice; it is asked on until the ttl ends.
+    /// [`Unsettled`] when the backend did not answer twice; the release is retried until the ttl
+    /// ends.
     ///
     /// # Cancel safety
-    /// The release goes on.
+    /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
         self.grant.give_back();
         self.client.release(&self.grant).await
     }
 
-    /// The target of a write has seen the higher token `by`: the lease is lost, and the next grant
-    /// of these names through these leases is above `by`. `lease.md` 4.5.
+    /// Ends the lease as lost because the target of a write has seen the higher token `by`. The
+    /// next grant of these names through these leases is above `by`. `lease.md` 4.5.
     ///
     /// ```
     /// # use soldonce_lease::{FencingToken, LeaseState, Leases};
@@ -180,8 +181,8 @@ impl Lease {
         }
     }
 
-    /// Ends the guard without releasing: nothing is renewed here any more. The ticket is a secret;
-    /// [`crate::Leases::resume`] takes it up, here or elsewhere, before the ttl ends.
+    /// Ends the guard without a release: this process stops renewing. The ticket is a secret;
+    /// [`crate::Leases::resume`] resumes the lease with it, in any process, before the ttl ends.
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();

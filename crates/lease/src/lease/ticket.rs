@@ -1,4 +1,4 @@
-//! A lease in writing: handed to another process, which resumes it.
+//! A lease in serialised form, handed to another process, which resumes it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::grant::{Grant, TicketTerms};
 use crate::limits::{NAMES_MAX, TTL_MAX};
 use crate::{FencingToken, Name, Owner, timing};
 
-/// What it takes to resume a lease. A secret: its owner can hold and release the lease.
+/// Resumes a lease. A secret: a process that has it can hold and release the lease.
 ///
 /// ```
 /// # use soldonce_lease::{LeaseTicket, Leases};
@@ -52,7 +52,7 @@ impl LeaseTicket {
     }
 }
 
-/// The form on paper.
+/// The serialised form of a ticket.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -65,7 +65,7 @@ struct Written {
     manual: bool,
 }
 
-/// Why a text is no ticket. Never tells what it says, for it may be a secret.
+/// Why a text is not a ticket. Never repeats the text, for it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a lease ticket: {0}")]
 struct InvalidTicket(&'static str);

@@ -1,4 +1,4 @@
-//! From settings to a running [`Leases`].
+//! Builds a [`Leases`] from settings: checks them, starts the lease thread, connects.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::{
     SystemEntropy, blocking,
 };
 
-/// Longest wait for one answer if nothing is said.
+/// The default of [`Builder::call_timeout`].
 const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
 
 /// Settings of a [`Leases`] that is not connected yet.
@@ -44,8 +44,8 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// Settings for the backend that `connect` makes. This is where a backend plugs in: see
-    /// [`crate::backend::BackendFactory`].
+    /// Starts with the default settings, for the backend that `connect` makes. This is where a
+    /// backend plugs in: see [`crate::backend::BackendFactory`].
     pub fn of(connect: impl BackendFactory) -> Self {
         Self {
             connect: Box::new(connect),
@@ -67,7 +67,7 @@ impl Builder {
         Self { namespace, ..self }
     }
 
-    /// Takes local time from `clock`.
+    /// Reads local time from `clock`.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
@@ -78,7 +78,8 @@ impl Builder {
         Self { entropy, ..self }
     }
 
-    /// Anchors tokens: they rise through every loss of the backend's data. PostgreSQL needs no source.
+    /// Takes numbers for tokens from `source`: they rise even if the backend loses its data.
+    /// PostgreSQL needs no source.
     pub fn fence(self, source: impl FenceSource) -> Self {
         let fencing = Fencing::Source(Arc::new(source));
         Self { fencing, ..self }
@@ -90,12 +91,12 @@ impl Builder {
         Self { fencing, ..self }
     }
 
-    /// What to do about what the doctor finds; [`Doctor::Warn`] if nothing is said.
+    /// Sets what to do about the findings of the doctor; the default is [`Doctor::Warn`].
     pub fn doctor(self, doctor: Doctor) -> Self {
         Self { doctor, ..self }
     }
 
-    /// Longest wait for one answer of the backend; 500 ms if nothing is said.
+    /// Sets the longest wait for one answer of the backend; the default is 500 ms.
     pub fn call_timeout(self, call_timeout: Duration) -> Self {
         Self {
             call_timeout,
@@ -113,14 +114,14 @@ impl Builder {
         }
     }
 
-    /// Allows shorter ttls than the backend keeps honestly, so that tests end soon.
+    /// Allows shorter ttls than the backend can keep reliably, so that tests end soon.
     #[cfg(feature = "test-kit")]
     pub fn ttl_min(self, least: Duration) -> Self {
         let ttl_min = Some(least);
         Self { ttl_min, ..self }
     }
 
-    /// Starts the thread and connects.
+    /// Starts the lease thread and connects.
     ///
     /// # Errors
     /// [`BackendError::Config`] when the settings cannot work, or the doctor is strict and found a
@@ -187,14 +188,14 @@ impl Builder {
     }
 }
 
-/// The runtime of this code, if it goes on while one of its threads is blocked.
+/// Finds the runtime of this thread, if it still runs while one of its threads is blocked.
 fn runtime_here() -> Option<Handle> {
     let here = Handle::try_current().ok()?;
     let several = here.runtime_flavor() == RuntimeFlavor::MultiThread;
     (several && !blocking::is_waiting()).then_some(here)
 }
 
-/// Ends the thread when the connecting caller goes away before there is a [`Client`].
+/// Ends the thread if the future of [`Builder::connect`] is dropped before there is a [`Client`].
 struct CloseOnDrop(Option<Arc<Inbox>>);
 
 impl CloseOnDrop {

@@ -1,4 +1,4 @@
-//! Leases in this process, and on a backend of the caller's own.
+//! Constructors for leases in this process, and on a backend of the caller's own.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
 
 impl Leases {
-    /// Leases in this process.
+    /// Starts a builder for leases in this process.
     pub fn memory() -> Builder {
         Builder::of(InProcess)
     }
 
-    /// Leases on a backend that exists already, on this clock or its own.
+    /// Starts a builder for a backend that exists already, on this clock or its own.
     pub fn backend(backend: Arc<dyn Backend>) -> Builder {
         Builder::of(Given(backend))
     }
@@ -47,7 +47,7 @@ struct Given(Arc<dyn Backend>);
 
 impl BackendFactory for Given {
     fn kind(&self) -> Kind {
-        // It has its namespace already, so none is asked for.
+        // It has its namespace already, so the builder needs none.
         Kind::Other("given")
     }
 

@@ -1,4 +1,4 @@
-//! The facade: one backend, one thread, many leases. `lease.md` 2.1.
+//! The entry point: one backend, one thread, many leases. `lease.md` 2.1.
 
 mod builder;
 mod in_process;
@@ -19,7 +19,7 @@ use crate::notice::NoticeStream;
 use crate::request::{Request, name_of};
 use crate::{AcquireError, Drained, InvalidName, Name, Stats};
 
-/// Readers at the same time: a writer takes the permits of all of them.
+/// Most readers at the same time: a writer takes the permits of all of them.
 const READERS: usize = NAMES_MAX;
 
 pub use builder::Builder;
@@ -47,13 +47,14 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// A single name.
+    /// Starts a request for a single name.
     pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
         Request::new(self.client.clone(), name_of(name).map(Names::one))
     }
 
-    /// Names of a group: all are granted together, with one token, or none. They exclude every request for any
-    /// of them in the same group. A plain [`Leases::lease`] of the same name is another lease.
+    /// Starts a request for names of a group: all are granted together, with one token, or none.
+    /// They exclude every request for any of them in the same group. A plain [`Leases::lease`] of
+    /// the same name is another lease.
     ///
     /// ```
     /// # use soldonce_lease::Leases;
@@ -79,7 +80,8 @@ impl Leases {
         Request::new(self.client.clone(), names)
     }
 
-    /// One of the names of a group, whichever is free; [`crate::LeaseRef::names`] tells which. At most 64 names.
+    /// Starts a request for any one of the names of a group that is free, of at most 64;
+    /// [`crate::LeaseRef::names`] tells which one was granted.
     pub fn any_of<N>(
         &self,
         group: impl TryInto<Name, Error: Into<InvalidName>>,
@@ -93,8 +95,9 @@ impl Leases {
         Request::new(self.client.clone(), names)
     }
 
-    /// One of the `count` permits of a semaphore, at most 64. All must name the same count: the highest decides.
-    /// Each permit is a lease of its own, and its tokens rise for each permit by itself.
+    /// Starts a request for one of the `count` permits of a semaphore, at most 64. All callers must
+    /// give the same count: the highest decides. Each permit is a lease of its own, and its tokens
+    /// rise for each permit by itself.
     ///
     /// ```
     /// # use soldonce_lease::Leases;
@@ -118,7 +121,7 @@ impl Leases {
         self.any_of(semaphore, permits(count))
     }
 
-    /// The right to read what [`Leases::write`] writes. At most 64 read at the same time.
+    /// Starts a request for a read lock that excludes [`Leases::write`]. At most 64 read at once.
     ///
     /// ```
     /// # use soldonce_lease::Leases;
@@ -138,12 +141,13 @@ impl Leases {
         self.any_of(name, permits(READERS))
     }
 
-    /// The right to write what [`Leases::read`] reads, alone. Readers that keep coming can keep a writer waiting.
+    /// Starts a request for the write lock of [`Leases::read`]. New readers can starve a writer.
     pub fn write(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
         self.group(name, permits(READERS))
     }
 
-    /// Takes up a lease that was detached: verifies and renews it in one step. `None` if its grant has ended.
+    /// Resumes a lease that was detached: verifies and renews it in one step. `None` if its grant
+    /// has ended.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -158,7 +162,7 @@ impl Leases {
         }
     }
 
-    /// Looks for settings of the backend that endanger leases.
+    /// Checks the backend for settings that endanger leases. Empty after the end of these leases.
     ///
     /// # Cancel safety
     /// Harmless.
@@ -168,7 +172,7 @@ impl Leases {
         answer.await.unwrap_or_default()
     }
 
-    /// What happens from now on.
+    /// Returns a stream of the notices from now on.
     ///
     /// ```
     /// # use soldonce_lease::{Leases, NoticeKind};
@@ -186,7 +190,7 @@ impl Leases {
         self.client.ctx.notices.listen()
     }
 
-    /// Counters since the start.
+    /// Reads the counters since the start.
     ///
     /// ```
     /// # use soldonce_lease::Leases;
@@ -205,7 +209,7 @@ impl Leases {
         self.client.ctx.counters.read()
     }
 
-    /// What the backend can do.
+    /// Returns the abilities and bounds of the backend.
     pub fn facts(&self) -> Facts {
         self.client.ctx.facts
     }
@@ -232,7 +236,7 @@ impl Leases {
     /// ```
     ///
     /// # Cancel safety
-    /// The shutdown goes on.
+    /// The shutdown continues.
     pub async fn shutdown(self, within: Duration) -> Drained {
         let (to, answer) = oneshot::channel();
         self.client.send(Command::Shutdown(within, to));
@@ -242,7 +246,7 @@ impl Leases {
     }
 }
 
-/// The names of the permits of a semaphore. One more than can be leased together is refused as such.
+/// Lists the names of a semaphore's permits, at most one too many: that request is then refused.
 fn permits(count: usize) -> impl Iterator<Item = String> {
     (0..count.min(NAMES_MAX + 1)).map(|number| format!("{number:02}"))
 }

@@ -1,4 +1,4 @@
-//! The life of the lease thread: it opens the backend, lets the doctor look, and runs the loop.
+//! The body of the lease thread: it connects the backend, runs the doctor, and runs the loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use crate::inbox::Inbox;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::worker::{Ctx, InPlace, Worker};
 
-/// A connection is made of several calls.
+/// The time-out of connecting, in call time-outs: to connect takes several calls.
 const CONNECT_CALLS: u32 = 10;
 
-/// What to do at connect about what the doctor finds.
+/// What to do at connect about the findings of the doctor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Doctor {
-    /// Log it, and tell it as notices.
+    /// Log them, and send them as notices.
     #[default]
     Warn,
-    /// Refuse to connect if a promise does not hold.
+    /// Refuse to connect if a guarantee of this crate does not hold on the server.
     Strict,
-    /// Do not look.
+    /// Run no checks.
     Off,
 }
 
-/// What the thread starts with.
+/// The arguments of the thread.
 pub(super) struct Start {
     pub(super) connect: Box<dyn BackendFactory>,
     pub(super) doctor: Doctor,
@@ -40,7 +40,7 @@ pub(super) struct Start {
 
 type Ready = oneshot::Sender<Result<Arc<Ctx>, BackendError>>;
 
-/// The life of the thread.
+/// Runs the thread: connects, answers `ready`, serves commands until the end.
 pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -78,7 +78,7 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     });
     // Also after a panic: later callers get `Closed`.
     taken.close();
-    // Connections end before the end is reported. A resolver or a disk that hangs does not keep the end waiting.
+    // Connections end before the end is reported. A resolver or disk that hangs does not delay it.
     runtime.shutdown_background();
     if let Some((to, drained)) = told {
         to.send(drained).ok();

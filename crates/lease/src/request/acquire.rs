@@ -1,4 +1,4 @@
-//! The ways to acquire: once, for as long as it takes, and for a while.
+//! The ways to acquire: once, without a time limit, and within a time limit.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::wait::Wait;
 use crate::{AcquireError, InvalidRequest, Refusal};
 
 impl Request {
-    /// Asks once, and a second time if the first stayed without an answer. `None` if another holds it.
+    /// Asks once, and a second time if the first got no answer. `None` if another owner holds it.
     ///
     /// # Errors
     /// [`AcquireError`]; never `QueueFull`.
@@ -23,7 +23,7 @@ impl Request {
         Ok(self.ask(Wait::No).await?.ok())
     }
 
-    /// Asks until it is granted, for as long as it takes.
+    /// Asks until it is granted, without a time limit.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -38,7 +38,7 @@ impl Request {
         }
     }
 
-    /// Asks until it is granted, at most for `span`. `None` if another held it for so long.
+    /// Asks until it is granted, at most for `span`. `None` if another owner held it all that time.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -49,7 +49,7 @@ impl Request {
         Ok(self.ask(Wait::UpTo(span)).await?.ok())
     }
 
-    /// As [`Request::acquire_within`], and tells who holds what is not granted. Zero asks once.
+    /// Acquires as [`Request::acquire_within`]; a refusal lists its conflicts. Zero asks once.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -17,8 +17,9 @@ use crate::{
     RenewError, Unsettled,
 };
 
-/// A grant whose holder is in another process. Nothing renews it but [`RemoteGrant::renew`], and dropping
-/// it releases nothing: all that is known of it is what the holder says, so any process may make one.
+/// A grant whose holder is in another process. Nothing renews it but [`RemoteGrant::renew`], and
+/// dropping it releases nothing: all that is known of it is what the holder says, so any process
+/// may create one.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -55,9 +56,9 @@ impl std::fmt::Debug for RemoteGrant {
 }
 
 impl Request {
-    /// Grants the names to `owner`, whose holder is elsewhere, or waits for them at most for `span`; zero asks once.
-    /// The same owner is granted the same again, with the same token, so a holder that got no answer asks again. An
-    /// owner is for one set of names.
+    /// Grants the names to `owner`, whose holder is in another process, or waits for them at most
+    /// for `span`; zero asks once. The same owner is granted the same again, with the same token,
+    /// so a holder that got no answer asks again. An owner is for one set of names.
     ///
     /// # Errors
     /// As [`Request::acquire_or_refusal`]. `Invalid` also for [`Request::fair`], whose places belong to this process.
@@ -86,10 +87,11 @@ impl Request {
         }
     }
 
-    /// The grant that `owner` says it has. Asks nothing: [`RemoteGrant::renew`] tells whether it is so.
+    /// Builds the grant that `owner` claims to have. Sends nothing: [`RemoteGrant::renew`] verifies
+    /// the claim.
     ///
     /// # Errors
-    /// [`InvalidRequest`] when no such grant can be.
+    /// [`InvalidRequest`] when no such grant can exist.
     pub fn granted_to(
         self,
         owner: Owner,
@@ -123,29 +125,30 @@ impl Request {
 }
 
 impl RemoteGrant {
-    /// Its token.
+    /// Returns the token of the grant.
     pub fn token(&self) -> FencingToken {
         self.grant.terms.token
     }
 
-    /// How long the holder may rely on it: from [`RemoteGrant::waited`] after it asked, or from when it asked for
-    /// the last renewal. Shorter by a margin than what the backend keeps (LT3).
+    /// Returns how long the holder may rely on it: from [`RemoteGrant::waited`] after it asked, or
+    /// from when it asked for the last renewal. Shorter by a margin than what the backend keeps
+    /// (LT3).
     pub fn remaining(&self) -> Duration {
         self.grant.deadline().since(self.grant.sent())
     }
 
-    /// How long others held the names before they were granted.
+    /// Returns how long others held the names before they were granted.
     pub fn waited(&self) -> Duration {
         self.grant.sent().since(self.grant.terms.born)
     }
 
-    /// Whether the owner held the names before it asked.
+    /// Tells whether the owner held the names before it asked.
     pub fn is_again(&self) -> bool {
         self.grant.terms.again
     }
 
-    /// Renews it for the ttl of the request, never beyond its cap; how long its holder may rely on it from when it
-    /// asked.
+    /// Renews it for the ttl of the request, never beyond its cap. Returns how long its holder may
+    /// rely on it, counted from when it asked.
     ///
     /// # Errors
     /// [`RenewError::Lost`] when the backend has no such grant any more.
@@ -156,7 +159,7 @@ impl RemoteGrant {
         let (to, answer) = oneshot::channel();
         let renewal = Command::Renew(self.grant.clone(), self.grant.ttl(), to);
         self.client.send(renewal);
-        // Without an answer the thread has ended, and it is not known how far it came.
+        // Without an answer the thread has ended, and whether it renewed is unknown.
         let renewed = answer.await.unwrap_or(Err(RenewError::Unknown));
         match renewed {
             // The answer came after the time that was asked for.
@@ -166,13 +169,14 @@ impl RemoteGrant {
         }
     }
 
-    /// Ends it. Harmless after its end: that it had ended is an outcome, not an error.
+    /// Releases it. Harmless after its end: that it had ended is an outcome, not an error.
     ///
     /// # Errors
-    /// [`Unsettled`] when the backend did not answer twice; it is asked on until the ttl of the request is over.
+    /// [`Unsettled`] when the backend did not answer twice; the release is retried until the ttl
+    /// ends.
     ///
     /// # Cancel safety
-    /// The release goes on.
+    /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
         self.grant.give_back();
         self.client.release(&self.grant).await

@@ -1,4 +1,4 @@
-//! What is asked for: names, times and manners of one grant. `lease.md` 2.1.
+//! A request for one grant: names, times and options. `lease.md` 2.1.
 
 mod acquire;
 mod elsewhere;
@@ -14,10 +14,10 @@ use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, Relea
 
 pub use elsewhere::RemoteGrant;
 
-/// The ttl of a request that names none.
+/// The default of [`Request::ttl`].
 const TTL_DEFAULT: Duration = Duration::from_secs(10);
 
-/// A lease that can be asked for. Nothing is sent before one of its futures is polled.
+/// A request for a lease. Nothing is sent before one of its futures is polled.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -72,14 +72,14 @@ impl Request {
         }
     }
 
-    /// How long the lease lives without renewal; 10 s if nothing is said. Memory takes 1 ms or
+    /// Sets how long the lease lives without renewal; the default is 10 s. Memory takes 1 ms or
     /// more, networked backends 1 s, Redlock 2 s; 24 h at most.
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl, ..self }
     }
 
-    /// How long it may live with all renewals; the backend enforces it. Without it a stuck task holds the lease
-    /// until its process ends, and after 15 minutes a notice tells so.
+    /// Limits how long it may live with all renewals; the backend enforces it. Without it a stuck
+    /// task holds the lease until its process ends, and after 15 minutes a notice tells so.
     pub fn max_lifetime(self, most: Duration) -> Self {
         Self {
             max_lifetime: Some(most),
@@ -87,7 +87,8 @@ impl Request {
         }
     }
 
-    /// Leaves renewals to [`crate::Lease::renew`]. Otherwise the lease thread renews every third of the ttl.
+    /// Leaves renewals to [`crate::Lease::renew`]. By default the lease thread renews every third
+    /// of the ttl.
     pub fn manual_renewal(self) -> Self {
         Self {
             manual: true,
@@ -101,19 +102,19 @@ impl Request {
         Self { fair: true, ..self }
     }
 
-    /// The token must be above `floor`, the highest that a target has seen.
+    /// Requires a token above `floor`, the highest that a target has seen.
     pub fn floor(self, floor: FencingToken) -> Self {
         let floor = Some(floor);
         Self { floor, ..self }
     }
 
-    /// Treats the lease as lost so much earlier than the backend does: less than half of the ttl.
+    /// Treats the lease as lost this much earlier than the backend does: less than half of the ttl.
     pub fn safety(self, safety: Duration) -> Self {
         Self { safety, ..self }
     }
 
-    /// Adds a line that people see who inspect the lease. All lines together take at most 256 bytes,
-    /// as `key=value` joined by `;`.
+    /// Adds a line of text for people who inspect the lease. All lines together take at most 256
+    /// bytes, as `key=value` joined by `;`.
     pub fn meta(mut self, key: &str, value: &str) -> Self {
         if let Ok(text) = &mut self.meta {
             let separator = if text.is_empty() { "" } else { ";" };
@@ -140,7 +141,7 @@ impl Request {
         }
     }
 
-    /// Returns the holder of the name, if there is one. For a request of one name.
+    /// Reads the holder of the name; `None` if it is free. For a request of one name.
     ///
     /// # Errors
     /// When the backend does not answer.
@@ -151,8 +152,9 @@ impl Request {
         self.client.inspect(self.one_name()?).await
     }
 
-    /// Ends another's lease on the name, if its token is still `expect`; `why` is logged. For a request of one
-    /// name. The holder learns it at its next renewal: a target that does not compare tokens is not safe from it.
+    /// Ends another owner's lease on the name if its token is still `expect`; `why` is logged. For
+    /// a request of one name. The holder learns of it at its next renewal: a target that does not
+    /// compare tokens is not safe from it.
     ///
     /// ```
     /// # use soldonce_lease::{Leases, ReleaseOutcome};

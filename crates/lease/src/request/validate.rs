@@ -1,4 +1,4 @@
-//! What may be asked for. `lease.md` 3, LT4.
+//! Checks of a request against the limits of its backend. `lease.md` 3, LT4.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) fn max_lifetime(most: Option<Duration>, ttl: Duration) -> Result<(), 
     }
 }
 
-/// Renewals need the other half.
+/// Fails if `safety` takes half of the ttl or more: renewals need the other half.
 pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidRequest> {
     if safety >= ttl / 2 {
         return Err(InvalidRequest::Safety(safety));

@@ -23,24 +23,24 @@ pub enum Op {
     Release,
 }
 
-/// What happens to one command.
+/// What to do to one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It never arrives, and its outcome is unknown.
+    /// It never arrives, and its outcome is `Unknown`.
     LoseRequest,
-    /// It runs, and its answer never comes: the connection breaks.
+    /// It runs, and its answer never comes, as when the connection breaks.
     LoseReply,
-    /// It runs, and its answer comes so much later.
+    /// It runs, and its answer comes this much later.
     DelayReply(Duration),
-    /// It arrives twice, and the second answer is told.
+    /// It arrives twice, and the second answer is returned.
     Double,
-    /// It certainly was not sent.
+    /// It is reported as not sent.
     NotSent,
-    /// Its outcome is unknown; it waits in a buffer until [`FaultyBackend::deliver`].
+    /// Its outcome is `Unknown`; it waits in a buffer until [`FaultyBackend::deliver`].
     Buffer,
 }
 
-/// A backend around another that does to commands what it was told.
+/// A backend around another one, which applies faults to its commands on request.
 pub struct FaultyBackend {
     inner: Mutex<Arc<dyn Backend>>,
     clock: Arc<dyn Clock>,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for FaultyBackend {
 }
 
 impl FaultyBackend {
-    /// A backend that does what `inner` does until it is told otherwise. Delays count by `clock`.
+    /// Wraps `inner`, which gets all commands unless a fault is planned. Delays count by `clock`.
     pub fn around(inner: Arc<dyn Backend>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
             inner: Mutex::new(inner),
@@ -78,7 +78,7 @@ impl FaultyBackend {
         })
     }
 
-    /// The next `op` that has no fault yet gets this one.
+    /// Applies `fault` to the next `op` that has no fault yet.
     pub fn next(&self, op: Op, fault: Fault) {
         self.plan().faults.push_back((op, fault));
     }
@@ -88,18 +88,18 @@ impl FaultyBackend {
         self.paused.send_replace(true);
     }
 
-    /// Lets commands go on.
+    /// Ends a pause: commands that hang continue.
     pub fn resume(&self) {
         self.paused.send_replace(false);
     }
 
-    /// Puts another backend in the place of this one: a restart, or a failover.
+    /// Replaces the wrapped backend, as a restart or a failover does.
     pub fn replace(&self, inner: Arc<dyn Backend>) {
         let kept = self.inner.lock();
         *kept.unwrap_or_else(PoisonError::into_inner) = inner;
     }
 
-    /// Delivers what waits in the buffer, oldest first.
+    /// Delivers the commands in the buffer, oldest first.
     pub async fn deliver(&self) {
         let buffer = std::mem::take(&mut self.plan().buffer);
         let inner = self.inner();
@@ -112,7 +112,7 @@ impl FaultyBackend {
         }
     }
 
-    /// How many calls of `op` there were, failed ones included.
+    /// Counts the calls of `op` so far, failed ones included.
     pub fn calls(&self, op: Op) -> usize {
         let plan = self.plan();
         plan.calls.iter().filter(|call| **call == op).count()
@@ -127,7 +127,7 @@ impl FaultyBackend {
         inner.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts the call, waits out a pause, and tells what is to happen.
+    /// Counts the call, waits out a pause, and takes the fault planned for it, if any.
     async fn begin(&self, op: Op) -> Option<Fault> {
         self.plan().calls.push(op);
         let mut paused = self.paused.subscribe();
@@ -147,7 +147,7 @@ impl FaultyBackend {
         self.clock.sleep_until(until).await;
     }
 
-    /// Does to a command what `fault` says; `run` runs it once.
+    /// Applies `fault` to a command; `run` runs it once.
     async fn suffer<T, F>(
         &self,
         fault: Option<Fault>,

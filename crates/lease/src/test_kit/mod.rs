@@ -1,4 +1,4 @@
-//! Means to test code that uses leases: a backend that fails on request. Feature `test-kit`.
+//! Tools to test code that uses leases: a backend that fails on request. Feature `test-kit`.
 //!
 //! [`FaultyBackend`] wraps any backend. A restart or a failover is another backend put in
 //! its place ([`FaultyBackend::replace`]), or an older state put back into the memory backend

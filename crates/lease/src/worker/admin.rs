@@ -1,5 +1,5 @@
-//! Single questions to the backend: who holds a name, resume a ticket, break a lease, look for
-//! trouble.
+//! Single calls to the backend: read the holder of a name, resume a ticket, break a lease, run the
+//! doctor.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms, Whereabouts};
 use crate::inbox::{Holding, Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
-/// A ticket that was asked about.
+/// A ticket, and the answer to its renewal.
 pub(super) struct Resumed {
     grant: Arc<Grant>,
     to: Recipient,
@@ -121,8 +121,8 @@ impl Worker {
         });
     }
 
-    /// Releases by the holder's own owner and the exact token that was seen: a holder that took the name
-    /// since keeps it.
+    /// Releases by the holder's own owner and the exact token that was read: a holder that took the
+    /// name since then keeps it.
     pub(super) fn force_release(
         &mut self,
         name: Names,
@@ -187,7 +187,7 @@ fn silence() -> BackendError {
     BackendError::Unknown("no answer in time".to_owned())
 }
 
-/// The grant of the ticket has ended.
+/// Builds the outcome for a ticket whose grant has ended.
 fn ended() -> NotGranted {
     NotGranted::Refused(Refusal::default())
 }

@@ -1,4 +1,4 @@
-//! What every piece of work needs, on the lease thread and on the runtime that connected.
+//! The state that all work shares, on the lease thread and on the runtime that connected.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,8 @@ pub(crate) struct Ctx {
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
     pub(super) in_place: Option<InPlace>,
-    /// Waiters that take no place in the backend's queue, and fair ones: a fair one behind another would take none.
+    /// Local waiters, plain ones and fair ones. Apart, because a fair one behind a plain one would
+    /// take no place in the backend's queue.
     queues: [LocalQueues; 2],
     floors: Mutex<Floors>,
     table: Mutex<Table>,
@@ -38,7 +39,7 @@ pub(crate) struct Ctx {
     left_behind: Mutex<Option<Vec<LeftBehind>>>,
 }
 
-/// A release for the loop, to be sent then, or at once.
+/// A release for the loop, to be sent at the instant, or at once without one.
 pub(super) type LeftBehind = (Option<BootTime>, ReleaseJob);
 
 impl Ctx {
@@ -72,14 +73,14 @@ impl Ctx {
         self.clock.boot()
     }
 
-    /// 64 random bits, for jitter.
+    /// Draws 64 random bits, for jitter.
     pub(super) fn draw(&self) -> u64 {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);
         u64::from_le_bytes(bits)
     }
 
-    /// The local queues of those that wait as `command` does.
+    /// Returns the local queues for waiters like `command`: fair ones or the others.
     pub(super) fn queues_of(&self, command: &Acquire) -> &LocalQueues {
         let [others, fair] = &self.queues;
         if command.fair { fair } else { others }
@@ -90,7 +91,7 @@ impl Ctx {
         self.queues.iter().for_each(|queues| queues.poke(names));
     }
 
-    /// What `call` answers, or nothing after `limit`.
+    /// Waits for the answer of `call`; `None` after `limit`.
     pub(super) async fn within<T>(
         &self,
         limit: Duration,
@@ -103,7 +104,8 @@ impl Ctx {
         }
     }
 
-    /// Hands a release to the loop. After its end the release is dropped, and who waits for its outcome is told.
+    /// Hands a release to the loop. After the loop's end it is dropped, which tells a caller that
+    /// waits for its outcome.
     pub(super) fn leave(&self, job: ReleaseJob) {
         self.leave_for(None, job);
     }
@@ -115,7 +117,7 @@ impl Ctx {
         self.inbox.nudge();
     }
 
-    /// What was left behind for the loop. Without a list nothing more is.
+    /// Locks the list of releases for the loop; `None` after the end, when no more are taken.
     pub(super) fn left_behind(&self) -> MutexGuard<'_, Option<Vec<LeftBehind>>> {
         let left = self.left_behind.lock();
         left.unwrap_or_else(PoisonError::into_inner)
@@ -129,7 +131,7 @@ impl Ctx {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a grant among the live ones, which are renewed. False after the end.
+    /// Adds a grant to the live ones, which are renewed. Returns false after the end.
     pub(super) fn watch(&self, grant: Arc<Grant>) -> bool {
         let mut table = self.table();
         let Some(is_early) = table.watch(grant) else {
@@ -143,7 +145,7 @@ impl Ctx {
         true
     }
 
-    /// Releases a grant that was given back by its guard, without waiting.
+    /// Releases a grant that its guard gave back, without waiting for the answer.
     pub(crate) fn give_back(self: &Arc<Self>, grant: Arc<Grant>) {
         if self.is_here() {
             self.post(self.end_of(&grant));
@@ -153,14 +155,14 @@ impl Ctx {
         }
     }
 
-    /// Takes a grant out of the live ones, but not another of its owner.
+    /// Removes a grant from the live ones, but not another grant of the same owner.
     pub(crate) fn unwatch(&self, grant: &Grant) {
         let mut table = self.table();
         table.live.remove_this(grant);
         self.counters.live.set(table.live.len());
     }
 
-    /// Lets the loop take over a release that is about to be sent elsewhere, when `limit` has passed.
+    /// Registers a release to be sent outside the loop, which takes it over after `limit`.
     pub(super) fn overdue_after(&self, job: ReleaseJob, limit: Duration) -> Arc<Sent> {
         let sent = Arc::new(Sent::of(job));
         if self.table().send(self.now().plus(limit), &sent) {
@@ -169,7 +171,7 @@ impl Ctx {
         sent
     }
 
-    /// The release of a grant of this process.
+    /// Builds the release of a grant of this process.
     pub(super) fn job(&self, grant: &Grant, why: Why) -> ReleaseJob {
         let release = Release {
             names: grant.terms.names.clone(),
@@ -185,7 +187,7 @@ impl Ctx {
         ReleaseJob::of(release, why, give_up, again)
     }
 
-    /// Takes the answer to a release; what is to be sent again is left to the loop.
+    /// Applies the answer to a release; what is to be sent again is left to the loop.
     pub(super) fn released(&self, job: ReleaseJob, reply: ReleaseReply) {
         match job.answered(self, reply) {
             Next::Done => {}
@@ -194,7 +196,7 @@ impl Ctx {
         }
     }
 
-    /// Tells a notice of this backend.
+    /// Sends a notice of this backend, which `fill` completes.
     pub(super) fn tell(&self, what: NoticeKind, fill: impl FnOnce(Notice) -> Notice) {
         self.notices
             .tell(|| fill(Notice::of(what, self.facts.kind)));

@@ -1,4 +1,4 @@
-//! The end: everything held is given back, everything asked is answered, and the thread ends.
+//! The shutdown: everything held is given back, every call is answered, and the thread ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::{BootTime, Drained};
 /// The state of a shutdown.
 pub(super) struct Ending {
     drained: Drained,
-    /// `None` without a limit: each release gives up by itself.
+    /// The deadline; `None` without one: each release gives up by itself.
     until: Option<BootTime>,
     to: Option<oneshot::Sender<Drained>>,
-    /// Releases that had been left to their ttl before the end began.
+    /// Releases that had been left to their ttl before the shutdown began.
     left_before: u64,
 }
 
@@ -31,13 +31,13 @@ impl Ending {
 }
 
 impl Worker {
-    /// Gives back everything, for at most `within`.
+    /// Gives back everything, within at most `within`, and then answers `to`.
     pub(super) fn shut_down(&mut self, within: Duration, to: oneshot::Sender<Drained>) {
         let until = self.ctx.now().plus(within);
         self.begin_to_end(Some(until), Some(to));
     }
 
-    /// Begins the end without a limit: no lease and no caller is left.
+    /// Begins the shutdown without a deadline: no lease and no caller is left.
     pub(super) fn close(&mut self) {
         if self.ending.is_none() {
             self.begin_to_end(None, None);
@@ -54,7 +54,8 @@ impl Worker {
         }
         self.ctx.table().close();
         while let Some(grant) = self.first_live() {
-            // One whose holder gave it back a moment ago too: the command for it may have met the closed inbox.
+            // Also one that was just given back: its command may have been refused by the closed
+            // inbox.
             grant.give_back();
             self.releases.push(self.ctx.end_of(&grant));
         }
@@ -70,12 +71,12 @@ impl Worker {
         self.ctx.table().live.first()
     }
 
-    /// How many releases the ttl had to end so far.
+    /// Counts the releases that were left to the ttl so far.
     fn left_to_ttl(&self) -> u64 {
         self.ctx.counters.read().left_to_ttl
     }
 
-    /// Whether the loop has nothing left to do.
+    /// Tells whether the loop has nothing left to do, or the deadline of the shutdown has passed.
     pub(super) fn is_finished(&mut self) -> bool {
         let Some(ending) = &mut self.ending else {
             return false;
@@ -105,7 +106,7 @@ impl Worker {
         quiet && self.releases.is_empty() && self.later.is_empty() && left_behind()
     }
 
-    /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
+    /// Totals what is left. The runtime is dropped after this, and with it the calls under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
         // Dropped without the locks: callers that wait for an outcome are woken.
         let under_way = self.ctx.table().take_sent();
@@ -123,8 +124,8 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// After an end in order nothing is live. After a panic this thread renews nothing more, and
-    /// so the holders are notified at once, and not only when they look.
+    /// Ends all live grants: after a shutdown there are none. After a panic this thread renews
+    /// nothing more, so the holders are notified at once, and not only when they look.
     fn drop(&mut self) {
         self.abandon();
     }

@@ -1,5 +1,5 @@
-//! The highest tokens that targets have reported as seen: the next grant of such a name must be
-//! above. `lease.md` 4.5.
+//! Floors: the highest tokens that targets have reported as seen. The next grant of such a name
+//! must have a higher one. `lease.md` 4.5.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ impl Floors {
         }
     }
 
-    /// The highest floor of the names and `asked`.
+    /// Returns the highest floor of the names, or `asked` if that is higher.
     pub(crate) fn above(&self, names: &Names, asked: Option<FencingToken>) -> Option<FencingToken> {
         if self.0.is_empty() {
             return asked;

@@ -19,7 +19,7 @@ use crate::grant::Grant;
 use crate::inbox::AcquireParams;
 use crate::{AcquireError, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
 
-/// Counts an acquire while it is under way.
+/// Counts an acquire as under way until it is dropped.
 struct UnderWay<'a>(&'a Ctx, &'a InPlace);
 
 impl<'a> UnderWay<'a> {
@@ -53,7 +53,7 @@ impl Drop for Handover<'_> {
 }
 
 impl Ctx {
-    /// The runtime that connected, if this code runs on it.
+    /// Returns the runtime that connected, if this code runs on it.
     fn here(&self) -> Option<&InPlace> {
         self.in_place.as_ref().filter(|place| place.is_here())
     }
@@ -62,7 +62,7 @@ impl Ctx {
         self.here().is_some()
     }
 
-    /// An acquire in the caller's own task.
+    /// Acquires in the caller's own task. Fails with `Closed` off the runtime that connected.
     pub(crate) async fn acquire_here(
         self: &Arc<Self>,
         params: AcquireParams,
@@ -84,7 +84,7 @@ impl Ctx {
         flow.instrument(span).await
     }
 
-    /// A release in the caller's own task. What it does not settle, the lease thread does.
+    /// Releases in the caller's own task. The lease thread takes over what has no answer in time.
     pub(crate) async fn release_here(
         self: &Arc<Self>,
         grant: &Grant,
@@ -100,8 +100,8 @@ impl Ctx {
         outcome.unwrap_or(Err(Unsettled))
     }
 
-    /// Sends a release of what is not held any more. On the runtime that connected it is on its way when this
-    /// returns, before anything that is asked for there afterwards.
+    /// Sends a release of what is not held any more. On the runtime that connected it is on its way
+    /// when this returns, before any later request from there.
     pub(crate) fn post(self: &Arc<Self>, job: ReleaseJob) {
         let Some(here) = self.here() else {
             return self.leave(job);
@@ -113,7 +113,7 @@ impl Ctx {
         }
     }
 
-    /// The release of a grant that its guard has ended.
+    /// Stops watching a grant that its guard has ended, and builds its release.
     pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
         self.unwatch(grant);
         let (token, born) = (grant.terms.token, grant.terms.born);

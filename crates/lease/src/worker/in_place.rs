@@ -1,4 +1,4 @@
-//! The runtime that connected, with connections of its own. `docs/decisions/0271`.
+//! The runtime that connected, with backend connections of its own. `docs/decisions/0271`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -62,7 +62,7 @@ impl InPlace {
         self.close.notify_waiters();
     }
 
-    /// Ready when it is closed.
+    /// Waits until [`InPlace::close`] is called; ready at once if it was.
     pub(super) async fn closed(&self) {
         let mut closed = std::pin::pin!(self.close.notified());
         closed.as_mut().enable();

@@ -8,31 +8,31 @@ use tokio::sync::oneshot;
 use crate::backend::Release;
 use crate::{BootTime, FencingToken, ReleaseOutcome, Unsettled};
 
-/// Who waits for the outcome of a release.
+/// The channel to the caller that waits for the outcome of a release.
 type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
 
 /// One release on its way.
 pub(crate) struct ReleaseJob {
     pub(super) release: Release,
     pub(super) why: Why,
-    /// From then on the ttl has ended it.
+    /// The instant from which the ttl has ended the grant.
     pub(super) give_up: BootTime,
     pub(super) failures: u32,
-    /// To be sent once more after so long, by owner alone: for a command that is still in a buffer.
+    /// Send it once more after this span, by owner alone: a command may still be in a buffer.
     pub(super) again: Option<Duration>,
     pub(super) settle: Option<Settle>,
 }
 
-/// What becomes of a job after one try.
+/// What follows one try of a release.
 pub(super) enum Next {
     Done,
     /// Try again at this time.
     At(BootTime, ReleaseJob),
-    /// The ttl ends it.
+    /// Give up: the ttl ends the grant.
     LeftToTtl,
 }
 
-/// Whose release it is, for notices.
+/// Why the grant is released, for notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Guard { token: FencingToken, born: BootTime },
@@ -41,7 +41,7 @@ pub(super) enum Why {
 }
 
 impl ReleaseJob {
-    /// Ends what an acquire may have left.
+    /// Builds a release of what an acquire may have left.
     pub(super) fn orphan(release: Release, give_up: BootTime, again: Option<Duration>) -> Self {
         Self::of(release, Why::Orphan, give_up, again)
     }
@@ -62,20 +62,20 @@ impl ReleaseJob {
         }
     }
 
-    /// The same, with a caller that waits for the outcome.
+    /// Sets the channel to the caller that waits for the outcome.
     pub(super) fn settling(mut self, settle: Option<Settle>) -> Self {
         self.settle = settle;
         self
     }
 
-    /// Whether it waits because the backend did not answer, and not for the second delete.
+    /// Tells whether it waits because the backend did not answer, and not for the second delete.
     pub(super) fn is_retry(&self) -> bool {
         self.failures > 0
     }
 }
 
-/// A release that was sent from here. Who takes the job decides what follows: the answer, or the lease thread
-/// when none came in time, or when the call was dropped.
+/// A release that was sent outside the loop. The side that takes the job decides what follows: the
+/// answer, or the lease thread when none came in time, or when the call was dropped.
 pub(super) struct Sent(Mutex<Option<ReleaseJob>>);
 
 impl Sent {

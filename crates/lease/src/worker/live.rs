@@ -1,5 +1,5 @@
-//! The live grants and their next instants: to renew, to call suspect, to call lost. `lease.md` 3,
-//! LT6 to LT8. Plain data: the loop does what it says.
+//! The live grants and their next instants: to renew, to become suspect, to be lost. `lease.md` 3,
+//! LT6 to LT8. Plain data without I/O: the loop acts on it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::grant::{Confirmed, Grant};
 use crate::limits::BATCH_MAX;
 use crate::{BackendError, BootTime, LeaseState, LostReason, Owner, timing};
 
-/// Grants by owner, in the order of their next instant. A grant is taken out when it has ended and
-/// not before: what is in here when a panic ends the thread is reported as lost.
+/// Grants by owner, in the order of their next instant. A grant is removed when it has ended and
+/// not before: a grant that is in here when a panic ends the thread is reported as lost.
 #[derive(Default)]
 pub(super) struct Live {
     grants: HashMap<Owner, Watched>,
@@ -22,13 +22,13 @@ struct Watched {
     grant: Arc<Grant>,
     /// `None` while a renewal is under way, and for grants renewed by hand.
     renew_at: Option<BootTime>,
-    /// Whether the holder has been told that a renewal is overdue.
+    /// Whether the holder has been notified that a renewal is overdue.
     suspect: bool,
     next: BootTime,
 }
 
 impl Watched {
-    /// Its next instant, as it is now.
+    /// Computes its next instant from its present state.
     fn planned(&self) -> BootTime {
         let deadline = self.grant.deadline();
         let mut next = deadline;
@@ -39,24 +39,24 @@ impl Watched {
     }
 }
 
-/// What a look at the clock found.
+/// The grants to act on at one instant.
 #[derive(Default)]
 pub(super) struct Due {
     /// To be renewed now, in batches.
     pub(super) renew: Vec<Vec<Arc<Grant>>>,
-    /// Newly overdue.
+    /// Newly overdue for renewal.
     pub(super) suspect: Vec<Arc<Grant>>,
-    /// Past their deadline, and to be taken out.
+    /// Past their deadline, and to be removed.
     pub(super) lost: Vec<Arc<Grant>>,
 }
 
-/// What an answer made of a grant.
+/// The effect of an answer to a renewal on its grant.
 pub(super) enum Renewed {
     /// It lives on; `recovered` if it had been suspect.
     Live {
         recovered: bool,
     },
-    /// It had ended here before the answer came: the backend's grant is to be released.
+    /// It had ended here before the answer came: the grant at the backend is to be released.
     TooLate,
     Lost(LostReason),
     Failed(BackendError),
@@ -71,12 +71,12 @@ impl Live {
         self.grants.is_empty()
     }
 
-    /// The next instant at which [`Live::due`] finds something.
+    /// Returns the next instant at which [`Live::due`] finds something.
     pub(super) fn next(&self) -> Option<BootTime> {
         self.instants.first().map(|(at, _)| *at)
     }
 
-    /// Answers the grant's next instant.
+    /// Adds a grant, and returns its next instant.
     pub(super) fn insert(&mut self, grant: Arc<Grant>) -> BootTime {
         let owner = grant.terms.owner;
         let mut watched = Watched {
@@ -102,7 +102,7 @@ impl Live {
         Some(watched.grant)
     }
 
-    /// The same of this grant alone.
+    /// Removes the grant, but not another grant of the same owner.
     pub(super) fn remove_this(&mut self, grant: &Grant) {
         let owner = grant.terms.owner;
         let watched = self.grants.get(&owner);
@@ -111,14 +111,14 @@ impl Live {
         }
     }
 
-    /// The grant with the next instant.
+    /// Returns the grant with the earliest next instant.
     pub(super) fn first(&self) -> Option<Arc<Grant>> {
         let (_, bits) = self.instants.first()?;
         let watched = self.grants.get(&Owner::from_bits(*bits))?;
         Some(watched.grant.clone())
     }
 
-    /// Takes out all grants.
+    /// Removes all grants and returns them.
     pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
         self.instants.clear();
         self.grants
@@ -127,7 +127,7 @@ impl Live {
             .collect()
     }
 
-    /// Puts a grant at its next instant.
+    /// Moves a grant to its next instant.
     fn plan(&mut self, owner: Owner) {
         let Some(watched) = self.grants.get_mut(&owner) else {
             return;
@@ -138,7 +138,7 @@ impl Live {
         self.instants.insert((next, owner.expose()));
     }
 
-    /// What is due at `now`. Renewals due within 50 ms go along with one that is due.
+    /// Collects what is due at `now`. Renewals due within 50 ms are batched with one that is due.
     pub(super) fn due(&mut self, now: BootTime) -> Due {
         let mut due = Due::default();
         if self.next().is_none_or(|next| next > now) {
@@ -185,7 +185,7 @@ impl Live {
         self.plan(owner);
     }
 
-    /// LT7: grants whose wall clock ran ahead of the boot clock are asked about at once.
+    /// Collects, for a renewal at once, grants whose wall clock ran ahead of the boot clock (LT7).
     pub(super) fn drifted(&mut self) -> Due {
         let mut due = Due::default();
         let mut renew = Vec::new();
@@ -267,14 +267,14 @@ fn renewal_of(grant: &Grant) -> Option<BootTime> {
     is_automatic(grant).then(|| timing::renew_at(grant.sent(), grant.ttl()))
 }
 
-/// Cuts into batches of like ttl, so that a short lease does not hurry the answer to a long one.
+/// Splits into batches of like ttl, so that a short lease sets no short time-out for a long one.
 fn batches(mut renew: Vec<Arc<Grant>>, due: &mut Due) {
     renew.sort_unstable_by_key(|grant| grant.ttl());
     let batches = renew.chunks(BATCH_MAX).map(<[_]>::to_vec);
     due.renew.extend(batches);
 }
 
-/// The message that renews `grant`.
+/// Builds the message that renews `grant`.
 pub(super) fn message(grant: &Grant, ttl: Duration) -> Renew {
     Renew {
         names: grant.terms.names.clone(),

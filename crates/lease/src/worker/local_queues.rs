@@ -1,5 +1,5 @@
-//! The local queues: of all that wait in this process for the same names, one asks the backend; the
-//! others stand in queue behind it. `lease.md` 7.
+//! The local queues: of all waiters of this process for the same names, one asks the backend; the
+//! others queue behind it. `lease.md` 7.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +17,11 @@ pub(super) struct LocalQueues {
 
 #[derive(Clone)]
 struct LocalQueue {
-    /// One permit, given in the order of arrival.
+    /// A semaphore with one permit, given in the order of arrival.
     turn: Arc<Semaphore>,
-    /// Tells the waiter at the head that this process has released the names.
+    /// Notifies the waiter at the head that this process has released the names.
     poke: Arc<Notify>,
-    /// What the last head listened to: the next one need not subscribe anew.
+    /// The wake-up stream of the last head: the next one need not subscribe again.
     wake: Arc<Mutex<Option<WakeStream>>>,
     waiting: usize,
 }
@@ -42,13 +42,13 @@ impl LocalQueues {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether anyone waits for `names`.
+    /// Tells whether any waiter is queued for `names`.
     pub(super) fn is_contended(&self, names: &Names) -> bool {
         let queues = self.queues();
         !queues.is_empty() && queues.contains_key(names)
     }
 
-    /// Takes a place at the end.
+    /// Takes a place at the end of the queue. Fails when it is full.
     pub(super) fn enter(&self, names: &Names) -> Result<Position<'_>, Full> {
         let mut queues = self.queues();
         let queue = queues.entry(names.clone()).or_insert_with(|| LocalQueue {
@@ -90,7 +90,7 @@ fn overlap(a: &Names, b: &Names) -> bool {
 }
 
 impl Position<'_> {
-    /// Waits for the turn to ask the backend, which lasts as long as the permit.
+    /// Waits for the turn to ask the backend. The turn ends when the permit is dropped.
     ///
     /// # Errors
     /// Never: the semaphore is not closed.
@@ -98,7 +98,7 @@ impl Position<'_> {
         self.queue.turn.clone().acquire_owned().await
     }
 
-    /// What the head before this one listened to.
+    /// Takes the wake-up stream that the head before left, if there is one.
     pub(super) fn heard(&self) -> Option<WakeStream> {
         self.wake().take()
     }
@@ -115,7 +115,7 @@ impl Position<'_> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets a release that the next try will see anyway.
+    /// Forgets a release that was notified: the next try will see it anyway.
     pub(super) async fn forget_poke(&self) {
         tokio::select! {
             biased;

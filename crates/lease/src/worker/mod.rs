@@ -42,19 +42,19 @@ pub(crate) struct Worker {
     ctx: Arc<Ctx>,
     /// Acquires to start in this turn.
     starting: Vec<PendingAcquire>,
-    /// Acquires under way; cut off at the end.
+    /// Acquires under way; the shutdown aborts them.
     acquires: JoinSet<Acquired>,
-    /// Single calls under way; waited for at the end.
+    /// Single calls under way; the shutdown waits for them.
     calls: JoinSet<Called>,
     /// Releases to send in this turn.
     releases: Vec<ReleaseJob>,
     /// Releases in calls under way, each of which carries several.
     releasing: usize,
-    /// Releases and alarms for later.
+    /// Releases and alarms that are due at a later instant.
     later: BTreeMap<(BootTime, u64), Later>,
     later_seq: u64,
     drift_look: BootTime,
-    /// The next housekeeping look, see [`crate::timing::TICK`].
+    /// The next look at the clock without another reason, see [`crate::timing::TICK`].
     tick: Option<BootTime>,
     owners: Owners,
     ending: Option<Ending>,
@@ -136,7 +136,7 @@ impl Worker {
     }
 }
 
-/// Waits for the instant, if there is one.
+/// Waits for the instant; without one, never returns.
 async fn elapsed(sleep: &mut Option<(BootTime, SleepFuture<'_>)>) {
     match sleep {
         Some((_, sleep)) => sleep.await,

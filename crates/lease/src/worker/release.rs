@@ -10,7 +10,7 @@ use crate::timing;
 use crate::{BackendError, ReleaseOutcome, Unsettled};
 
 impl ReleaseJob {
-    /// Takes the backend's answer.
+    /// Applies the backend's answer, and returns what follows.
     pub(super) fn answered(mut self, ctx: &Ctx, reply: ReleaseReply) -> Next {
         let outcome = match reply {
             ReleaseReply::Released => ReleaseOutcome::Released,
@@ -92,7 +92,7 @@ pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, R
     paired.collect()
 }
 
-/// Sends one release over `backend`, for as long as it takes: the lease thread takes over what is overdue.
+/// Sends one release over `backend` without a time-out: the lease thread takes over an overdue one.
 pub(super) async fn reply(ctx: &Ctx, backend: &dyn Backend, one: &[Release; 1]) -> ReleaseReply {
     let replies = backend.release(one).await;
     replies.into_iter().next().unwrap_or_else(|| silence(ctx))

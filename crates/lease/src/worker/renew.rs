@@ -1,4 +1,4 @@
-//! Renewals and losses: what the loop does when [`super::live::Live`] says that it is time.
+//! Renewals and losses: acts on what [`super::live::Live`] finds due.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +145,7 @@ impl Worker {
         self.tell_at(what, grant, || grant.now(), reason);
     }
 
-    /// Tells what happened at an instant, which is asked for only if anyone listens.
+    /// Sends a notice of an event at an instant, which is not read before the first subscription.
     fn tell_at(
         &self,
         what: NoticeKind,
@@ -162,7 +162,7 @@ impl Worker {
         });
     }
 
-    /// Ends all live grants: after this they are not renewed or released.
+    /// Ends all live grants as gone: after this they are not renewed or released.
     pub(super) fn abandon(&mut self) {
         let mut table = self.ctx.table();
         table.close();
@@ -187,7 +187,7 @@ impl Worker {
     }
 }
 
-/// What an automatic renewal asks for: life, or only the truth for grants renewed by hand.
+/// Returns the ttl an automatic renewal asks for; zero, which only asks, for manual renewals.
 fn automatic_ttl(grant: &Grant) -> Duration {
     if grant.terms.manual {
         Duration::ZERO

@@ -1,5 +1,5 @@
-//! What the lease thread looks after: the live grants, and the releases that are sent elsewhere. Any thread
-//! adds and removes; the loop is woken only for what is due before its next look.
+//! The table of the lease thread: the live grants, and the releases that are sent outside the loop.
+//! Any thread adds and removes; the loop is woken only for what is due before its next look.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::grant::Grant;
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) live: Live,
-    /// In the order of their instants, because all have the same limit.
+    /// In the order of their instants, because all have the same time-out.
     sent: VecDeque<(BootTime, Arc<Sent>)>,
     /// When the loop looks next; `None` if only a wake-up makes it look.
     look: Option<BootTime>,
-    /// Whether anything was added since the last look.
+    /// Whether anything was added since the last [`Table::was_touched`].
     touched: bool,
     end: Option<Closed>,
 }
 
-/// The table takes nothing more.
+/// The table takes no more grants.
 struct Closed;
 
 impl Table {
-    /// Adds a live grant. Tells whether the loop must be woken for it; `None` after the end.
+    /// Adds a live grant. Returns whether the loop must be woken for it; `None` after the end.
     pub(super) fn watch(&mut self, grant: Arc<Grant>) -> Option<bool> {
         if self.end.is_some() {
             return None;
@@ -34,7 +34,7 @@ impl Table {
         Some(self.is_early(next))
     }
 
-    /// Adds a release that is sent elsewhere. Tells whether the loop must be woken for it.
+    /// Adds a release that is sent outside the loop. Returns whether the loop must be woken for it.
     pub(super) fn send(&mut self, overdue: BootTime, sent: &Arc<Sent>) -> bool {
         self.forget_settled();
         self.sent.push_back((overdue, Arc::clone(sent)));
@@ -46,7 +46,7 @@ impl Table {
         self.look.is_none_or(|look| at < look)
     }
 
-    /// Who sent it holds it until it has ended.
+    /// Drops the oldest releases that have ended: their senders no longer hold them.
     fn forget_settled(&mut self) {
         while self
             .sent
@@ -69,7 +69,7 @@ impl Table {
         jobs
     }
 
-    /// Takes the releases that are under way elsewhere.
+    /// Takes the releases that are under way outside the loop.
     pub(super) fn take_sent(&mut self) -> Vec<ReleaseJob> {
         self.sent
             .drain(..)
@@ -77,13 +77,13 @@ impl Table {
             .collect()
     }
 
-    /// Whether no release is under way elsewhere.
+    /// Tells whether no release is under way outside the loop.
     pub(super) fn is_settled(&mut self) -> bool {
         self.forget_settled();
         self.sent.is_empty()
     }
 
-    /// The next instant at which the loop must look.
+    /// Returns the next instant at which the loop must look.
     pub(super) fn next(&mut self) -> Option<BootTime> {
         self.forget_settled();
         let overdue = self.sent.front().map(|(at, _)| *at);
@@ -95,12 +95,12 @@ impl Table {
         self.look = at;
     }
 
-    /// Whether anything was added since this was asked before.
+    /// Tells whether anything was added since the last call of this function.
     pub(super) fn was_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
     }
 
-    /// Takes nothing more.
+    /// Refuses grants from now on.
     pub(super) fn close(&mut self) {
         self.end = Some(Closed);
     }

@@ -37,7 +37,7 @@ impl Worker {
         self.start_acquires();
     }
 
-    /// When the loop must run again without a wake-up.
+    /// Computes when the loop must run again if no wake-up comes.
     pub(super) fn next_instant(&mut self) -> Option<BootTime> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let end = self.ending.as_ref().and_then(super::end::Ending::until);

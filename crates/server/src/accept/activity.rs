@@ -13,7 +13,7 @@ use futures_util::task::AtomicWaker;
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
 pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A body moves on by this many bytes. One that comes a few bytes at a time is kept back.
+/// Bytes of a body that count as progress; a few bytes at a time are none.
 const BODY_BLOCK_BYTES: u64 = 1_024;
 
 /// Shared by one connection and the watch. Only hints: no other memory is published through it.
@@ -61,7 +61,7 @@ pub(crate) enum Verdict {
 }
 
 impl Activity {
-    /// The present phase. A connection that never sent a request is waiting for a head from its
+    /// Tells what the connection waits for. One that never sent a request waits for a head from its
     /// first moment, except for HTTP/2, where a client may connect long before it asks.
     pub(crate) fn phase(&self) -> Phase {
         let requests = self.requests.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Activity {
         }
     }
 
-    /// Whether no request is in flight.
+    /// Tells whether no request is in flight.
     pub(crate) fn is_without_requests(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) == 0
     }
@@ -95,7 +95,7 @@ impl Activity {
         self.waker.wake();
     }
 
-    /// The order in force; `waker` is woken when it changes.
+    /// Returns the order in force and registers `waker`, which is woken when it changes.
     pub(crate) fn order(&self, waker: &Waker) -> Verdict {
         self.waker.register(waker);
         match self.order.load(Ordering::Acquire) {
@@ -105,7 +105,7 @@ impl Activity {
         }
     }
 
-    /// Bytes came: while no request is in flight they begin the next one's head.
+    /// Notes bytes that were read: while no request is in flight they begin the next one's head.
     pub(crate) fn note_read(&self, bytes: &[u8]) {
         if self.in_flight.load(Ordering::Relaxed) > 0 {
             return;
@@ -116,7 +116,7 @@ impl Activity {
         }
     }
 
-    /// The first bytes may come one by one. No read goes beyond the preface.
+    /// Matches first bytes, which may come one by one, with the preface. No read goes beyond it.
     fn note_preface(&self, bytes: &[u8]) {
         let before = self.preface.load(Ordering::Relaxed);
         let Some(rest) = HTTP2_PREFACE.get(before..).filter(|rest| !rest.is_empty()) else {
@@ -130,13 +130,13 @@ impl Activity {
         self.preface.store(after, Ordering::Relaxed);
     }
 
-    /// Bytes of a body came.
+    /// Adds the length of a part of a body that came.
     pub(crate) fn note_body(&self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.body_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The peer takes bytes. A look at a line that is in the cache is cheaper than a store.
+    /// Notes that the peer takes bytes. A load from the cache is cheaper than a store.
     pub(crate) fn note_write(&self) {
         if self.write_blocked.load(Ordering::Relaxed) {
             self.write_blocked.store(false, Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl Activity {
         }
     }
 
-    /// The peer takes no bytes.
+    /// Notes that the peer takes no bytes.
     pub(crate) fn note_write_blocked(&self) {
         self.write_blocked.store(true, Ordering::Relaxed);
     }
@@ -162,7 +162,7 @@ impl InFlight {
         Self(Arc::clone(activity))
     }
 
-    /// The rest of a request's body, which is still read after its answer.
+    /// Counts the rest of a request's body, which is read after its answer, as in flight.
     pub(crate) fn go_on(activity: &Arc<Activity>) -> Self {
         activity.in_flight.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(activity))

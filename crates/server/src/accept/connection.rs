@@ -124,8 +124,8 @@ impl Connection {
     }
 }
 
-/// Whether the peer surely speaks HTTP/1, by what TLS agreed on or by its first bytes. hyper-util would find out by
-/// reading them, and hyper then keeps a buffer of twice the size for as long as the connection is open.
+/// Tells whether the peer surely speaks HTTP/1, by ALPN or its first bytes. hyper-util would read
+/// them to find out; hyper then keeps a buffer twice as large while the connection is open.
 async fn begins_as_http1(stream: &Stream) -> bool {
     let stream = match stream {
         Either::Left(stream) => stream,
@@ -193,7 +193,7 @@ impl Answerer {
     }
 }
 
-/// Why a request does not reach the router.
+/// Returns the status that refuses a request before the router, or None if it may pass.
 fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
     // hyper bounds the fields of HTTP/1 alone.
     if request.headers().len() > HEADER_FIELDS_MAX {
@@ -214,7 +214,7 @@ fn refused(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// Both protocols with their bounds. The waits are the watch's: hyper's header timeout stays off.
+/// Builds both protocols, bounded. The waits are the watch's: hyper's header timeout stays off.
 fn protocol(streams: StreamTasks) -> auto::Builder<StreamTasks> {
     let mut protocol = auto::Builder::new(streams);
     protocol

@@ -3,7 +3,7 @@
 
 use axum::http::{Request, Version, header};
 
-/// Whether the request names its host as its version asks.
+/// Tells whether the request names its host as its HTTP version asks.
 pub(crate) fn is_named<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -13,7 +13,7 @@ pub(crate) fn is_named<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Whether the text is `host [":" port]`. An empty one is a request for no host in particular.
+/// Tells whether the text is `host [":" port]`. An empty one asks for no host in particular.
 fn is_host(text: &[u8]) -> bool {
     let (host, port) = match text.iter().rposition(|byte| *byte == b':') {
         Some(colon) if !text.ends_with(b"]") => text.split_at(colon),
@@ -32,7 +32,7 @@ fn is_host(text: &[u8]) -> bool {
     is_name && is_port
 }
 
-/// Letters of a registered name or an address (RFC 3986, 3.2.2).
+/// Tells whether a byte may be in a registered name or an address (RFC 3986, 3.2.2).
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&byte)
 }

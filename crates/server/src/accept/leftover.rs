@@ -44,7 +44,7 @@ struct Lent {
     rests: Arc<Rests>,
     slot: Slot,
     version: Version,
-    /// The client sends its body when it is told to go on, and not after a refusal.
+    /// The client sends its body only when told to go on (`Expect`), and not after a refusal.
     is_held_back: bool,
 }
 
@@ -90,7 +90,7 @@ impl Rests {
 }
 
 impl Leftover {
-    /// Reads on while the answer goes out. HTTP/1 says so when the connection is not used again.
+    /// Reads on while the answer is sent. On HTTP/1 it says when the connection is not used again.
     pub(crate) fn read_meanwhile(self, response: &mut Response<Body>) {
         let Some(lent) = self.0 else {
             return;

@@ -131,7 +131,7 @@ struct AcceptLoop {
     tasks: JoinSet<Ended>,
     watch: Watch,
     load: Arc<Load>,
-    /// Accepted, and waits for the end of another one.
+    /// A connection that was accepted and waits for the end of another one.
     waiting: Option<(TcpStream, SocketAddr)>,
     refused: Throttle,
     full: Throttle,
@@ -278,7 +278,7 @@ impl AcceptLoop {
         self.watch.add(task.id(), watched, now);
     }
 
-    /// The address that the connection counts for; a trusted proxy's counts for none.
+    /// Returns the address that the connection counts for; None for a trusted proxy's.
     fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
         let mut trusted = self.settings.trusted_proxies.iter();
         (!trusted.any(|network| network.contains(peer))).then(|| network(peer))
@@ -344,8 +344,8 @@ struct Backoff {
 }
 
 impl Backoff {
-    /// None if the error concerns only the one connection that was to be accepted. Any other is
-    /// answered by a pause that doubles, so that a lasting failure never becomes a busy loop.
+    /// Returns the next pause, or None if the error concerns only the one connection that was to be
+    /// accepted. The pause doubles, so that a lasting failure never becomes a busy loop.
     fn after(&mut self, error: &io::Error) -> Option<Duration> {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
         let one_connection = [

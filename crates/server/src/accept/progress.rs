@@ -24,12 +24,12 @@ tokio::task_local! {
 pub(crate) struct Progress(AtomicU64);
 
 impl Progress {
-    /// The present number.
+    /// Returns the present number.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.0.load(Ordering::Relaxed))
     }
 
-    /// The peer is offered the next bytes.
+    /// Notes that the peer is offered the next bytes.
     fn wait_for_peer(&self) {
         let mark = self.0.load(Ordering::Relaxed);
         let next = mark.wrapping_add(1) | 1;
@@ -37,7 +37,7 @@ impl Progress {
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// The peer took what there was.
+    /// Notes that the peer took all bytes that there were.
     fn wait_for_handler(&self) {
         let mark = self.0.load(Ordering::Relaxed);
         self.0.store(mark.wrapping_add(mark & 1), Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Progress {
 pub(crate) struct Mark(u64);
 
 impl Mark {
-    /// Whether the peer is waited for.
+    /// Tells whether the stream waits for the peer.
     pub(crate) fn is_for_peer(self) -> bool {
         self.0 & 1 == 1
     }
@@ -58,7 +58,7 @@ impl Mark {
 /// An answer's body that keeps its request in flight until it is sent or dropped.
 ///
 /// On HTTP/2 it gives pieces. hyper asks for the next piece when the peer's window has room beyond
-/// those before, so that each call is progress. The last piece is small, as nothing is seen of it.
+/// those before, so that each call is progress. The last piece is small, as no call follows it.
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
     body: Body,
@@ -133,7 +133,7 @@ impl HttpBody for WatchedBody {
     }
 }
 
-/// How much of so many bytes to give next.
+/// Returns how many of these bytes the next piece has.
 fn piece_bytes(bytes: usize) -> usize {
     match bytes.checked_sub(ANSWER_TAIL_BYTES) {
         None | Some(0) => bytes,

@@ -53,11 +53,11 @@ pub struct AcceptSettings {
     pub limits: AcceptLimits,
     /// Peers whose connections are not counted by address; default none.
     pub trusted_proxies: Vec<Network>,
-    /// What waits are measured with; default the system's clock.
+    /// The clock that waits are measured with; default the system's.
     pub clock: Arc<dyn Clock>,
-    /// What encrypts the connections; by default nothing does.
+    /// TLS for the connections; default none.
     pub tls: Option<Listener>,
-    /// What is counted; nothing by default.
+    /// Counters of the connections; the default ones are in no registry.
     pub counts: ConnectionCounts,
 }
 
@@ -74,7 +74,7 @@ impl From<AcceptLimits> for AcceptSettings {
 }
 
 impl AcceptLimits {
-    /// How often connections are looked at.
+    /// Returns how often connections are looked at: several times within the shortest wait.
     pub(crate) fn watch_period(&self) -> Duration {
         let shortest = self
             .header_read_ms

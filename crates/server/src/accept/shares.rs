@@ -1,6 +1,7 @@
-//! What the HTTP/2 requests of one address, and of all, may cost at once: how many are under way, and how
-//! many bytes of answers wait to be taken. HTTP/1 has one request a connection, so the bound of
-//! connections is its bound too; and the only request of an HTTP/2 connection is as welcome.
+//! What the HTTP/2 requests of one address, and of all, may cost at once: how many are under way,
+//! and the bytes of answers that wait to be taken. HTTP/1 has one request a connection, so the
+//! bound of connections is its bound too. The only request of an HTTP/2 connection is never
+//! refused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +58,7 @@ impl Shares {
         std::iter::once(&*self.all).chain(address)
     }
 
-    /// Whether there is room for one more request.
+    /// Tells whether there is room for one more request.
     pub(crate) fn has_room(&self) -> bool {
         self.loads().all(Load::has_room)
     }

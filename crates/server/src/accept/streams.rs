@@ -27,12 +27,12 @@ pub(crate) struct Tasks {
 struct Stream {
     abort: AbortHandle,
     progress: Arc<Progress>,
-    /// What the last look saw, and since when.
+    /// The mark of the last look, and since when it has been the same.
     seen: Option<(Mark, BootTime)>,
 }
 
 impl StreamTasks {
-    /// What spawns further tasks.
+    /// Returns a handle that spawns further tasks of the connection.
     pub(crate) fn spawner(&self) -> TaskSpawner {
         TaskSpawner(Arc::downgrade(&self.tasks))
     }
@@ -83,7 +83,7 @@ impl Tasks {
     }
 }
 
-/// The task that was lost. One that was reset is no news.
+/// Returns the id of the task that failed, and logs a panic. A stream that was reset is not logged.
 fn lost(error: &JoinError) -> Id {
     if error.is_panic() {
         tracing::error!(%error, "an HTTP/2 stream was lost to a panic");

@@ -25,7 +25,7 @@ pub(crate) struct Watch {
     by_address: HashMap<IpAddr, Address>,
 }
 
-/// What one address has.
+/// The connections of one address, and what they share.
 #[derive(Debug)]
 struct Address {
     connections: usize,
@@ -45,7 +45,7 @@ impl Default for Address {
 pub(crate) struct Watched {
     activity: Arc<Activity>,
     streams: StreamTasks,
-    /// As whose it counts.
+    /// The address that it counts for, if any.
     address: Option<IpAddr>,
     phase: Phase,
     since: BootTime,
@@ -62,23 +62,24 @@ impl Watch {
         }
     }
 
-    /// Whether there is anything to look at.
+    /// Tells whether there are connections to look at.
     pub(crate) fn is_needed(&self) -> bool {
         !self.connections.is_empty()
     }
 
-    /// When to look next.
+    /// Returns when to look next.
     pub(crate) fn next_at(&self) -> BootTime {
         self.next_at
     }
 
-    /// How many connections an address has.
+    /// Returns how many connections an address has.
     pub(crate) fn of_address(&self, address: IpAddr) -> usize {
         let own = self.by_address.get(&address);
         own.map_or(0, |own| own.connections)
     }
 
-    /// What the requests of an address count for, whose connection is about to be added.
+    /// Returns the load that counts an address's requests. Its next connection is about to be
+    /// added.
     pub(crate) fn load_of(&mut self, address: IpAddr) -> Arc<Load> {
         Arc::clone(&self.by_address.entry(address).or_default().load)
     }
@@ -113,9 +114,10 @@ impl Watch {
         }
     }
 
-    /// Ends the connection that is without a request for the longest time; if there is none, the one that keeps
-    /// its request's body back for longest. One that was told before and is still open is cut. A connection that
-    /// just came has a period to ask.
+    /// Ends the connection that is without a request for the longest time; if there is none, the
+    /// one that withholds its request's body for longest. One that was told before and is still
+    /// open is cut. One that just came has a period to ask. Returns whether a connection was told
+    /// for the first time.
     pub(crate) fn end_longest_idle(&mut self, now: BootTime) -> bool {
         let period = self.limits.watch_period();
         let idle = self.connections.values_mut();
@@ -172,7 +174,8 @@ impl Watched {
         }
     }
 
-    /// Whether it waited for a request, or the body of one, all that time. What it did since the last look counts.
+    /// Tells whether it waited for a request, or for the body of one, all that time. What it did
+    /// since the last look counts.
     fn is_idle_for(&self, period: Duration, now: BootTime) -> bool {
         let phase = self.activity.phase();
         match phase {

@@ -86,8 +86,8 @@ impl AddressHolds {
         })
     }
 
-    /// Passes a request for a hold of so many units that no limit forbids. It ends after `ttl`, or after what the event
-    /// says.
+    /// Passes a request for a hold of so many units that no limit forbids. The hold ends after
+    /// `ttl`, or after what the event says.
     pub(super) async fn admit(
         &self,
         event: &EventId,
@@ -110,7 +110,7 @@ impl AddressHolds {
         })
     }
 
-    /// As [`AddressHolds::admit`] for what is added to a hold.
+    /// Passes a request that adds to a hold, as [`AddressHolds::admit`] does for a new one.
     pub(super) async fn admit_on(&self, hold: HoldId, more: More) -> Result<Admitted, Problem> {
         let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
@@ -166,7 +166,7 @@ impl AddressHolds {
         }
     }
 
-    /// Has the ledger asked about a hold before the next request is counted.
+    /// Marks a hold: the ledger is asked about it before the next request is counted.
     pub(super) fn doubt(&self, hold: HoldId) {
         if let Some(Shopper { address, .. }) = self.shopper {
             let now = self.app.engine.now();
@@ -290,7 +290,7 @@ impl App {
         told.ok()
     }
 
-    /// How long the first hold of an address has.
+    /// Returns the time until the first hold of an address ends; 0 if none is known.
     fn ends_in(&self, address: u128) -> Duration {
         let end = self.rates.held.first_end(address);
         let left = end.map_or(0, |end| self.engine.now().until(end).ms());

@@ -18,14 +18,14 @@ const TRUE: HeaderValue = HeaderValue::from_static("true");
 /// Room for the server's time and the secret behind a stored body.
 const TAIL_BYTES: usize = 96;
 
-/// A JSON answer of an object that is written here, with the server's time.
+/// Builds a JSON answer of an object that is written here, with the server's time.
 pub(super) fn object(app: &App, status: StatusCode, object: &impl Serialize) -> Response {
     let mut body = open_object(object);
     close(app, &mut body);
     json(status, body)
 }
 
-/// A JSON answer of an object that does not say the server's time.
+/// Builds a JSON answer of an object, without the server's time.
 pub(super) fn plain(object: &impl Serialize) -> Response {
     json(
         StatusCode::OK,
@@ -33,7 +33,7 @@ pub(super) fn plain(object: &impl Serialize) -> Response {
     )
 }
 
-/// What the engine says about an event, a refusal with its units named by the event's chart.
+/// Answers with what the engine says about an event. A refusal's units are named by its chart.
 pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>) -> Handled {
     match said {
         Ok(said) => Ok(reply(app, &said)),
@@ -45,7 +45,7 @@ pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>
     }
 }
 
-/// An answer of the engine.
+/// Builds the answer of a reply, with its secret and its payment where it has one.
 pub(super) fn reply(app: &App, reply: &Reply) -> Response {
     let mut body = Vec::with_capacity(reply.stored.body.len() + TAIL_BYTES);
     body.extend_from_slice(&reply.stored.body);
@@ -73,8 +73,8 @@ struct PaymentBegun<'a> {
     client_secret: &'a str,
 }
 
-/// What the buyer pays with, behind the rest of a checkout's answer: the same whenever it is asked
-/// for again.
+/// Appends what the buyer pays with to a checkout's answer: the same whenever it is asked for
+/// again.
 fn put_intent(body: &mut Vec<u8>, intent: &Intent) {
     let begun = PaymentBegun {
         state: PaymentState::Created.as_str(),
@@ -96,7 +96,7 @@ pub(super) fn current(app: &App, stored: &StoredReply) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// What a list says behind its entries.
+/// The members of a list after its entries.
 #[derive(Debug)]
 pub(super) struct PageEnd {
     /// Where the next page begins.
@@ -105,7 +105,7 @@ pub(super) struct PageEnd {
     pub(super) seq: Option<u64>,
 }
 
-/// A page of holds or bookings.
+/// Builds a page of holds or bookings; `name` is the member that lists them.
 pub(super) fn list(app: &App, name: &str, replies: &[StoredReply], end: &PageEnd) -> Response {
     let mut body = format!("{{\"{name}\":[").into_bytes();
     for (at, reply) in replies.iter().enumerate() {
@@ -138,7 +138,7 @@ pub(super) fn close(app: &App, body: &mut Vec<u8>) {
     debug_assert!(written.is_ok());
 }
 
-/// The status of each kind of answer; a replay has that of the first one.
+/// Returns the status of each kind of answer; a replay has that of the first one.
 fn status_of(kind: ReplyKind) -> StatusCode {
     match kind {
         ReplyKind::Held | ReplyKind::Booked | ReplyKind::Endpoint => StatusCode::CREATED,

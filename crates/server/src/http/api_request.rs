@@ -38,7 +38,7 @@ pub(super) struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// The path's segment at this place, from 0; percent signs decoded.
+    /// Returns the path's segment at this place, from 0, percent-decoded; empty if there is none.
     pub(super) fn segment(&self, at: usize) -> Cow<'_, str> {
         let path = self.parts.uri.path().as_bytes();
         let mut segments = path.split(|byte| *byte == b'/');
@@ -47,30 +47,30 @@ impl ApiRequest {
         decode(segment).unwrap_or_default()
     }
 
-    /// The event that a path `/v1/events/{event}..` names. What is no id names no event.
+    /// Parses the event in a path `/v1/events/{event}..`. What is no id is not found either.
     pub(super) fn event_id(&self) -> Result<EventId, Problem> {
         EventId::parse(&self.segment(2)).map_err(|_| Rejection::EventNotFound.into())
     }
 
-    /// The hold that a path `/v1/holds/{hold}..` names.
+    /// Parses the hold in a path `/v1/holds/{hold}..`.
     pub(super) fn hold_id(&self) -> Result<HoldId, Problem> {
         let parsed = self.segment(2).parse();
         parsed.map_err(|_| Rejection::HoldNotFound.into())
     }
 
-    /// The booking that a path `/v1/bookings/{booking}..` names.
+    /// Parses the booking in a path `/v1/bookings/{booking}..`.
     pub(super) fn booking_id(&self) -> Result<BookingId, Problem> {
         let parsed = self.segment(2).parse();
         parsed.map_err(|_| Rejection::BookingNotFound.into())
     }
 
-    /// The query, which has no names but those of the route.
+    /// Parses the query, which has no names but those of the route.
     pub(super) fn query(&self) -> Result<Query<'_>, Problem> {
         let text = self.parts.uri.query().unwrap_or_default();
         Query::parse(text, self.route.query)
     }
 
-    /// The request on its way through the engine, without an idempotency key.
+    /// Builds the engine's call of the request, without an idempotency key.
     pub(super) fn call(&self) -> Result<Call, Problem> {
         let caller = self.caller.clone();
         Ok(Call {
@@ -82,7 +82,7 @@ impl ApiRequest {
         })
     }
 
-    /// The request on its way through the engine, with its idempotency key if it has one. `path` are
+    /// Builds the engine's call of the request, with its idempotency key if it has one. `path` are
     /// the ids of its path, `body` is what it asks.
     pub(super) fn keyed_call(&self, path: &[&str], body: &Bytes) -> Result<Call, Problem> {
         let mut call = self.call()?;
@@ -97,7 +97,7 @@ impl ApiRequest {
         Ok(call)
     }
 
-    /// A secret that cannot be read opens nothing.
+    /// Reads the secret in a header. One that cannot be read is empty, which opens nothing.
     fn secret(&self, header: HeaderName) -> Option<HoldSecret> {
         let value = self.parts.headers.get(header)?;
         Some(HoldSecret(value.to_str().unwrap_or_default().into()))
@@ -119,7 +119,7 @@ impl ApiRequest {
         }
     }
 
-    /// The body, which must be JSON. Where the route needs none, nothing is the empty object.
+    /// Reads the body, which must be JSON. Where the route needs none, an empty one is `{}`.
     pub(super) async fn json(&mut self) -> Result<Bytes, Problem> {
         let bytes = self.raw().await?;
         if bytes.is_empty() && !self.route.needs_body {
@@ -141,7 +141,7 @@ impl ApiRequest {
         }
     }
 
-    /// The body as it came.
+    /// Reads the body as it came.
     pub(super) async fn raw(&mut self) -> Result<Bytes, Problem> {
         // Nothing that is asked with a body is asked with a query too.
         self.query()?;

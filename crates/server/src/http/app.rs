@@ -87,7 +87,7 @@ impl App {
         }
     }
 
-    /// Whether shoppers are let in.
+    /// Tells whether shoppers are let in.
     pub(super) fn is_open(&self) -> bool {
         self.settings.shoppers == Access::Open
     }
@@ -96,7 +96,7 @@ impl App {
         &self.engine.world().clock
     }
 
-    /// The ledger's time as the API writes it.
+    /// Returns the ledger's time as the API writes it.
     pub(super) fn server_time(&self) -> Rfc3339 {
         Rfc3339(self.engine.now())
     }

@@ -18,11 +18,11 @@ const PLAIN_COOKIE: &str = "soldonce_session";
 /// other host of the domain can plant one (RFC 6265bis, 4.1.3.2).
 pub(super) const SECURE_COOKIE: &str = "__Host-soldonce_session";
 
-/// What a shopper hears where there are none.
+/// The refusal of a new session while shoppers are not let in.
 const CLOSED: &str = "shoppers are not let in here: the server lets them in with `--shoppers open`, and \
                       takes API keys meanwhile";
 
-/// Whence a token came. A browser sends cookies by itself, also when another page asked it to.
+/// Where a token came from. A browser sends cookies by itself, also when another page asked it to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carrier {
     Header,
@@ -30,7 +30,7 @@ enum Carrier {
 }
 
 impl App {
-    /// The caller that this route requires; none where it is public.
+    /// Returns the caller if the route admits it; None where the route needs none.
     pub(super) fn admit(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
         if route.admission == Admission::Anyone {
             return Ok(None);
@@ -87,7 +87,7 @@ impl App {
         }
     }
 
-    /// The name of the cookie that carries a shopper's session where this request came from.
+    /// Returns the name of the cookie that carries a shopper's session, by how this request came.
     pub(super) fn session_cookie(&self, parts: &Parts) -> &'static str {
         match self.settings.cookie {
             CookieSecurity::Forwarded if self.came_by_https(parts) => SECURE_COOKIE,
@@ -96,8 +96,8 @@ impl App {
         }
     }
 
-    /// Who the request's credentials stand for. Wrong ones are refused, except where a browser sends
-    /// the cookie of a session that is over to a route that asks for none.
+    /// Authenticates the request's credentials. Wrong ones are refused, except where a browser
+    /// sends the cookie of a session that is over to a route that asks for none.
     fn identify(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
         let Some((token, carrier)) = token(self.session_cookie(parts), &parts.headers)? else {
             return Ok(None);
@@ -136,7 +136,7 @@ fn forbidden(admission: Admission) -> Problem {
     Problem::detailed(&kinds::FORBIDDEN, needs)
 }
 
-/// The token that was sent, from the `Authorization` header first; else from the cookie of this name.
+/// Reads the token that was sent, from the `Authorization` header; else from the cookie `name`.
 fn token<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<(&'a str, Carrier)>, Problem> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     if let Some(value) = values.next() {
@@ -165,7 +165,7 @@ fn token<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<(&'a str, Carr
     Ok(Some((token, Carrier::Cookie)))
 }
 
-/// The token of `Bearer <token>`.
+/// Parses the token of `Bearer <token>`.
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();

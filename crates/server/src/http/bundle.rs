@@ -1,6 +1,6 @@
 //! Sends the page's modules as one: each becomes a function that returns what it exports, in the
-//! order in which they need each other. Knows the forms of `import` and `export` that the page uses
-//! and gathers nothing where it meets another one: then the modules travel one by one.
+//! order in which they need each other. Knows the forms of `import` and `export` that the page
+//! uses. Where it meets another one it gathers none: then the modules are sent one by one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,8 @@ pub(super) struct Plan<'a> {
     pub(super) apart: &'a [&'a str],
 }
 
-/// One module that exports what `root` does and has all that it imports, but for what is apart.
+/// Builds one module that exports what `root` does and has all that it imports, but for what is
+/// apart. None where a form of `import` or `export` is not known, or imports are a circle.
 pub(super) fn bundle(plan: &Plan<'_>, root: &str) -> Option<String> {
     let mut gathered = Gathered {
         plan,
@@ -75,7 +76,7 @@ impl Gathered<'_> {
     }
 }
 
-/// The name of the object that has what a module exports.
+/// Returns the name of the object that has what a module exports.
 fn object(name: &str) -> String {
     format!("${}", name.trim_end_matches(".js"))
 }
@@ -89,7 +90,7 @@ struct Module {
 }
 
 impl Module {
-    /// Statements of `import` and `export` begin a line; no other line begins with these words.
+    /// Parses a module. `import` and `export` statements begin a line; no other line begins so.
     fn read(text: &str) -> Option<Self> {
         let mut module = Self::default();
         let mut lines = text.lines();
@@ -142,7 +143,7 @@ fn imported(statement: &str) -> Option<(Vec<String>, String)> {
     Some((names, from.to_owned()))
 }
 
-/// The names between braces, as the pattern of an object has them.
+/// Parses the names between braces, into the pattern of an object (`a as b` is `a: b`).
 fn listed(text: &str) -> Option<Vec<String>> {
     let text = text.trim().trim_end_matches(';');
     let names = text.strip_prefix('{')?.strip_suffix('}')?.split(',');

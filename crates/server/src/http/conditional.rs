@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// Whether the caller names this version, or any. The comparison is weak: encodings of one version
-/// count as the same.
+/// Tells whether the caller names this version, or any. The comparison is weak: encodings of one
+/// version count as the same.
 pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let named = headers.get_all(header::IF_NONE_MATCH).iter();
     let mut named = named
@@ -13,7 +13,7 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     named.any(|named| named == b"*" || opaque(named) == opaque(tag.as_bytes()))
 }
 
-/// The tag without its mark of weakness.
+/// Returns the tag without its mark of weakness.
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }

@@ -3,7 +3,7 @@
 
 use soldonce_core::{Alternative, Chart, Conflict, Unavailable, UnitName, UnitNo};
 
-/// The members that a `unit_unavailable` adds to its problem, each after a comma.
+/// Writes the members that a `unit_unavailable` adds to its problem, each after a comma.
 pub(super) fn write(to: &mut Vec<u8>, chart: &Chart, refusal: &Unavailable) {
     push(to, ",\"conflicts\":[");
     separated(to, &refusal.conflicts, |to, conflict| {
@@ -17,7 +17,7 @@ pub(super) fn write(to: &mut Vec<u8>, chart: &Chart, refusal: &Unavailable) {
     push_number(to, refusal.seq.0);
 }
 
-/// A list of units by their public names.
+/// Writes a list of units by their public names.
 pub(super) fn write_units(to: &mut Vec<u8>, chart: &Chart, units: &[UnitNo]) {
     push(to, "[");
     separated(to, units, |to, unit| {
@@ -62,7 +62,7 @@ fn write_alternative(to: &mut Vec<u8>, chart: &Chart, choice: &Alternative) {
     push(to, if choice.together { "true}" } else { "false}" });
 }
 
-/// `"seat":"A-1"`, or `"area":"floor","place":"floor.17"`.
+/// Writes `"seat":"A-1"`, or `"area":"floor","place":"floor.17"`.
 fn push_name(to: &mut Vec<u8>, chart: &Chart, unit: UnitNo) {
     match chart.unit_name(unit) {
         UnitName::Seat(seat) => {

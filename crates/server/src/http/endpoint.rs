@@ -48,12 +48,12 @@ impl Endpoint {
         Self { route, at, handler }
     }
 
-    /// As axum takes it for a path.
+    /// Returns the endpoint as axum takes it for a path.
     pub(super) fn method(self) -> MethodRouter<Arc<App>> {
         on(self.route.verb.filter(), self)
     }
 
-    /// Serves one request, or refuses it for what was wrong with it before it was one.
+    /// Serves one request, or refuses it for what was wrong with the gRPC call that it was made of.
     pub(super) async fn serve(
         &self,
         app: Arc<App>,
@@ -125,7 +125,7 @@ impl Endpoint {
         response
     }
 
-    /// Answers for a handler that panics. Its connection and the other requests on it go on.
+    /// Runs the handler. Answers if it panics: its connection and the other requests on it go on.
     async fn handle(&self, request: ApiRequest) -> Handled {
         let request_id = Arc::clone(&request.request_id);
         let handling = AssertUnwindSafe((self.handler)(request));

@@ -83,8 +83,9 @@ impl<'a> EventBody<'a> {
     }
 }
 
-/// A number that changes when the event is changed. Counts of its units are left out, and what its times alone
-/// bring about: all readers that poll would read the event anew in the second in which its sale opens.
+/// Returns a number that changes when the event is changed. Counts of its units are left out, and
+/// what its times alone bring about: all readers that poll would read the event anew in the second
+/// in which its sale opens.
 pub(super) fn terms(summary: &EventSummary) -> u32 {
     let body = EventBody {
         free: 0,

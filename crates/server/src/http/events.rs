@@ -161,8 +161,8 @@ async fn create(mut req: ApiRequest) -> Handled {
     Ok(response)
 }
 
-/// The id of an event that is made without one: drawn, or that of the request's idempotency key, so that the same
-/// request again is the same event.
+/// Builds the id of an event that is made without one. Its bits are drawn, or made of the request's
+/// idempotency key, so that the same request again is the same event.
 fn drawn_id(bits: u128) -> String {
     format!("evt_{}", soldonce_core::encode_128(bits))
 }
@@ -191,7 +191,7 @@ fn read(body: &Bytes, drawn: &str) -> Result<Wanted, Problem> {
     })
 }
 
-/// The id of a new event. Programs take `.` and `..` out of an address.
+/// Parses the id of a new event. Refuses `.` and `..`, which programs take out of an address.
 fn event_id(id: &str) -> Result<EventId, String> {
     if id == "." || id == ".." {
         return Err("`.` and `..` cannot be the name of anything in an address".to_owned());

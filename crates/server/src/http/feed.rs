@@ -1,6 +1,6 @@
-//! The numbered changes of an event as server-sent events, in frames. A reader that lags gets one merged
-//! frame from where it is, or is sent for a new snapshot; it never makes a commit wait, and nothing
-//! piles up for it.
+//! The numbered changes of an event as server-sent events, in frames. A reader that lags gets one
+//! merged frame from where it is, or is told to take a new snapshot; it never makes a commit wait,
+//! and no queue is kept for it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -84,8 +84,8 @@ async fn feed(req: ApiRequest) -> Handled {
     Ok(response)
 }
 
-/// The last commit that the reader knows: a browser that reconnects sends it itself; a new reader may
-/// name it in the query; without either it begins with what comes next.
+/// Reads the last commit that the reader knows: a browser that reconnects sends it itself; a new
+/// reader may name it in the query; without either (None) it begins with what comes next.
 fn after(req: &ApiRequest) -> Result<Option<Seq>, Problem> {
     let after = req.query()?.number("after")?;
     if let Some(value) = req.parts.headers.get(LAST_EVENT_ID) {
@@ -124,7 +124,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// A reader, and the event and what it missed to be sent at once; or the text of a reset.
+    /// Creates a reader, to be sent the event and what it missed at once; or the text of a reset.
     fn begin(
         app: Arc<App>,
         hub: Arc<Hub>,
@@ -153,7 +153,7 @@ impl Reader {
         })
     }
 
-    /// What is sent next; nothing at shutdown, or after a reset.
+    /// Returns what is sent next; None when the feed has ended, as at shutdown, or after a reset.
     async fn next_part(
         (mut reader, permit): (Self, StreamPermit),
     ) -> Option<(Result<Bytes, Infallible>, (Self, StreamPermit))> {
@@ -165,7 +165,7 @@ impl Reader {
         Some((Ok(part), (reader, permit)))
     }
 
-    /// Waits for the next tick; nothing when there are no more.
+    /// Waits for the next tick; None when there are no more.
     async fn tick(&mut self) -> Option<Bytes> {
         let is_waiting = !self.ticks.has_changed().ok()? && self.ticks.borrow().until <= self.seen;
         // Else it was sent a part of what it lacks.
@@ -188,7 +188,7 @@ impl Reader {
         })
     }
 
-    /// What the reader lacks of the commits; nothing where it lacks none.
+    /// Returns what the reader lacks of the commits, or a reset; None where it lacks none.
     fn frames(&mut self, tick: &Tick) -> Option<Bytes> {
         if tick.until <= self.seen {
             return None;
@@ -208,7 +208,7 @@ impl Reader {
     }
 }
 
-/// When a browser whose stream broke comes again: not all of them at the same moment.
+/// Draws when a browser whose stream broke comes again, in ms: not all of them at the same moment.
 fn retry_ms(app: &App) -> u64 {
     let mut drawn = [0; 2];
     app.engine.world().entropy.fill(&mut drawn);

@@ -19,10 +19,10 @@ struct Web;
 #[folder = "web-docs/"]
 struct WebDocs;
 
-/// The description of the API, which a test holds against the routes.
+/// The description of the API, which a test compares with the routes.
 const DESCRIPTION: &str = include_str!("../../openapi.json");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
-/// Modules that stand before the first paint, and what they import: every other one is gathered.
+/// Modules needed before the first paint, and what they import; every other one is gathered.
 const APART: &[&str] = &["theme.js", "dom.js", "storage.js"];
 const ALL_MODULES: &str = "js/all.js";
 const ALL_SHEETS: &str = "css/all.css";
@@ -39,7 +39,7 @@ pub(super) struct Files {
     /// Names the files of this build. Under it a path never changes its bytes, so that a browser asks
     /// for each file once, and modules find each other by relative paths.
     build: String,
-    /// What a browser may keep for good.
+    /// `Cache-Control` of the files under the build's name, which never change.
     forever: HeaderValue,
 }
 
@@ -114,8 +114,8 @@ impl Files {
     }
 }
 
-/// What is made of the files for a page that is quick over a slow network: one module and one sheet,
-/// each in the place of dozens. A browser opens six connections to a server, and each file costs a turn.
+/// Builds files for a page that loads fast over a slow network: one module and one sheet, each in
+/// place of dozens. A browser opens six connections to a server, and each file costs a round trip.
 fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
     let text =
         |page: &File| String::from_utf8_lossy(&page.coded.bytes(Coding::Identity)).into_owned();
@@ -137,7 +137,7 @@ fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The sheets of a page, in its order.
+/// Lists the style sheets of a page, in its order.
 fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
     index.lines().filter_map(|line| {
         let path = line.trim().strip_prefix(SHEET)?;
@@ -145,7 +145,7 @@ fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The first page of a server whose pages follow an event in this way, and what tells its tag apart.
+/// Returns the first page for this way to follow an event, and the suffix that sets its tag apart.
 fn following(index: &[u8], feed: PageFeed) -> (Vec<u8>, &'static str) {
     match feed {
         PageFeed::Stream => (index.to_vec(), ""),
@@ -157,8 +157,8 @@ fn following(index: &[u8], feed: PageFeed) -> (Vec<u8>, &'static str) {
     }
 }
 
-/// The first page: its files are those of this build, and the browser fetches the modules that are
-/// apart at once in place of finding them one by one.
+/// Rewrites the first page: its files are those of this build, and the browser fetches the modules
+/// that are apart at once in place of finding them one by one.
 fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
     let text = String::from_utf8_lossy(index);
     let is_sheet = |line: &&str| line.trim().starts_with(SHEET);
@@ -189,7 +189,7 @@ fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
         .into()
 }
 
-/// The name of a build: of its files, and of what this program makes of them.
+/// Computes the name of a build, of its files and of what this program makes of them.
 fn build(files: u128, gathered: &[(&str, String)]) -> String {
     let made = gathered
         .iter()
@@ -207,7 +207,7 @@ fn etag(build: &str) -> HeaderValue {
     HeaderValue::try_from(format!("W/\"{build}\"")).unwrap_or(HeaderValue::from_static("W/\"\""))
 }
 
-/// The files of a folder, and a hash of all of them together.
+/// Reads the files of a folder, with a hash of all of them together.
 fn folder<E: Embed>() -> (Folder, u128) {
     let mut build = 0_u128;
     let files = E::iter().filter_map(|path| {
@@ -228,7 +228,7 @@ fn folder<E: Embed>() -> (Folder, u128) {
     (files, build)
 }
 
-/// The media types of files that are served; others are not.
+/// Returns the media type by a path's extension; None for files that are not served.
 fn media_of(path: &str) -> Option<HeaderValue> {
     let (_, extension) = path.rsplit_once('.')?;
     let media = match extension {

@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// Refuses while the reader still stands at the text, so that the refusal names its place.
+/// Refuses while the parser is still at the text, so that the refusal names its place.
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
@@ -119,7 +119,7 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-/// A point of time as the API writes it.
+/// Parses a point of time as the API writes it.
 pub(super) fn time_of(text: &str) -> Option<Timestamp> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(Timestamp::from_ms(time.as_millisecond()))
@@ -130,13 +130,13 @@ pub(super) fn holder(named: Option<&Str<'_>>) -> Result<Option<HolderName>, Prob
     parsed.map_err(|error| Problem::invalid("holder", error))
 }
 
-/// A free text of a body.
+/// Parses a free text of a body.
 pub(super) fn text(field: &'static str, given: Option<&Str<'_>>) -> Result<Option<Text>, Problem> {
     let parsed = given.map(|text| Text::parse(&text.0)).transpose();
     parsed.map_err(|error| Problem::invalid(field, error))
 }
 
-/// An address of a body, which a page or an app can be sent to.
+/// Checks an address of a body, which a page or an app can be sent to: it has a scheme.
 pub(super) fn url(field: &'static str, given: Option<&Str<'_>>) -> Result<(), Problem> {
     let is_one = |text: &Text| {
         let parsed: Option<axum::http::Uri> = text.as_str().parse().ok();
@@ -151,19 +151,19 @@ pub(super) fn url(field: &'static str, given: Option<&Str<'_>>) -> Result<(), Pr
     }
 }
 
-/// Staff's reason; without one it is empty.
+/// Parses staff's reason; without one it is empty.
 pub(super) fn reason(given: Option<&Str<'_>>) -> Result<Text, Problem> {
     let nothing = Str(Cow::Borrowed(""));
     let text = text("reason", Some(given.unwrap_or(&nothing)))?;
     text.ok_or_else(|| Problem::invalid("reason", "it is missing"))
 }
 
-/// `fence` of a body.
+/// Reads `fence` of a body.
 pub(super) fn fence(given: Option<Whole<u64>>) -> Option<Fence> {
     given.map(|fence| Fence(fence.0))
 }
 
-/// `ttl_ms` of a body.
+/// Reads `ttl_ms` of a body.
 pub(super) fn ttl(given: Option<Whole<u64>>) -> Option<Span> {
     given.map(|ttl| Span::from_ms(ttl.0))
 }

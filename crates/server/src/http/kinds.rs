@@ -271,7 +271,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> &'static Kind {
     found.copied().unwrap_or(&INTERNAL_ERROR)
 }
 
-/// The kind whose page has this name.
+/// Finds the kind whose page has this name.
 pub(super) fn by_page(name: &str) -> Option<&'static Kind> {
     let is_named = |kind: &&&'static Kind| kind.page.strip_prefix("/problems/") == Some(name);
     ALL.iter().find(is_named).copied()

@@ -52,7 +52,7 @@ pub(super) struct RouteMetrics {
     /// By place in [`BUCKETS`], then the rest.
     times: [AtomicU64; BUCKETS.len() + 1],
     micros: AtomicU64,
-    /// Lines about slow requests: a client makes its own slow.
+    /// Limits the log lines about slow requests: a client makes its own slow.
     pub(super) slow: Throttle,
 }
 
@@ -92,7 +92,7 @@ impl HttpMetrics {
         Self { routes }
     }
 
-    /// The counters of the route at this place of the table.
+    /// Returns the counters of the route at this place of the table.
     pub(super) fn route(&self, at: usize) -> Option<&RouteMetrics> {
         self.routes.get(at)
     }

@@ -87,11 +87,11 @@ pub use self::table::AdminRoutes;
 pub struct Routers {
     /// The API, the feed and the pages; all of it when there is no admin router.
     pub public: Router,
-    /// Every route, with those for staff and the metrics, if they were asked for apart.
+    /// Every route, with those for admins and the metrics, if they were asked for apart.
     pub admin: Option<Router>,
-    /// What the metrics tell of connections, for the listeners to count.
+    /// The counters of connections in the metrics, for the listeners to count with.
     pub connections: ConnectionCounts,
-    /// Commands that go on without their callers: to be waited for at the end.
+    /// Commands that go on though their callers hung up: to be waited for at the end.
     pub commands: TaskTracker,
 }
 
@@ -106,8 +106,8 @@ pub struct RouteInfo {
     pub admission: &'static str,
 }
 
-/// The routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not started: see
-/// [`run`](crate::run).
+/// Builds the routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not
+/// started: see [`run`](crate::run).
 pub fn routers(
     engine: Engine,
     settings: ServerSettings,
@@ -130,14 +130,14 @@ pub fn routers(
     }
 }
 
-/// The description of the API: OpenAPI, as JSON for people to read too.
+/// Returns the description of the API: OpenAPI, as JSON for people to read too.
 pub fn openapi() -> String {
     let mut table = Table::new(AdminRoutes::Public);
     fill(&mut table);
     openapi::document(&table.operations)
 }
 
-/// Every route of a server.
+/// Lists every route of a server.
 pub fn route_table() -> Vec<RouteInfo> {
     let mut table = Table::new(AdminRoutes::Public);
     fill(&mut table);

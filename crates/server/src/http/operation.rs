@@ -179,7 +179,7 @@ impl Operation {
         self
     }
 
-    /// It may answer late because it was asked to.
+    /// Says that it may answer late because it was asked to.
     pub(super) const fn waits(mut self) -> Self {
         self.route.waits = true;
         self

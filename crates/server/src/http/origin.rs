@@ -11,7 +11,7 @@ use super::kinds;
 use super::problem::Problem;
 use crate::settings::ServerSettings;
 
-/// The origin to be named in the answer: that of a page which the operator allowed.
+/// Returns the origin to be named in the answer: that of a page which the operator allowed.
 pub(super) fn to_answer(settings: &ServerSettings, headers: &HeaderMap) -> Option<HeaderValue> {
     if settings.allowed_origins.is_empty() {
         return None;
@@ -38,7 +38,7 @@ const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Booking-Secret, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",
 );
 
-/// The answer to a browser that asks whether a page of an allowed origin may send a request.
+/// Answers a browser that asks whether a page of an allowed origin may send a request (preflight).
 pub(super) fn preflight(settings: &ServerSettings, parts: &Parts) -> Option<Response> {
     let asks = parts.method == Method::OPTIONS
         && parts
@@ -76,8 +76,8 @@ fn is_allowed(settings: &ServerSettings, origin: &HeaderValue) -> bool {
     allowed.any(|allowed| origin == allowed.as_str())
 }
 
-/// Whether the origin's host is the one that was asked. A proxy may have ended TLS, so the scheme
-/// does not count.
+/// Tells whether the origin's host is the one that was asked. A proxy may have ended TLS, so the
+/// scheme does not count.
 fn is_own(origin: &HeaderValue, parts: &Parts) -> bool {
     let host = parts
         .headers

@@ -1,5 +1,5 @@
-//! What the payment provider tells unasked. The signature over the raw bytes comes first, and the
-//! answer after the commit: without it the provider tells it again.
+//! Notices that the payment provider sends. The signature over the raw bytes is checked first, and
+//! the answer comes after the commit: without it the provider sends the notice again.
 
 use axum::http::HeaderName;
 use serde::Serialize;
@@ -56,9 +56,9 @@ async fn stripe(mut req: ApiRequest) -> Handled {
     Ok(answer::plain(&Received { received: true }))
 }
 
-/// Whether a notice is about the account and the kind of money that this server is set up for. The own
-/// account is not named in its notices, a connected one is. Another is answered as taken: Stripe sends
-/// what others cause to the same place, and would go on for days.
+/// Tells whether a notice is about the account and the kind of money that this server is set up
+/// for. The own account is not named in its notices, a connected one is. Another is answered as
+/// taken: Stripe sends what others cause to the same place, and would go on for days.
 fn is_ours(settings: &StripeNotices, notice: &Notice) -> bool {
     let (id, account) = (notice.id.as_str(), notice.account.as_ref());
     let account = account.map(AccountId::as_str);
@@ -82,7 +82,7 @@ fn is_ours(settings: &StripeNotices, notice: &Notice) -> bool {
     true
 }
 
-/// Strangers can send false notices, so these share a log line a minute.
+/// Refuses a notice and logs it. Strangers can send false ones, so these share a line a minute.
 fn refused(app: &App, error: &WebhookError) -> Problem {
     if let Some(left_out) = app.false_notices.pass(app.clock().boot()) {
         tracing::warn!(%error, left_out, "a notice was not believed");

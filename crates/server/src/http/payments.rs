@@ -241,7 +241,7 @@ async fn exchange(mut req: ApiRequest) -> Handled {
     }
 }
 
-/// `field` names the list of lines in refusals.
+/// Parses lines to give back. `field` names their list in refusals.
 fn given_lines<'a>(
     field: &str,
     booking: &Str<'_>,

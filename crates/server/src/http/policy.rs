@@ -140,7 +140,7 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
     }
 }
 
-/// A whole policy, of an event that starts then: what ends with its start says when that is.
+/// A whole policy, and when its event starts: a deadline that is the start is written as that time.
 pub(super) struct PolicyBody<'a> {
     pub(super) policy: &'a Policy,
     pub(super) starts_at: Option<Timestamp>,
@@ -244,7 +244,7 @@ fn property(field: &PolicyField) -> Schema {
     object.into()
 }
 
-/// What a field is for, and what it is in an event that was created without it.
+/// Describes what a field is for, and what it is in an event that was created without it.
 fn about(field: &PolicyField) -> String {
     let about = field.about.trim();
     match field.get(&Policy::default()) {

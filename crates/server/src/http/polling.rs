@@ -1,5 +1,5 @@
-//! The same changes for readers that ask again and again: an answer is the same for all that know as much,
-//! so that a shared cache carries a crowd.
+//! The same changes for readers that poll: an answer is the same for all that know as much, so that
+//! a shared cache serves a crowd.
 
 use std::sync::Arc;
 

@@ -69,8 +69,8 @@ fn write(kind: &Kind) -> String {
     )
 }
 
-/// The table's `code` marks as elements. The table is ours, so nothing in it needs escaping but what
-/// stands between angle brackets.
+/// Writes the table's `code` marks as elements. The table is ours, so nothing in it needs escaping
+/// but what is between angle brackets.
 fn marked_up(text: &str) -> String {
     let escaped = text
         .replace('&', "&amp;")
@@ -99,7 +99,7 @@ pub(super) struct KindRow {
     fix: &'static str,
 }
 
-/// Every kind of problem.
+/// Lists every kind of problem.
 pub(super) fn rows() -> Vec<KindRow> {
     let row = |kind: &&'static Kind| KindRow {
         code: kind.code,

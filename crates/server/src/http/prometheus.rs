@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, header};
 
-/// Whether the caller asks for `OpenMetrics`.
+/// Tells whether the caller asks for `OpenMetrics`.
 pub(super) fn is_open_metrics_asked(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     let mut accepted = accepted
@@ -17,7 +17,7 @@ pub(super) fn is_open_metrics_asked(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The same metrics in the classic format.
+/// Writes the same metrics in the classic format.
 pub(super) fn of(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;

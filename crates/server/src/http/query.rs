@@ -51,7 +51,7 @@ impl<'a> Query<'a> {
         found.map(|(_, value)| &**value)
     }
 
-    /// A whole number.
+    /// Parses a whole number; None where it is not given.
     pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, Problem> {
         let Some(text) = self.get(name) else {
             return Ok(None);
@@ -63,7 +63,7 @@ impl<'a> Query<'a> {
             .ok_or_else(|| Problem::invalid(name, "it must be a whole number of 0 or more"))
     }
 
-    /// `limit`, or as many as a page may have.
+    /// Parses `limit`; without one it is as many as a page may have.
     pub(super) fn limit(&self) -> Result<usize, Problem> {
         match self.number("limit")? {
             None => Ok(usize::try_from(PAGE_MAX).unwrap_or(usize::MAX)),
@@ -119,7 +119,7 @@ fn decode_owned(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Text with its percent signs decoded; nothing when that is no text.
+/// Decodes a text's percent signs; None when that is no text.
 pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));

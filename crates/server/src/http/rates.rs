@@ -25,8 +25,8 @@ pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 pub(super) const ACQUIRE_LEASE: &str = "/v1/leases/{name}/acquire";
 
 impl App {
-    /// Counts a request as its caller's; a session's command as its address's too, and an acquire of a lease as
-    /// one. Nothing where no caller is counted.
+    /// Counts a request as its caller's; a session's command as its address's too, and an acquire
+    /// of a lease as one. None where no caller is counted.
     pub(super) async fn count(
         &self,
         route: Route,
@@ -62,7 +62,7 @@ impl App {
         Some(counted)
     }
 
-    /// As whom a request counts.
+    /// Tells as whom a request counts; None where it does not count.
     fn counted_as(
         &self,
         route: Route,
@@ -90,18 +90,18 @@ impl App {
         Some(Counting { kind, id })
     }
 
-    /// The address that a request came from.
+    /// Finds the address that a request came from, behind trusted proxies too.
     pub(super) fn address_of(&self, parts: &Parts) -> IpAddr {
         let peer = peer_of(parts);
         client(peer, &self.rates.trusted_proxies, &parts.headers)
     }
 
-    /// Whether a trusted proxy says that the request came by HTTPS.
+    /// Tells whether a trusted proxy says that the request came by HTTPS.
     pub(super) fn came_by_https(&self, parts: &Parts) -> bool {
         is_https(peer_of(parts), &self.rates.trusted_proxies, &parts.headers)
     }
 
-    /// Counts one more feed stream of the address that asks for it.
+    /// Counts one more stream of the address that asks for it.
     pub(super) fn enter_stream(&self, parts: &Parts) -> Result<StreamPermit, Problem> {
         let permit = self.streams.enter(self.address_of(parts));
         permit.inspect_err(|problem| {
@@ -134,7 +134,7 @@ pub(super) fn warn_of_proxy(proxy: Option<IpAddr>) {
     }
 }
 
-/// The peer's address; tests without a socket have none.
+/// Returns the peer's address; tests without a socket have none, and get `0.0.0.0`.
 fn peer_of(parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
@@ -144,7 +144,7 @@ fn is_refused(counted: &Counted<'_>) -> bool {
     matches!(counted.taken, Taken::Refused { .. })
 }
 
-/// The refusal of a request that came too soon.
+/// Builds the refusal of a request that came too soon; None if it passed.
 pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     let Taken::Refused { retry_in } = counted.taken else {
         return None;
@@ -164,7 +164,7 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     Some(Problem::too_often(detail, retry_in))
 }
 
-/// Most texts of a limit fit.
+/// Room for the text of a limit: most fit.
 const LIMIT_BYTES: usize = 64;
 
 /// Says in an answer what the limit is, how much of it is left, and when there is more.

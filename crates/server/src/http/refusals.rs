@@ -40,7 +40,7 @@ pub(super) const NO_HOLD: &[&Kind] = &[
     &kinds::PAYMENT_IN_PROGRESS,
 ];
 
-/// Why a booking gives nothing back.
+/// Why lines of a booking cannot be given back.
 pub(super) const NO_RETURN: &[&Kind] = &[
     &kinds::BOOKING_NOT_FOUND,
     &kinds::BOOKING_NOT_CONFIRMED,
@@ -52,7 +52,7 @@ pub(super) const NO_RETURN: &[&Kind] = &[
 /// Why the provider opens no payment.
 pub(super) const NO_PAYMENT: &[&Kind] = &[&kinds::PAYMENT_REFUSED, &kinds::PAYMENT_UNAVAILABLE];
 
-/// Why the ledger tells nothing.
+/// Why the ledger cannot be read.
 const LEDGER: &[&Kind] = &[
     &kinds::INTERNAL_ERROR,
     &kinds::OVERLOADED,
@@ -69,7 +69,7 @@ pub(super) const COMMANDS: &[&Kind] = &[
     &kinds::SHUTTING_DOWN,
 ];
 
-/// The codes of an operation's refusals by status; `all` are the operations of the API.
+/// Lists the codes of an operation's refusals by status; `all` are the operations of the API.
 pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<&'static str>> {
     let route = operation.route;
     let mut kinds: Vec<&Kind> = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<
     codes
 }
 
-/// What the public address answers to an operator's request where staff has an address of its own.
+/// Returns the public address's answer to an operator's request where operators have their own.
 fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static Kind {
     let is_there = |other: &Operation| {
         other.route.path == operation.route.path && !other.route.is_for_operators()
@@ -129,7 +129,7 @@ fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static K
     }
 }
 
-/// What it is when a segment of a path names nothing.
+/// Lists the problems of a path whose segment names nothing.
 fn named(segment: &str) -> &'static [&'static Kind] {
     match segment {
         "{event}" => &[&kinds::EVENT_NOT_FOUND, &kinds::EVENT_DROPPED],

@@ -54,14 +54,14 @@ type Slot = tokio::sync::Mutex<Option<Written>>;
 #[derive(Debug)]
 struct Written {
     rendering: Rendering,
-    /// No other is written before.
+    /// No newer one is written before.
     next_at: BootTime,
 }
 
 impl Rendered {
-    /// The answer of an event at `at_least` this commit number. `newest` gives the number of its units and what
-    /// writes the newest one, unless another request just did. Soon after one was written the next one waits, so
-    /// that it serves all who came meanwhile.
+    /// Returns the answer of an event at `at_least` this commit number. `newest` gives the number
+    /// of its units and what writes the newest one, unless another request just did. Soon after one
+    /// was written the next one waits, so that it serves all who came meanwhile.
     ///
     /// # Cancel safety
     /// Dropped, a large one that is being written is kept all the same, and the next one waits for its turn.
@@ -131,7 +131,7 @@ fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
 }
 
 impl Entries {
-    /// An event's answer now has so many bytes; forgets others, least recently used first.
+    /// Notes how many bytes an event's answer now has; forgets others, least recently used first.
     fn note(&mut self, wanted: &Wanted, bytes: usize) {
         if let Some(entry) = self.by_wish.get_mut(wanted) {
             self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(asked.get(), 1);
     }
 
-    /// Requests that are cancelled must not have two written at once.
+    /// Checks that requests that are cancelled do not have two written at once.
     #[tokio::test]
     async fn a_large_one_is_kept_though_its_reader_left() {
         let (rendered, a) = (Rendered::default(), event("a"));

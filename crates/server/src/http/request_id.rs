@@ -12,7 +12,7 @@ use crate::limits::REQUEST_ID_BYTES_MAX;
 /// The header that carries it, both ways.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// Where ids of requests come from: random once, counted from then on.
+/// Makes the ids of requests: random at the start, counted from then on.
 #[derive(Debug)]
 pub(super) struct RequestIds {
     prefix: String,
@@ -29,7 +29,7 @@ impl RequestIds {
         }
     }
 
-    /// The id of a request with these headers.
+    /// Returns the id in these headers if it is legal, else a new one.
     pub(super) fn of(&self, headers: &HeaderMap) -> Arc<str> {
         match headers.get(REQUEST_ID).and_then(legal) {
             Some(theirs) => theirs.into(),
@@ -54,7 +54,7 @@ impl RequestIds {
 /// Most hexadecimal digits of a number.
 const MOST_DIGITS: usize = 16;
 
-/// `[A-Za-z0-9._-]{1,64}`: nothing that could break a line of the log.
+/// Accepts `[A-Za-z0-9._-]{1,64}`: nothing that could break a line of the log.
 fn legal(value: &HeaderValue) -> Option<&str> {
     let text = value.to_str().ok()?;
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);

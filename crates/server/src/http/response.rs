@@ -17,7 +17,7 @@ const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 /// once spares the map its growth.
 const HEADERS: usize = 8;
 
-/// An answer without header fields yet.
+/// Creates an answer without header fields yet.
 pub(super) fn bare(status: StatusCode, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -39,7 +39,7 @@ pub(super) fn mark_stream(headers: &mut HeaderMap) {
     headers.insert(buffering, HeaderValue::from_static("no"));
 }
 
-/// A page for people, with the headers that keep everything else out of it.
+/// Creates a page for people, with the headers that keep everything else out of it.
 pub(super) fn html(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

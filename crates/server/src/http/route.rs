@@ -98,14 +98,14 @@ impl BodySize {
     }
 }
 
-/// Where the largest answers for anyone are.
+/// The beginnings of the paths for anyone that have the largest answers.
 const LARGE: [&str; 4] = [METRICS, "/openapi.json", "/docs", FOR_ALL];
 /// Where the services of gRPC are that need no key: health and reflection.
 pub(super) const FOR_ALL: &str = "/grpc.";
 pub(super) const METRICS: &str = "/metrics";
 
 impl Route {
-    /// A route that reads neither a body nor a query.
+    /// Creates a route that reads neither a body nor a query.
     pub(super) const fn new(verb: Verb, path: &'static str, admission: Admission) -> Self {
         Self {
             verb,
@@ -118,19 +118,19 @@ impl Route {
         }
     }
 
-    /// Whether a request counts for its caller. Of routes for anyone only those with the largest answers do: the
-    /// others cost no more than a refusal.
+    /// Tells whether a request counts for its caller. Of routes for anyone only those with the
+    /// largest answers do: the others cost no more than a refusal.
     pub(super) fn is_counted(self) -> bool {
         let is_large = || LARGE.iter().any(|large| self.path.starts_with(large));
         self.admission != Admission::Anyone || is_large()
     }
 
-    /// Whether it moves to the admin listener when there is one.
+    /// Tells whether it moves to the admin listener when there is one.
     pub(super) fn is_for_operators(self) -> bool {
         self.admission == Admission::Admin || self.path == METRICS
     }
 
-    /// Method and path template, for metrics and the log.
+    /// Returns method and path template, for metrics and the log.
     pub(super) fn label(self) -> String {
         format!("{} {}", self.verb.as_str(), self.path)
     }

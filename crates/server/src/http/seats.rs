@@ -123,8 +123,8 @@ async fn chart_of(req: ApiRequest) -> Handled {
     Ok(response)
 }
 
-/// How long caches keep what changes with each commit: where reads need no key, long enough for a shared
-/// one to answer a crowd.
+/// Says how long caches keep what changes with each commit: where reads need no key, long enough
+/// for a shared one to answer a crowd.
 pub(super) fn briefly(app: &App) -> Result<HeaderValue, Problem> {
     if !app.is_open() {
         return Ok(HeaderValue::from_static("private, no-cache"));
@@ -133,8 +133,8 @@ pub(super) fn briefly(app: &App) -> Result<HeaderValue, Problem> {
     HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))
 }
 
-/// The version of an event's answer. Weak, because the server's time differs; and told apart from
-/// an event that had this id in another ledger.
+/// Builds the version of an event's answer. Weak, because the server's time differs; and told apart
+/// from an event that had this id in another ledger.
 fn etag(event: &Event, seq: Seq) -> Result<HeaderValue, Problem> {
     let tag = format!("W/\"{}.{}.{}\"", event.id, event.created_at.ms(), seq.0);
     HeaderValue::try_from(tag).map_err(|error| Problem::internal(&error))
@@ -174,7 +174,7 @@ struct AreaCounts<'a> {
     blocked: u32,
 }
 
-/// An open object: the server's time is added to each answer.
+/// Writes an open object: the server's time is added to each answer.
 fn write_snapshot(event: &Event, snapshot: &SeatSnapshot) -> Bytes {
     let head = Head {
         event: event.id.as_str(),
@@ -209,7 +209,7 @@ fn write_snapshot(event: &Event, snapshot: &SeatSnapshot) -> Bytes {
     body.into()
 }
 
-/// Ids have no character that JSON escapes.
+/// Appends a seat's id. Ids have no character that JSON escapes.
 fn push_id(list: &mut Vec<u8>, chart: &Chart, unit: soldonce_core::UnitNo) {
     if !list.is_empty() {
         list.push(b',');

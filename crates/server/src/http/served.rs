@@ -17,15 +17,15 @@ pub(super) struct Served<'a> {
     pub(super) route: Route,
     pub(super) path: &'a str,
     pub(super) status: StatusCode,
-    /// Of a refusal.
+    /// The code of a refusal; else empty.
     pub(super) code: &'a str,
     pub(super) request_id: &'a str,
-    /// Of the caller's trace, if it has one.
+    /// The id of the caller's trace, if it has one.
     pub(super) trace_id: Option<String>,
     pub(super) took: Duration,
 }
 
-/// The trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
+/// Parses the trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
 pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
     let value = headers.get("traceparent")?.to_str().ok()?;
     let mut parts = value.split('-');
@@ -40,7 +40,7 @@ pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
 }
 
 impl Served<'_> {
-    /// Writes the line. One that took long is written without being asked for, once a while for each route.
+    /// Logs the request at debug level; a slow one as a warning, once in a while for each route.
     pub(super) fn log(self, slow: &Throttle, now: BootTime) {
         let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS) && !self.route.waits;
         let slow = is_slow.then(|| slow.pass(now)).flatten();

@@ -99,7 +99,7 @@ async fn set(mut req: ApiRequest, to: Block) -> Handled {
     }
 }
 
-/// Staff means these units and no others, so none are offered instead.
+/// Builds the refusal. Staff means these units and no others, so none are offered instead.
 fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
     let refusal = Unavailable {
         alternatives: Vec::new(),

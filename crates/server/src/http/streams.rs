@@ -1,4 +1,4 @@
-//! How many feed streams may be open, in all and per address.
+//! How many streams (feeds, watched leases, gRPC) may be open, in all and per address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ struct Open {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// An open stream; dropped with it.
+/// An open stream, counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct StreamPermit {
     streams: Arc<Streams>,
@@ -36,7 +36,7 @@ impl Streams {
         }
     }
 
-    /// Counts one more stream of an address.
+    /// Counts one more stream of an address, if its limit and that of all allow it.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Result<StreamPermit, Problem> {
         let address = network(address);
         let mut open = self.open();

@@ -79,7 +79,7 @@ enum ClockWord {
     FarAhead,
 }
 
-/// `GET /healthz`: the process answers.
+/// Answers `GET /healthz`: the process answers.
 async fn healthz(_: ApiRequest) -> Handled {
     let status = ServerStatus {
         status: StatusWord::Ok,
@@ -89,7 +89,8 @@ async fn healthz(_: ApiRequest) -> Handled {
     Ok(answer::plain(&status))
 }
 
-/// `GET /readyz`: commands are taken. Tells when the ledger's clock is `ahead` of the machine's, or `far_ahead`.
+/// Answers `GET /readyz`: commands are taken. Tells when the ledger's clock is `ahead` of the
+/// machine's, or `far_ahead`.
 async fn readyz(req: ApiRequest) -> Handled {
     let app = &req.app;
     if app.shutdown.is_cancelled() {
@@ -112,7 +113,7 @@ async fn readyz(req: ApiRequest) -> Handled {
     Ok(answer::plain(&status))
 }
 
-/// `GET /metrics`: `OpenMetrics` where `Accept` names it.
+/// Answers `GET /metrics`: `OpenMetrics` where `Accept` names it.
 async fn metrics(req: ApiRequest) -> Handled {
     let engine = &req.app.engine;
     let writable = i64::from(engine.is_writable());

@@ -14,7 +14,7 @@ use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::{Admission, Route, Verb};
 
-/// Where the routes for staff and the metrics are.
+/// Where the routes for admins and the metrics are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminRoutes {
     /// With everything else.
@@ -56,7 +56,7 @@ pub(super) struct Table {
     /// What the API's description is made of.
     pub(super) operations: Vec<Operation>,
     tag: Tag,
-    /// What answers whether the server is ready.
+    /// The endpoint that tells whether the server is ready.
     ready: Option<Endpoint>,
 }
 
@@ -116,7 +116,7 @@ impl Table {
         self.admin = self.admin.take().map(add);
     }
 
-    /// The routers, public and admin. The fallback routes follow the others among the counters.
+    /// Builds the routers, public and admin. The fallback routes are the last among the counters.
     pub(super) fn finish(mut self, app: &Arc<App>) -> (Router, Option<Router>) {
         if let Some(ready) = self.ready.take() {
             self.public = grpc::add_services(self.public, app, ready.clone());

@@ -72,7 +72,7 @@ struct ChargeRequest<'a> {
     card: Str<'a>,
 }
 
-/// `POST /demo/payments/{intent}`, of a demo alone
+/// Answers `POST /demo/payments/{intent}`, of a demo alone: charges a test card.
 async fn charge(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let request: ChargeRequest<'_> = json::parse(&body)?;
@@ -101,7 +101,7 @@ struct AnswerRequest<'a> {
     ok: bool,
 }
 
-/// `POST /demo/payments/{intent}/answer`, of a demo alone
+/// Answers `POST /demo/payments/{intent}/answer`, of a demo alone: passes the bank's answer on.
 async fn bank_answer(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let request: AnswerRequest<'_> = json::parse(&body)?;

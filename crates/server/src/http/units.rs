@@ -53,7 +53,7 @@ pub(super) struct OwnUnitRequest<'a> {
     _state: Option<IgnoredAny>,
 }
 
-/// Units that are wanted; `field` names their list in refusals.
+/// Parses units that are wanted; `field` names their list in refusals.
 pub(super) fn wanted<'a>(
     field: &str,
     requests: Vec<UnitRequest<'a>>,
@@ -71,7 +71,7 @@ pub(super) fn wanted<'a>(
     Ok(named)
 }
 
-/// Units that one has; `field` names their list in refusals.
+/// Parses units that one has; `field` names their list in refusals.
 pub(super) fn owned<'a>(
     field: &str,
     requests: Vec<OwnUnitRequest<'a>>,
@@ -127,7 +127,7 @@ pub(super) async fn refused_owned(
     }
 }
 
-/// Whether a place may be one of the area named with it.
+/// Tells whether a place may be one of the area named with it.
 fn is_of(area: Option<&Str<'_>>, place: &str) -> bool {
     let Some(Str(area)) = area else { return true };
     let number = place

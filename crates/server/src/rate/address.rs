@@ -64,7 +64,7 @@ impl FromStr for Network {
 }
 
 impl Network {
-    /// Whether an address is one of them.
+    /// Tells whether an address is one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         bits(address) & self.mask == self.first
     }
@@ -77,7 +77,7 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// What counts as one address: of IPv6 the /64 network, which is one customer's.
+/// Returns what counts as one address: of IPv6 the /64 network, which is one customer's.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -88,18 +88,18 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The bits by which an address is counted.
+/// Returns the bits by which an address is counted.
 pub(crate) fn id_of(address: IpAddr) -> u128 {
     bits(network(address))
 }
 
-/// Whether any of the networks has this address.
+/// Tells whether any of the networks has this address.
 pub(crate) fn is_among(address: IpAddr, trusted: &[Network]) -> bool {
     trusted.iter().any(|network| network.contains(address))
 }
 
-/// Whether a trusted proxy says that the request came to it by HTTPS. Of several values the last one is
-/// the proxy's own.
+/// Tells whether a trusted proxy says that the request came to it by HTTPS. Of several values the
+/// last one is the proxy's own.
 pub(crate) fn is_https(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -> bool {
     let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
     let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next());
@@ -107,9 +107,9 @@ pub(crate) fn is_https(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -
         && last.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
 }
 
-/// The address that a request came from: the peer's, unless that is a trusted proxy. Then the
-/// nearest address before it that is none, read from the right over all lines of the header, because
-/// everything further left is what the client wrote. What cannot be read makes it the peer's.
+/// Finds the address that a request came from: the peer's, unless that is a trusted proxy. Then the
+/// nearest one before it that is none, read from the right over all lines of the header, because
+/// all further left is what the client wrote. What cannot be read makes it the peer's.
 pub(crate) fn client(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -> IpAddr {
     let is_trusted = |address| is_among(address, trusted);
     if !is_trusted(peer) {
@@ -133,7 +133,7 @@ pub(crate) fn client(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -> 
     nearest
 }
 
-/// An address, with or without a port: some proxies write `192.0.2.1:443` or `[2001:db8::1]:443`.
+/// Parses an address, also as some proxies write it: `192.0.2.1:443` or `[2001:db8::1]:443`.
 fn parse(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);

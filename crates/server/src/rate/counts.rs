@@ -44,7 +44,7 @@ impl RateCounts {
         self.refused.get_or_create(&LimitLabel { limit }).inc();
     }
 
-    /// A feed stream was refused because its address has as many as it may.
+    /// Counts a stream that was refused because its address has as many as it may.
     pub(crate) fn refused_stream(&self) {
         self.refused(STREAMS);
     }

@@ -30,7 +30,7 @@ words! {
 }
 
 impl HeldKind {
-    /// What of the sums it limits.
+    /// Returns the sum that it limits.
     pub(crate) fn of(self, sums: HeldSums) -> u32 {
         match self {
             Self::Units => sums.units,
@@ -278,7 +278,7 @@ impl Held {
         }
     }
 
-    /// Has the ledger asked about a hold before the next request is counted.
+    /// Marks a hold: the ledger is asked about it before the next request is counted.
     pub(crate) fn doubt(&self, address: u128, hold: HoldId, now: Timestamp) {
         if let Some(entry) = self.state().find(address, Of::Hold(hold)) {
             entry.look_at = now;

@@ -51,7 +51,7 @@ words! {
 }
 
 impl RateKind {
-    /// Whether it is the address that is counted.
+    /// Tells whether it is the address that is counted.
     pub(crate) const fn is_by_address(self) -> bool {
         match self {
             Self::Sessions | Self::AddressCommands | Self::Lapses | Self::Reads => true,
@@ -137,7 +137,7 @@ impl Rates {
         limits.find(|limit| limit.kind == kind)
     }
 
-    /// Counts a request; nothing where its kind has no limit.
+    /// Counts a request; None where its kind has no limit.
     ///
     /// # Cancel safety
     /// Dropped, the request is counted all the same.
@@ -160,7 +160,7 @@ impl Rates {
         Some(Counted { limit, taken })
     }
 
-    /// Whether it matters what an address holds.
+    /// Tells whether it matters what an address holds.
     pub(crate) fn are_holds_limited(&self) -> bool {
         self.held_limits != HeldLimits::default() || self.limit(RateKind::Lapses).is_some()
     }
@@ -174,7 +174,7 @@ impl Rates {
         Some(Counted { limit, taken })
     }
 
-    /// Asks what the other servers counted. Without an answer what this one counted stands.
+    /// Asks what the other servers counted. Without an answer, what this one counted decides.
     async fn share(
         &self,
         shared: &dyn SharedRates,

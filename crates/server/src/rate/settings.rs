@@ -41,7 +41,7 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// No limits.
+    /// Returns settings without limits.
     pub fn off() -> Self {
         Self {
             sessions: None,

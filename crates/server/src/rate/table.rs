@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// The place of the caller that has used least: an empty one, then those whose quota is whole.
+/// Finds the caller that has used least: an empty place, then those whose quota is whole.
 fn least_used(set: &[Place]) -> Option<usize> {
     let places = set.iter().enumerate();
     places
@@ -81,7 +81,7 @@ fn least_used(set: &[Place]) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// Which shard, and which set in it.
+/// Returns the shard, and the set in it.
 fn place_of(hash: u64) -> (usize, usize) {
     let at = usize::try_from(hash % SETS).unwrap_or(0);
     (at / SHARD_SETS, at % SHARD_SETS)
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// What the table knows of a caller, which it keeps as it is.
+    /// Returns what the table knows of a caller, which it keeps as it is.
     fn known(table: &Table, who: Counting) -> u64 {
         table.update(who, |paid_us| (paid_us, paid_us))
     }

@@ -1,6 +1,6 @@
-//! The buyers' bank of the demo, and their test payments: carries the page's test cards to the
-//! provider, and ends the silence of cards whose bank is slow. Tells the ledger nothing itself; that is
-//! for the provider's notices.
+//! The buyers' bank of the demo, and their test payments: charges the page's test cards at the
+//! provider, and answers later for cards whose bank is slow. It tells the ledger nothing: the
+//! provider's webhooks do that.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,16 @@ use tokio_util::sync::CancellationToken;
 use super::cards::{self, Silence, TestCard};
 use crate::limits::{DEMO_BANK_EVERY_MS, DEMO_BANK_SILENCE_MS, DEMO_SILENCES_MAX};
 
-/// Where the demo's notices go.
+/// The route of the server that receives the provider's webhooks.
 const NOTICES: &str = "/v1/webhooks/stripe";
 
-/// The provider, and the banks that have not answered yet.
+/// The provider, and the payments whose bank has not answered yet.
 pub(super) struct Bank {
     stripe: FakeStripe,
     silent: Mutex<Vec<Silent>>,
 }
 
-/// A payment whose bank says nothing.
+/// A payment whose bank has not answered yet.
 struct Silent {
     intent: String,
     until: Silence,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Bank {
 }
 
 impl Bank {
-    /// The banks that an earlier demo left silent are so once more, for a while.
+    /// Creates the bank. Payments that an earlier demo left undecided are approved after a while.
     pub(super) fn new(stripe: FakeStripe) -> Self {
         let silent = stripe.undecided().into_iter().map(|intent| Silent {
             intent,
@@ -54,7 +54,7 @@ impl Bank {
         Self { stripe, silent }
     }
 
-    /// The server to which the provider tells what became of payments.
+    /// Sets the server to which the provider sends its webhooks.
     pub(super) fn tell(&self, server: SocketAddr) {
         self.stripe.deliver_to_own(server, NOTICES);
     }
@@ -62,7 +62,7 @@ impl Bank {
     /// Charges a card.
     ///
     /// # Cancel safety
-    /// Dropped, it may have been charged.
+    /// When it is dropped, the card may have been charged.
     pub(super) async fn charge_card(
         &self,
         intent: &str,
@@ -83,10 +83,10 @@ impl Bank {
         Ok(CardAnswer::Taken)
     }
 
-    /// Lets banks answer whose silence is over, until `stop`.
+    /// Approves payments once the silence of their bank is over, until `stop`.
     ///
     /// # Cancel safety
-    /// Dropped, what is silent stays so.
+    /// When it is dropped, undecided payments stay undecided.
     pub(super) async fn end_silences(self: Arc<Self>, engine: Engine, stop: CancellationToken) {
         let clock = Arc::clone(&engine.world().clock);
         loop {
@@ -99,7 +99,7 @@ impl Bank {
         }
     }
 
-    /// Lets those banks answer whose silence is over by now.
+    /// Approves the payments whose silence is over at `now`, and keeps the others.
     async fn ask_silent(&self, engine: &Engine, now: BootTime) {
         let silent = std::mem::take(&mut *self.silent());
         for one in silent {
@@ -124,7 +124,7 @@ impl Bank {
         }
     }
 
-    /// Whether the hold that is paid with an intent is over. What cannot be read is asked for again.
+    /// Tells whether the hold paid with an intent is over. False when unreadable: it asks again.
     async fn has_no_hold(&self, engine: &Engine, intent: &str) -> bool {
         let booking = self.stripe.booking_of(intent);
         let Some(booking) = booking.and_then(|id| id.parse::<BookingId>().ok()) else {

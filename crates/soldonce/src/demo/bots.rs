@@ -1,5 +1,5 @@
-//! Bots: shoppers who look, hold, hesitate, pay or leave. Each goes through the same engine calls as
-//! a person's requests; a sold-out hall stays alive because some of them cancel later.
+//! Bots: simulated shoppers who look, hold, hesitate, pay or leave. Each makes the same engine
+//! calls as a person's requests. Some cancel later, so that a sold-out hall does not stay sold out.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use crate::limits::{DEMO_BOT_BOOKINGS_MAX, DEMO_FREE_PERCENT_MIN};
 /// Runs one bot until `stop`.
 ///
 /// # Cancel safety
-/// Dropped, its hold ends by its time.
+/// When it is dropped, its hold expires.
 pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: u32, stop: CancellationToken) {
     let (session, _) = engine.open_session();
     let caller = Caller::Shopper(session);
@@ -37,8 +37,8 @@ pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: u32, stop: Canc
     stop.run_until_cancelled(bot.live()).await;
 }
 
-/// Whether a visitor still finds seats to choose from. Bots that look at the same moment may each take a
-/// little more than that.
+/// Tells whether a visitor still finds seats to choose from. Bots that look at the same moment may
+/// each take a little more than that.
 fn leaves_enough(summary: &EventSummary) -> bool {
     let total = summary.snapshot.total;
     let least = u64::from(total.total()) * u64::from(DEMO_FREE_PERCENT_MIN);
@@ -72,7 +72,7 @@ impl Bot {
         }
     }
 
-    /// Holds something, thinks about it, then buys it or lets it go.
+    /// Makes a hold, waits, then buys it, releases it or lets it expire.
     async fn visit(&mut self, summary: &EventSummary) {
         let Some(reply) = self.hold(summary).await else {
             return;
@@ -86,7 +86,7 @@ impl Bot {
         }
     }
 
-    /// Pays, some with a card that is declined before they take another one.
+    /// Pays for a hold, at times with a card that is declined before another one is charged.
     async fn buy(&mut self, hold: HoldId) {
         let Some((booking, intent)) = self.begin_payment(hold).await else {
             return;
@@ -100,7 +100,7 @@ impl Bot {
         self.bookings.push_back(booking);
     }
 
-    /// A refusal is part of a shopper's life: the time for it was over.
+    /// Charges a card, at times after a declined one. A refusal is expected when time has run out.
     async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, TestPaymentRefusal> {
         if self.chance(10) {
             self.bank
@@ -113,7 +113,7 @@ impl Bot {
             .await
     }
 
-    /// A refusal is part of a shopper's life: the hold was late, or the event called off.
+    /// Starts the checkout, or confirms what costs nothing. None if refused: late, or called off.
     async fn begin_payment(&self, hold: HoldId) -> Option<(BookingId, Option<Intent>)> {
         let call = self.keyed_call();
         let begun = match self
@@ -158,7 +158,7 @@ impl Bot {
             .ok()
     }
 
-    /// Free seats next to a random one, as a person who looks at the map would choose.
+    /// Finds free seats next to a random one, as a person who looks at the map would choose.
     fn free_neighbours<'a>(&self, summary: &'a EventSummary, most: usize) -> Vec<Cow<'a, str>> {
         let chart = &summary.event.chart;
         let rows = chart.rows();
@@ -198,7 +198,7 @@ impl Bot {
         Call::new(self.caller.clone(), &format!("bot-{}", self.number))
     }
 
-    /// A call that must have its effect once: with a key of its own.
+    /// Builds a call with an idempotency key of its own, so that it takes effect once.
     fn keyed_call(&self) -> Call {
         let bits = self.engine.ids().bits().to_be_bytes();
         let (scoped, fingerprint) = (ScopedKey(bits), Fingerprint(bits));
@@ -223,7 +223,7 @@ impl Bot {
         self.draw(100) < percent
     }
 
-    /// A random number below `end`, which is not 0.
+    /// Draws a random number below `end`, which is not 0.
     fn draw(&self, end: usize) -> usize {
         let mut bytes = [0; 8];
         let entropy: &dyn Entropy = &*self.engine.world().entropy;

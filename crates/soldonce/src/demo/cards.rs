@@ -2,14 +2,14 @@
 
 use soldonce_server::ShownCard;
 
-/// When a bank that says nothing at first has its answer.
+/// When the bank of a test card answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silence {
     /// It answers at once.
     None,
-    /// After a while.
+    /// It answers after half a minute (`DEMO_BANK_SILENCE_MS`).
     ForAWhile,
-    /// When the buyer's time is over.
+    /// It answers once the hold has ended.
     UntilHoldEnds,
 }
 
@@ -20,13 +20,13 @@ pub(super) struct TestCard {
     pub(super) silence: Silence,
 }
 
-/// A card that says yes.
+/// A card that the bank approves.
 pub(super) const GOOD: TestCard = card(
     ("good", "Card that works", "The bank says yes at once."),
     "pm_card_visa",
     Silence::None,
 );
-/// A card that says no.
+/// A card that the bank declines.
 pub(super) const DECLINED: TestCard = card(
     ("declined", "Card that is declined", "The bank says no."),
     "pm_card_chargeDeclined",
@@ -60,9 +60,9 @@ const LATE: TestCard = card(
     Silence::UntilHoldEnds,
 );
 
-/// Every card, in the sequence in which the page shows them.
+/// Every card, in the order in which the page shows them.
 pub(super) const ALL: [TestCard; 5] = [GOOD, DECLINED, CHALLENGED, SLOW, LATE];
-/// The same, as the server tells the page of them.
+/// The same cards, as the server describes them to the page.
 pub(super) const SHOWN: [ShownCard; 5] = [
     GOOD.shown,
     DECLINED.shown,

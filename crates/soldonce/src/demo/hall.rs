@@ -10,7 +10,7 @@ use soldonce_core::{
 };
 use soldonce_engine::{Call, Caller, Engine, chart};
 
-/// One event of the demo, before it has an owner.
+/// The data from which one event of the demo is created.
 struct Show {
     id: &'static str,
     name: &'static str,
@@ -20,7 +20,7 @@ struct Show {
     decide: Deciding,
 }
 
-/// How long a buyer of the demo has.
+/// How long a buyer of the demo may hold, and then pay.
 #[derive(Clone, Copy)]
 struct Deciding {
     hold_ms: u64,
@@ -32,7 +32,7 @@ const MINUTES: Deciding = Deciding {
     hold_ms: 3 * 60 * 1_000,
     pay_ms: 2 * 60 * 1_000,
 };
-/// So short that a visitor sees what becomes of money that comes too late.
+/// So short that a visitor sees what happens to a payment that arrives too late.
 const SECONDS: Deciding = Deciding {
     hold_ms: 40 * 1_000,
     pay_ms: 40 * 1_000,
@@ -70,7 +70,7 @@ const LAST_MINUTE: Show = Show {
 const BAR_PLAN: &str = r#"{"format":"grid","rows":6,"seats_per_row":12,"category":"Standard"}"#;
 const STUDIO_PLAN: &str = r#"{"format":"grid","rows":8,"seats_per_row":14,"category":"Standard"}"#;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Half past seven, UTC.
+/// 19:30 UTC, when events start, as milliseconds of the day.
 const CURTAIN_MS: i64 = (19 * 60 + 30) * 60 * 1_000;
 
 /// Makes the demo's events unless the ledger has them.
@@ -125,7 +125,7 @@ fn policy(show: &Show) -> Policy {
     }
 }
 
-/// The demo's own hand, as the audit names it.
+/// Builds the call by which the demo creates events: a new session's, with request id `demo`.
 fn operator(engine: &Engine) -> Call {
     let (session, _) = engine.open_session();
     Call::new(Caller::Shopper(session), "demo")

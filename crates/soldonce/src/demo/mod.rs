@@ -22,13 +22,13 @@ use crate::serve::{
 };
 use bank::Bank;
 
-/// Where the provider keeps its account, in the folder of the ledger.
+/// The file of the provider's account, in the folder of the ledger.
 const ACCOUNT: &str = "provider.jsonl";
-/// Says that a demo made the folder.
+/// The file that marks a folder as made by a demo.
 const MARK: &str = "demo";
-/// Where it sells unless another folder is named.
+/// The default folder of the ledger.
 const FOLDER: &str = "./soldonce-demo";
-/// Where the ledger is kept.
+/// The file of the ledger, in its folder.
 const LEDGER: &str = "ledger.sqlite";
 
 /// Arguments of `soldonce demo`.
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     exit
 }
 
-/// Fake-stripe as `serve` takes the real one.
+/// Builds the arguments by which `serve` takes fake-stripe for the real Stripe.
 fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
     PaymentArgs {
         stripe_key: Some(stripe.secret_key().to_owned()),

@@ -4,7 +4,7 @@ use soldonce_engine::ClockState;
 
 use super::Finding;
 
-/// How far the ledger is ahead of `whose` clock, milliseconds.
+/// Judges how far the ledger's clock is ahead of `whose` clock, milliseconds.
 pub(super) fn judge(ahead: i64, whose: &str) -> Finding {
     let what = "ledger clock";
     let shown = format!("{ahead} ms ahead of {whose}");

@@ -5,18 +5,18 @@ use soldonce_engine::ledger::postgres::{DatabaseRole, Examination, PostgresOptio
 use super::{Finding, clock};
 use crate::block_on;
 
-/// The oldest version that its makers still maintain.
+/// The oldest PostgreSQL that its developers still maintain, as `server_version_num`.
 const VERSION_LEAST: i32 = 150_000;
-/// Connections of one server, unless it is told otherwise.
+/// Connections that one server opens by default.
 const CONNECTIONS_WANTED: i32 = 8;
-/// A server's idea of the database's clock may be off by that much at a commit.
+/// Accepted clock skew: a server's estimate of the database's clock may be off by it at a commit.
 const CLOCK_OFF_MS: u64 = 250;
-/// Every commit waits for one at least.
+/// Longest good round trip: every commit waits for one at least.
 const ROUND_TRIP_MS: u128 = 5;
-/// Commits get their numbers within some tens of milliseconds.
+/// Age of a commit without a number that is reported: most get theirs within some tens of ms.
 const WAITING_MS: i64 = 5_000;
 
-/// What is found. A database that cannot be reached is a finding, too.
+/// Examines the database. One that cannot be reached is a finding, too.
 pub(super) fn look(url: &str) -> anyhow::Result<Vec<Finding>> {
     let options = PostgresOptions::new(url);
     Ok(match block_on(examine(&options))? {
@@ -81,7 +81,7 @@ fn role(found: &Examination) -> Finding {
     }
 }
 
-/// The standbys that a commit waits for, after the primary's own disk.
+/// Judges the standbys that a commit waits for, after the primary's own disk.
 fn standbys(found: &Examination) -> Finding {
     let (what, awaited) = ("synchronous standbys", found.standbys_awaited.clone());
     let waits = found

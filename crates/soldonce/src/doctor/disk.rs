@@ -12,13 +12,13 @@ use soldonce_engine::ledger::sqlite::{OpenError, verify};
 use super::{Finding, clock};
 use crate::backup;
 
-/// Below it the ledger will soon refuse to write.
+/// Free space below which the ledger will soon refuse to write.
 const FREE_BYTES_WANTED: u64 = 1_024 * 1_024 * 1_024;
-/// Syncs that are timed.
+/// Number of syncs that are timed.
 const SYNCS: usize = 25;
-/// A commit waits for one sync: above it every answer is slow.
+/// Slowest good sync: every commit waits for one, so a slower one makes every answer slow.
 const SYNC_US_WANTED: u128 = 20_000;
-/// Faster than any disk that keeps its word.
+/// A sync faster than this is not believed: no disk stores data durably in that time.
 const SYNC_US_BELIEVED: u128 = 15;
 /// `statfs` type of tmpfs: linux/magic.h.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -37,7 +37,7 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Looks at the file of the ledger and its clock, if there is one. The first `soldonce serve` makes it.
+/// Checks the files of the ledger and its clock. No finding without one: `soldonce serve` makes it.
 fn ledger(data: &Path) -> Vec<Finding> {
     for name in backup::FILES {
         if let Err(error) = File::open(data.join(name))
@@ -157,7 +157,7 @@ fn sync_time(data: &Path) -> Finding {
     }
 }
 
-/// The median time to make 4 KiB durable, in microseconds.
+/// Measures the median time to make 4 KiB durable, in microseconds.
 fn time_syncs(data: &Path) -> std::io::Result<u128> {
     let path = data.join("doctor.tmp");
     let times = write_and_sync(&path);
@@ -168,7 +168,7 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
     Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
 }
 
-/// Returns how long each sync took, microseconds.
+/// Writes 4 KiB and syncs, `SYNCS` times. Returns how long each took, microseconds.
 fn write_and_sync(path: &Path) -> std::io::Result<Vec<u128>> {
     let mut file: File = OpenOptions::new()
         .write(true)

@@ -6,8 +6,8 @@ use soldonce_lease::{BackendError, Doctor, block_on};
 use super::{Finding, Grade};
 use crate::lease::backend::{self, BackendArgs};
 
-/// Connects and asks. A backend that cannot be reached is a finding too. It is no error to lack the tables of
-/// leases who uses none.
+/// Connects and runs the library's doctor. A backend that cannot be reached is a finding too.
+/// Missing tables of leases are a remark: perhaps none are used.
 pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     match report(args) {
         Ok(findings) => findings.into_iter().map(finding).collect(),

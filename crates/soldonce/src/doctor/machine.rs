@@ -5,7 +5,7 @@ use soldonce_engine::limits::CLOCK_LEAST_MS;
 
 use super::Finding;
 
-/// Connections and files of a busy server.
+/// Open files, sockets among them, that a busy server needs.
 const OPEN_FILES_WANTED: u64 = 8_192;
 
 pub(super) fn look() -> Vec<Finding> {

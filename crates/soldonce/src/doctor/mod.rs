@@ -1,6 +1,6 @@
-//! `soldonce doctor`: looks at the machine, the data folder, the ledger's database, the lease backend and
-//! the shield, and says what would hurt. Changes nothing but a small file that it writes, syncs and removes
-//! to time the disk.
+//! `soldonce doctor`: looks at the machine, the data folder, the ledger's database, the lease
+//! backend and the shield, and reports what is wrong or may fail. Changes nothing but a small file
+//! that it writes, syncs and removes to time the disk.
 
 mod clock;
 mod database;
@@ -51,16 +51,16 @@ pub(crate) struct DoctorArgs {
 pub(crate) enum Grade {
     /// As it should be.
     Good,
-    /// The server does not let us look.
+    /// The server does not permit the check.
     #[serde(rename = "not_verifiable")]
     NotVerifiable,
-    /// Works, but will hurt one day.
+    /// Works, but may fail later.
     Remark,
     /// Does not work, or loses data.
     Wrong,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) what: &'static str,

@@ -10,7 +10,7 @@ use soldonce_lease::Name;
 use super::backend::BackendArgs;
 use super::span::span;
 
-/// Least time between the end of CMD and the deadline of the lease.
+/// Shortest time between the end of CMD and the deadline of the lease.
 const MARGIN_MIN: Duration = Duration::from_millis(500);
 
 /// Arguments of `soldonce lease run`.
@@ -50,12 +50,12 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Time between the end of CMD and the deadline of the lease: `max(500 ms, ttl/20)`.
+    /// Returns the time from the end of CMD to the deadline of the lease: `max(500 ms, ttl/20)`.
     pub(crate) fn margin(&self) -> Duration {
         MARGIN_MIN.max(self.ttl / 20)
     }
 
-    /// Why these options do not fit together, if they do not.
+    /// Explains why these options do not fit together; None if they do.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let reserved = self.grace.saturating_add(self.margin());
         if reserved > self.ttl / 2 {

@@ -13,16 +13,16 @@ use super::span::span;
 use crate::clear_text::ClearLink;
 use crate::exit::{Exit, USAGE};
 
-/// The namespace of leases if nothing is said.
+/// The default namespace of leases.
 const NAMESPACE: &str = "soldonce";
-/// `--ttl-longest` if nothing is said.
+/// The default of `--ttl-longest`.
 const TTL_LONGEST: Duration = Duration::from_mins(1);
 
-/// Longest wait for one answer. Commands are started where machines are busy, at night during backups,
-/// and a database that syncs its disk for half a second is no reason to leave one out.
+/// Time-out of one call. Commands are started where machines are busy, at night during backups, and
+/// a database that syncs its disk for half a second is no reason to skip one.
 const CALL: Duration = Duration::from_secs(1);
 
-/// Longest wait for a database that is not needed for every lease.
+/// Time-out for preparing a database that is not needed for every lease.
 const PREPARE: Duration = Duration::from_secs(2);
 
 /// Where the leases are.
@@ -49,7 +49,7 @@ pub(crate) struct BackendArgs {
 }
 
 impl BackendArgs {
-    /// These servers, with the defaults of all else.
+    /// Builds the arguments for these servers, with defaults for the rest.
     pub(crate) fn new(
         redis_url: Vec<String>,
         database_url: Option<String>,
@@ -64,18 +64,18 @@ impl BackendArgs {
         })
     }
 
-    /// Whether a majority of several servers decides.
+    /// Tells whether a majority of several servers decides (Redlock).
     pub(crate) fn is_redlock(&self) -> bool {
         self.redis_url.len() > 1
     }
 
-    /// Whether they name a backend at all.
+    /// Tells whether the options name a backend.
     pub(crate) fn is_named(&self) -> bool {
         !self.redis_url.is_empty() || self.database_url.is_some()
     }
 
-    /// Whether this error of them says that the database has no tables for leases yet: none was ever held
-    /// one there. The library has no error of its own for it, for it makes the tables where it may.
+    /// Tells whether this error says that the database has no lease tables yet: none was ever held
+    /// there. The library has no error of its own for it: it creates the tables where it may.
     pub(crate) fn lacks_tables(&self, error: &BackendError) -> bool {
         let is_postgres = self.redis_url.is_empty();
         let is_settings = matches!(error, BackendError::Config(_));
@@ -86,7 +86,7 @@ impl BackendArgs {
         self.database_url.as_deref()
     }
 
-    /// The links of them that lead to another machine without encryption.
+    /// Returns the links that lead to another machine without verified encryption.
     pub(crate) fn clear_links(&self) -> impl Iterator<Item = ClearLink> {
         let database = ClearLink::of("database_url", self.database_url.as_ref());
         let redis = self.redis_url.iter();
@@ -94,7 +94,7 @@ impl BackendArgs {
         database.into_iter().chain(redis)
     }
 
-    /// Why these options do not fit together, if they do not.
+    /// Explains why these options do not fit together; None if they do.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let database = self.database_url.is_some();
         let is_cluster = |url: &String| RedisConfig::seeds(url).is_some();
@@ -120,7 +120,7 @@ impl BackendArgs {
         Some(why.to_owned())
     }
 
-    /// Why no lease of this length can be had, if that is so.
+    /// Explains why no lease of this length can be had; None if one can.
     pub(crate) fn refuses_ttl(&self, ttl: Duration) -> Option<String> {
         let is_redlock = self.redis_url.len() > 1;
         let longest = self.ttl_longest;
@@ -132,7 +132,7 @@ impl BackendArgs {
         })
     }
 
-    /// What people are told of an error: with the option that it is about, and what to write instead.
+    /// Formats an error for people, with the option that it is about and what to write instead.
     pub(crate) fn explain(&self, error: &BackendError) -> String {
         let option = if self.redis_url.is_empty() {
             "--database-url"
@@ -148,7 +148,7 @@ impl BackendArgs {
         format!("{option}: {error}{fix}")
     }
 
-    /// The same of an error of what anchors the tokens.
+    /// Formats an error of the database or folder that anchors the tokens, with its option.
     pub(crate) fn explain_anchor(&self, error: &dyn std::fmt::Display) -> String {
         let option = if self.epochs.is_some() {
             "--epochs"
@@ -167,7 +167,7 @@ impl BackendArgs {
         }
     }
 
-    /// Tells the contradiction, if there is one, and ends the command.
+    /// Prints the contradiction in the options and returns the exit code; None if there is none.
     pub(crate) fn usage_error(&self) -> Option<Exit> {
         let why = self.contradiction()?;
         eprintln!("soldonce: {why}");
@@ -175,8 +175,8 @@ impl BackendArgs {
     }
 }
 
-/// Connects, and makes the tables that are missing. What people should know and what stops nothing is
-/// handed to `tell`, an error is in words for them. The doctor is left out: it has a command of its own.
+/// Connects, and creates missing tables. Remarks that do not stop it are passed to `tell`; an error
+/// is text for people. The library's doctor is not run: it has a command of its own.
 pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result<Leases, String> {
     let explain = |error: BackendError| args.explain(&error);
     let open = || async { builder(args)?.doctor(Doctor::Off).connect().await };
@@ -197,8 +197,8 @@ pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result
     }
 }
 
-/// Makes the tables that anchor the tokens of Redis. A single Redis seldom needs them: that they cannot
-/// be had is told then, and stops nothing.
+/// Creates the tables that anchor the tokens of Redis. A single Redis seldom needs them: that it
+/// failed is then returned as a remark, and is no error.
 async fn prepare_anchor(args: &BackendArgs) -> Result<Option<String>, String> {
     let Some(url) = &args.database_url else {
         return Ok(None);
@@ -219,7 +219,7 @@ async fn prepare_anchor(args: &BackendArgs) -> Result<Option<String>, String> {
     Ok(Some(args.explain_anchor(&why)))
 }
 
-/// The leases that the options name, not connected yet.
+/// Builds the leases that the options name, not connected yet.
 pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
     if let Some(why) = args.contradiction() {
         return Err(BackendError::Config(why));
@@ -235,7 +235,7 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
         .call_timeout(CALL))
 }
 
-/// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.
+/// Builds leases on one Redis server, or on a cluster for `redis+cluster://HOST:PORT,HOST:PORT`.
 pub(crate) fn redis(url: &str) -> Builder {
     match RedisConfig::seeds(url) {
         Some(seeds) => Leases::cluster(seeds),
@@ -243,7 +243,7 @@ pub(crate) fn redis(url: &str) -> Builder {
     }
 }
 
-/// Independent servers, of which a majority decides.
+/// Builds leases on independent Redis servers, of which a majority decides.
 pub(crate) fn redlock(nodes: &[String], ttl_longest: Duration) -> Builder {
     let nodes = nodes.iter().map(|url| RedisConfig::from(url.as_str()));
     Leases::redlock(RedlockConfig::new(nodes.collect()).ttl_longest(ttl_longest))

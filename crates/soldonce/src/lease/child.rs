@@ -24,10 +24,10 @@ use crate::exit::Exit;
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Signals by which a terminal, or one who plays it, stops a job.
+/// Signals by which a terminal, or a process in its place, stops a job.
 const JOB_STOPS: [Signal; 3] = [Signal::TSTP, Signal::TTIN, Signal::TTOU];
 
-/// What became of CMD.
+/// How the state of CMD changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It ended, with this exit code.
@@ -36,12 +36,12 @@ pub(crate) enum Change {
     Stopped,
 }
 
-/// What is supervised. One is a process, the other is played by a test.
+/// A supervised command: a process, or a double in tests.
 pub(crate) trait Supervised {
     /// Waits for the next change.
     ///
     /// # Cancel safety
-    /// A dropped wait loses none.
+    /// A dropped wait loses no change.
     async fn change(&mut self) -> Change;
 
     /// Sends a signal to the whole group. One that has ended gets none.
@@ -60,9 +60,9 @@ pub(crate) trait Supervised {
 pub(crate) struct Child {
     process: tokio::process::Child,
     group: Pid,
-    /// Tells that a child has stopped or ended.
+    /// SIGCHLD: a child has stopped or ended.
     changes: Stream,
-    /// Why CMD stands still.
+    /// The signal that stopped CMD, while it is stopped.
     stopped: Option<Signal>,
     terminal: Terminal,
     _guard: Guard,
@@ -107,14 +107,14 @@ impl Child {
         Ok(child)
     }
 
-    /// The signal that has stopped CMD since the last look.
+    /// Returns the signal that has stopped CMD since the last call, if one has.
     fn stop_signal(&self) -> Option<Signal> {
         let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         let status = waitid(WaitId::Pid(self.group), look).ok()??;
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
-    /// Looks whether CMD was stopped, and gives it the terminal if that is what it stopped for.
+    /// Tells whether CMD is stopped, unless it stopped for the terminal and can be given that.
     fn has_stopped(&mut self) -> bool {
         let Some(by) = self.stop_signal().filter(|by| JOB_STOPS.contains(by)) else {
             return false;
@@ -128,8 +128,8 @@ impl Child {
         true
     }
 
-    /// Takes the terminal back. What the terminal sent to CMD alone is for all others of this job, too:
-    /// a script ends that an impatient user interrupts.
+    /// Takes the terminal back and returns the exit code. SIGINT or SIGQUIT of the terminal is sent
+    /// to the rest of this job, too: a script ends that its user interrupts.
     fn end(&mut self, status: ExitStatus) -> u8 {
         let from_terminal = [Signal::INT, Signal::QUIT].into_iter();
         let mut by = from_terminal.filter(|one| status.signal() == Some(one.as_raw()));
@@ -231,10 +231,10 @@ pub(crate) fn become_command(args: &BecomeArgs) -> Exit {
     })
 }
 
-/// A pipe for states: the end that is written, and the end that CMD inherits.
+/// A pipe for states of the lease: the end that is written, and the end that CMD inherits.
 pub(crate) type Pipe = (File, OwnedFd);
 
-/// A pipe for states that nothing inherits yet.
+/// Creates a pipe for states of the lease that no process inherits yet.
 pub(crate) fn status_pipe() -> anyhow::Result<Pipe> {
     let (reader, writer) = std::io::pipe()?;
     let writer = OwnedFd::from(writer);

@@ -31,7 +31,7 @@ impl Guard {
         Ok(Self { process, pipe })
     }
 
-    /// From now on the end of this process is the end of `group`.
+    /// Tells the guard to kill `group` when this process ends.
     pub(crate) fn watch(&mut self, group: Pid) -> std::io::Result<()> {
         writeln!(self.pipe, "{}", group.as_raw_nonzero())
     }

@@ -54,7 +54,7 @@ struct LeaseName {
     group: Option<Name>,
 }
 
-/// Who holds a lease, for machines.
+/// The holder of a lease, as JSON.
 #[derive(Debug, Serialize)]
 struct Holding<'a> {
     name: &'a str,
@@ -70,7 +70,7 @@ struct Holder<'a> {
     token: String,
     held_ms: u64,
     remaining_ms: u64,
-    /// Absent for a lease that may be renewed for ever.
+    /// Absent for a lease whose lifetime with renewals has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     cap_ms: Option<u64>,
     meta: Vec<MetaLine<'a>>,
@@ -82,7 +82,7 @@ struct MetaLine<'a> {
     value: &'a str,
 }
 
-/// What became of a lease that was to be broken, for machines.
+/// The outcome of `lease break`, as JSON.
 #[derive(Debug, Serialize)]
 struct Broken<'a> {
     name: &'a str,
@@ -150,7 +150,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(outcome == ReleaseOutcome::Released))
 }
 
-/// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
+/// Connects without checking the server's settings: the doctor does that. None where a database has
 /// no tables for leases yet: then none is held.
 fn connect(args: &BackendArgs) -> anyhow::Result<Option<Leases>> {
     let builder = backend::builder(args).map_err(|error| anyhow!(args.explain(&error)))?;
@@ -214,7 +214,7 @@ fn describe(shown: &str, info: Option<&OwnerInfo>) -> String {
     text
 }
 
-/// Whole seconds and tenths.
+/// Formats a time as whole seconds and tenths.
 fn seconds(span: Duration) -> String {
     let tenths = span.as_millis() / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)
@@ -224,7 +224,7 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A token as `inspect` writes it, or its number.
+/// Parses a token as `inspect` writes it, or its number.
 fn token(text: &str) -> Result<FencingToken, String> {
     let number = || FencingToken::new(text.parse().ok()?);
     let token = text.parse().ok().or_else(number);

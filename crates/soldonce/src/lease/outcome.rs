@@ -7,7 +7,7 @@ use soldonce_lease::{AcquireError, LostReason, Refusal};
 
 use super::backend::BackendArgs;
 
-/// The wait is over, or there was none.
+/// The exit code when another owner holds the lease, also after the whole wait.
 const REFUSED: u8 = 110;
 const UNKNOWN: u8 = 111;
 const LOST: u8 = 112;
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     Refused(String),
     /// It is unknown whether it was granted; it is treated as not granted.
     Unknown(String),
-    /// The backend or its settings.
+    /// The backend did not answer, or its settings or this process failed.
     Unavailable(String),
     /// The request can never be granted.
     Usage(String),
@@ -59,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// What people are told, if there is anything to tell.
+    /// Returns the message for people, if there is one.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Done(_) | Self::Interrupted(_) => None,
@@ -71,7 +71,7 @@ impl Outcome {
         }
     }
 
-    /// Another held the lease, for the whole wait if there was one.
+    /// Builds the outcome of a lease that another owner held, for the whole wait if there was one.
     pub(crate) fn refused(refusal: &Refusal, wait: Duration) -> Self {
         Self::Refused(if wait.is_zero() {
             let free = refusal.retry_after.as_millis();
@@ -82,7 +82,7 @@ impl Outcome {
         })
     }
 
-    /// What it means that there is no lease, in words for people who gave these options.
+    /// Maps a failed acquire to its outcome, in words for people who gave these options.
     pub(crate) fn of(error: &AcquireError, backend: &BackendArgs) -> Self {
         let why = error.to_string();
         match error {
@@ -96,7 +96,7 @@ impl Outcome {
     }
 }
 
-/// The exit code that tells how a process ended, as a shell gives it.
+/// Returns the exit code of a process as a shell gives it: its own, or 128 + n after signal n.
 pub(crate) fn exit_code(status: std::process::ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().and_then(|code| u8::try_from(code).ok());

@@ -20,7 +20,7 @@ struct Report<'a> {
     held_ms: u64,
 }
 
-/// Token and time of a hold that was.
+/// Token of a lease that was held, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HoldTime {
     pub(crate) token: Option<String>,

@@ -68,7 +68,7 @@ async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Leases, Outcom
     }
 }
 
-/// Asks for the lease; a signal ends the wait and leaves nothing behind.
+/// Acquires the lease. A signal ends the wait and leaves no request behind.
 async fn acquire(args: &RunArgs, locks: &Leases, signals: &mut Signals) -> Result<Lease, Outcome> {
     let mut request = locks
         .lease(args.name.clone())
@@ -128,13 +128,13 @@ async fn hold(
     (outcome, HoldTime { token, held })
 }
 
-/// How the time after CMD ended.
+/// How the wait of `--at-least` after CMD ended.
 enum Kept {
     Enough,
     Interrupted,
 }
 
-/// Keeps the lease until then, unless it is lost or a signal comes.
+/// Keeps the lease until `until`, unless it is lost or a signal arrives.
 async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> Kept {
     tokio::select! {
         biased;

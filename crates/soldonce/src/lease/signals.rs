@@ -7,7 +7,7 @@ use std::task::Poll;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// Signals that end a process which does not know them.
+/// Signals that end a process that has no handler for them.
 const ENDING: [Signal; 11] = [
     Signal::HUP,
     Signal::INT,
@@ -31,7 +31,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on signals that would end this process are only told, unless they were ignored.
+    /// Catches signals that would end this process, unless they were ignored at its start.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let mut signals = Self {
             streams: Vec::new(),
@@ -40,12 +40,12 @@ impl Signals {
         Ok(signals)
     }
 
-    /// There is a CMD now: hears what is meant for it, too.
+    /// Catches the signals that are for CMD alone, too, now that there is one.
     pub(crate) fn listen_for_the_command(&mut self) -> std::io::Result<()> {
         self.add(&WHILE_RUNNING)
     }
 
-    /// CMD is gone: what was meant for it alone is heard no more.
+    /// Stops returning the signals that were for CMD alone, as it has ended.
     pub(crate) fn forget_the_command(&mut self) {
         self.streams
             .retain(|(signal, _)| !WHILE_RUNNING.contains(signal));
@@ -63,7 +63,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with a signal ignored, as `nohup` does. Without `/proc` none counts as ignored.
+/// Tells whether this process ignores a signal, as `nohup` sets it. Never true without `/proc`.
 pub(crate) fn is_ignored(number: i32) -> std::io::Result<bool> {
     let status = match std::fs::read_to_string("/proc/self/status") {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -73,19 +73,19 @@ pub(crate) fn is_ignored(number: i32) -> std::io::Result<bool> {
     Ok(ignored & (1 << (number - 1)) != 0)
 }
 
-/// The signals that a process ignores, the lowest bit the first, as its `status` tells them.
+/// Parses the ignored signals in `/proc/PID/status`: a bit mask, the lowest bit for signal 1.
 fn ignored(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
         .unwrap_or(0)
 }
 
-/// Where signals come from. One source is the process, the other is played by a test.
+/// A source of signals: the process, or a double in tests.
 pub(crate) trait SignalSource {
-    /// The next signal.
+    /// Waits for the next signal.
     ///
     /// # Cancel safety
-    /// A dropped wait loses none.
+    /// A dropped wait loses no signal.
     async fn next(&mut self) -> Signal;
 }
 

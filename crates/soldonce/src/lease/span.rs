@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// `30s`, `1500ms`, `5m`, `24h`, or `0`.
+/// Parses a time: `30s`, `1500ms`, `5m`, `24h`, or `0`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit())

@@ -18,28 +18,28 @@ impl Status {
         Self { pipe: Some(pipe) }
     }
 
-    /// No reader.
+    /// Creates a status that no process reads.
     #[cfg(test)]
     pub(crate) fn unread() -> Self {
         Self { pipe: None }
     }
 
-    /// `held DEADLINE_MS`
+    /// Writes `held DEADLINE_MS`.
     pub(crate) fn held(&mut self, deadline_ms: i64) {
         self.line(&format!("held {deadline_ms}\n"));
     }
 
-    /// `suspect`
+    /// Writes `suspect`.
     pub(crate) fn suspect(&mut self) {
         self.line("suspect\n");
     }
 
-    /// `lost REASON`
+    /// Writes `lost REASON`.
     pub(crate) fn lost(&mut self, reason: LostReason) {
         self.line(&format!("lost {reason}\n"));
     }
 
-    /// A full pipe, or one without a reader, loses the line: states are hints.
+    /// Writes a line. A full pipe, or one without a reader, loses it: states are hints.
     fn line(&mut self, line: &str) {
         if let Some(pipe) = &mut self.pipe {
             pipe.write_all(line.as_bytes()).ok();
@@ -47,7 +47,7 @@ impl Status {
     }
 }
 
-/// The variables that CMD finds. The owner is never among them.
+/// Returns the environment variables of CMD. The owner is never among them.
 pub(crate) fn variables(
     clock: &dyn Clock,
     lease: &Lease,
@@ -72,8 +72,8 @@ pub(crate) fn variables(
     ]
 }
 
-/// Returns the end of a span that begins now, in wall clock milliseconds, for people and for CMD. It only tells:
-/// nothing is decided by it.
+/// Returns the end of a span that begins now, as wall clock milliseconds, for people and for CMD.
+/// It is only informative: nothing is decided by it.
 pub(crate) fn after_ms(clock: &dyn Clock, span: Duration) -> i64 {
     let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     clock.wall_ms().saturating_add(millis)

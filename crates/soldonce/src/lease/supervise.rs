@@ -1,5 +1,5 @@
-//! Keeps CMD and its lease together: CMD is gone before the lease is. Written against a lease, a
-//! clock, something to supervise and a source of signals, so that tests play all four.
+//! Keeps CMD and its lease together: CMD ends before the lease does. Written against a lease, a
+//! clock, something to supervise and a source of signals, so that tests replace all four.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) struct Times {
     pub(crate) grace: Duration,
     /// From SIGKILL to the deadline of the lease.
     pub(crate) margin: Duration,
-    /// Between two looks at a deadline that renewals move.
+    /// Between two checks of a deadline that renewals move.
     pub(crate) look: Duration,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Ended {
     ForLease(Option<LostReason>),
 }
 
-/// What a run is made of.
+/// The parts of a run.
 pub(crate) struct Supervisor<'a, C, S> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) lease: LeaseRef,
@@ -102,7 +102,7 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
         while self.child.change().await == Change::Stopped {}
     }
 
-    /// Sends SIGTERM if the time has come.
+    /// Sends SIGTERM if the lease has ended or is about to; None while CMD may go on.
     fn judge(&mut self) -> Option<Ending> {
         let now = self.clock.boot();
         let Times { grace, margin, .. } = self.times;
@@ -125,7 +125,7 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
         Some(Ending { why, kill_at })
     }
 
-    /// Tells CMD a deadline that has moved, and answers when to look again.
+    /// Writes a deadline that has moved to the status pipe, and returns when to check again.
     fn tell_deadline(&mut self, told_ms: &mut i64) -> BootTime {
         let remaining = self.lease.remaining();
         let deadline = after_ms(self.clock, remaining);

@@ -145,7 +145,7 @@ impl Hands {
         }
     }
 
-    /// Time from now to this much before the deadline.
+    /// Returns the time from now to this much before the deadline.
     fn until(&self, before_deadline: Duration) -> Duration {
         self.lease.remaining().saturating_sub(before_deadline)
     }

@@ -21,7 +21,7 @@ const LEDGER: &str = "ledger.sqlite";
 /// ledger without a folder, which takes commands again by itself.
 ///
 /// # Cancel safety
-/// Dropped, at most the probe's file stays, which the next probe takes away.
+/// When it is dropped, at most the probe's file stays; the next probe removes it.
 pub(super) async fn until_a_restart_helps(engine: &Engine, folder: Option<PathBuf>) {
     let Some(folder) = folder else {
         return std::future::pending().await;

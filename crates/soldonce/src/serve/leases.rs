@@ -1,4 +1,4 @@
-//! Where the leases of the service are.
+//! The backend of the leases of the service.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -11,9 +11,9 @@ use soldonce_server::{LeasePlace, LeaseSettings};
 
 use crate::lease::backend::{self, BackendArgs};
 
-/// In the data folder: what makes the tokens of leases rise through a restart.
+/// Folder in the data folder with the epochs by which lease tokens rise through a restart.
 pub(crate) const EPOCHS: &str = "lease-epochs";
-/// Of a Redlock: its servers that restarted do not vote for so long.
+/// Longest ttl on a Redlock, ms: its servers that restarted do not vote for so long.
 const REDLOCK_TTL_MS_MAX: u64 = 60_000;
 
 /// Where leases are.
@@ -27,7 +27,7 @@ pub(crate) struct LeaseUrlArgs {
     pub(crate) lease_url: Vec<String>,
 }
 
-/// A place for leases, not connected yet.
+/// A backend for leases, not connected yet.
 #[derive(Clone, Debug)]
 pub(crate) enum LeaseChoice {
     /// In this process; their epochs are in the folder.
@@ -37,7 +37,7 @@ pub(crate) enum LeaseChoice {
 }
 
 impl LeaseChoice {
-    /// The place at `urls`; without one in the database, else in memory.
+    /// Chooses the servers at `urls`; without any the database, else memory.
     ///
     /// # Errors
     /// Names what would be right; never shows an address.
@@ -79,7 +79,7 @@ impl LeaseChoice {
         }
     }
 
-    /// Servers whose tokens the database anchors, or the data folder where there is none.
+    /// Chooses Redis servers. The database anchors their tokens, or without one the data folder.
     fn anchored(redis: Vec<String>, database: Option<String>, data: &Path) -> anyhow::Result<Self> {
         let epochs = database.is_none().then(|| data.join(EPOCHS));
         let args = BackendArgs::new(redis, database, epochs)?;
@@ -99,7 +99,7 @@ impl LeaseChoice {
         }
     }
 
-    /// What people see of it.
+    /// Returns the text for `--print-settings`, without the address.
     #[expect(
         clippy::fn_params_excessive_bools,
         reason = "whether an address was given"

@@ -48,11 +48,11 @@ pub(crate) struct DatabaseArgs {
     pub(crate) statements: Option<Statements>,
 }
 
-/// Most connections of one server.
+/// Most connections of one server to the database.
 const CONNECTIONS_MAX: usize = 256;
 
 impl DatabaseArgs {
-    /// The options they say; none without a URL.
+    /// Checks these arguments and returns the options of the database; None without a URL.
     ///
     /// # Errors
     /// Names the setting and what would be right.
@@ -87,7 +87,7 @@ pub(crate) enum LedgerPlace {
     Database(PostgresOptions),
 }
 
-/// Adds to the error of a folder that a server has what to do without a stop.
+/// Adds `meanwhile` to the error of a folder that a server has: what works without stopping it.
 pub(crate) fn in_use(error: anyhow::Error, meanwhile: &str) -> anyhow::Error {
     if matches!(error.downcast_ref(), Some(OpenError::Locked { .. })) {
         return anyhow::anyhow!("{error}; {meanwhile}");
@@ -96,7 +96,7 @@ pub(crate) fn in_use(error: anyhow::Error, meanwhile: &str) -> anyhow::Error {
 }
 
 impl std::fmt::Display for LedgerPlace {
-    /// Where it is, without what may be secret.
+    /// Writes the folder, or that it is the database, whose address may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Folder(options) => write!(f, "{}", options.folder.display()),
@@ -119,21 +119,21 @@ pub(crate) struct LedgerArgs {
 }
 
 impl LedgerArgs {
-    /// Where it is.
+    /// Returns the place of the ledger; see [`LedgerPlace::named`].
     pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
         LedgerPlace::named(self.data.as_deref(), &self.database)
     }
 }
 
 impl LedgerPlace {
-    /// The database if there is one, else the folder, `./data` unless it is given.
+    /// Chooses the database if one is given, else the folder, `./data` by default.
     pub(crate) fn new(data: Option<PathBuf>, database: &DatabaseArgs) -> anyhow::Result<Self> {
         let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
         let database = database.options().map_err(usage)?;
         Ok(database.map_or_else(|| Self::Folder(folder()), Self::Database))
     }
 
-    /// The same for a command line, where a flag wins over a variable.
+    /// Chooses like [`LedgerPlace::new`] for a command line, where a flag wins over a variable.
     ///
     /// # Errors
     /// As [`DatabaseArgs::options`], and when two flags name a ledger.
@@ -149,7 +149,7 @@ impl LedgerPlace {
         }
     }
 
-    /// The same, but the operator puts up with a ledger that has lost or may lose commits.
+    /// Lets it open although it has lost or may lose commits, as the operator accepts that.
     pub(crate) fn accept_loss(self) -> Self {
         match self {
             Self::Folder(options) => Self::Folder(SqliteOptions {
@@ -170,12 +170,12 @@ impl LedgerPlace {
         }
     }
 
-    /// Whether other servers may work on it too.
+    /// Tells whether other servers may work on it too.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Database(_))
     }
 
-    /// Whether there is one already. A database is asked when it is opened.
+    /// Tells whether it exists. Always true of a database, which is asked when it is opened.
     pub(crate) fn is_made(&self) -> anyhow::Result<bool> {
         match self {
             Self::Folder(options) => Ok(options.is_made()?),
@@ -183,7 +183,7 @@ impl LedgerPlace {
         }
     }
 
-    /// Brings its schema up to date; gives what that came to.
+    /// Brings the schema up to date and returns the steps that were taken.
     ///
     /// # Errors
     /// When it cannot be reached, or is newer than this program.
@@ -199,7 +199,7 @@ impl LedgerPlace {
         }
     }
 
-    /// What [`LedgerPlace::migrate`] would do, without doing it.
+    /// Returns what [`LedgerPlace::migrate`] would do, without doing it.
     pub(crate) async fn migration(&self) -> anyhow::Result<Migrated> {
         match self {
             Self::Folder(options) => Ok(sqlite::migration(options)?),
@@ -207,7 +207,7 @@ impl LedgerPlace {
         }
     }
 
-    /// Tells an error of reading a folder; where there is no ledger, the option that names another place.
+    /// Adds to the error of a folder without a ledger the option that names another place.
     pub(crate) fn unread(error: OpenError) -> anyhow::Error {
         let OpenError::Missing { folder } = &error else {
             return error.into();
@@ -230,7 +230,7 @@ impl LedgerPlace {
         self.open_behind(None).await
     }
 
-    /// As [`LedgerPlace::open`], behind a shield between servers.
+    /// Opens like [`LedgerPlace::open`], behind a shield that servers share.
     pub(crate) async fn open_behind(
         &self,
         shield: Option<Arc<dyn Shield>>,

@@ -11,7 +11,7 @@ use tracing_subscriber::{EnvFilter, Layer, registry};
 use super::LogFormat;
 use crate::exit::usage;
 
-/// Has the level of all lines, and of some, such as `debug` or `soldonce_server=trace`.
+/// The variable with the level of all log lines or of some: `debug`, `soldonce_server=trace`.
 const VARIABLE: &str = "SOLDONCE_LOG";
 
 /// Starts logging at `info`, or as `SOLDONCE_LOG` says.
@@ -30,7 +30,7 @@ pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a filter, which begins with `info`: what names some lines leaves the others as they are.
+/// Parses a filter on top of `info`: a directive for some lines leaves the others as they are.
 fn filter(given: &str) -> anyhow::Result<EnvFilter> {
     // A peer can have `h2` warn of each of its frames.
     let read = EnvFilter::try_new(format!("info,h2=error,{given}"));
@@ -42,8 +42,8 @@ fn filter(given: &str) -> anyhow::Result<EnvFilter> {
     Ok(read.add_directive("refinery_core=warn".parse()?))
 }
 
-/// Whether lines of this kind carry no values of SQL statements, the ledger's keys among them. The
-/// driver writes them into its lines below `info`, which no setting turns on.
+/// Tells whether log lines of this kind carry no values of SQL statements, the ledger's keys among
+/// them. The driver writes them into its lines below `info`, which no setting turns on.
 fn is_free_of_values(line: &Metadata<'_>) -> bool {
     *line.level() <= Level::INFO || !line.target().starts_with("tokio_postgres")
 }

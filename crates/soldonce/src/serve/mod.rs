@@ -153,7 +153,7 @@ pub(crate) struct ServeArgs {
     print_settings: bool,
 }
 
-/// Takes one of two words, each with what help says of it, for what it means.
+/// Builds a parser of one of two words, each with its help text and its value.
 fn words<T: Copy + Send + Sync + 'static>(
     words: [(&'static str, &'static str, T); 2],
 ) -> impl TypedValueParser<Value = T> {
@@ -196,7 +196,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 impl Default for ServeArgs {
-    /// Nothing is given, in the environment neither.
+    /// Returns the defaults, without flags and environment.
     fn default() -> Self {
         let command = env::without(Self::augment_args(Command::new("serve")));
         let given = Self::from_arg_matches(&command.get_matches_from(["serve"]));
@@ -205,7 +205,7 @@ impl Default for ServeArgs {
 }
 
 impl ServeArgs {
-    /// The arguments of a demo: its own folder, open to shoppers, paid through its own provider.
+    /// Builds a demo's arguments: its own folder, open to shoppers, paid through its own provider.
     pub(crate) fn demo(
         (listen, data): (&str, &Path),
         payments: PaymentArgs,

@@ -1,4 +1,4 @@
-//! Who takes the money.
+//! Settings of the payment provider.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) struct PaymentArgs {
     pub(crate) stripe_url: Option<String>,
 }
 
-/// Reads when money is taken.
+/// Builds the parser of `--stripe-capture`: when money is taken.
 pub(crate) fn capture() -> impl TypedValueParser<Value = Capture> {
     words([
         ("manual", "When the seats are sold", Capture::Manual),
@@ -47,11 +47,11 @@ pub(crate) fn capture() -> impl TypedValueParser<Value = Capture> {
     ])
 }
 
-/// Sets Stripe up by its key, for a connected account if one is given, at another place than its own if that is.
-/// Returns the settings, too.
+/// Creates the Stripe provider from its key, for a connected account and at another API address if
+/// they are given. Returns its settings, too.
 ///
 /// # Errors
-/// When the key or the account is none, or the place is not to be reached safely.
+/// When the key or the account is invalid, or the address is not safe.
 pub(crate) fn stripe(
     key: &str,
     account: Option<&String>,
@@ -69,14 +69,14 @@ pub(crate) fn stripe(
     Ok((stripe, settings))
 }
 
-/// Who takes the money, set up and not asked yet.
+/// The payment provider, if there is one, set up and not asked yet.
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentPlace {
     stripe: Option<(Arc<Stripe>, StripeNotices)>,
 }
 
 impl PaymentPlace {
-    /// Stripe if there is a key.
+    /// Sets Stripe up if there is a key.
     ///
     /// # Errors
     /// Names the setting that is missing or wrong; shows no secret.
@@ -117,12 +117,12 @@ impl PaymentPlace {
         })
     }
 
-    /// Whether a payment provider is set.
+    /// Tells whether a payment provider is set.
     pub(crate) const fn is_some(&self) -> bool {
         self.stripe.is_some()
     }
 
-    /// The engine with its provider, and what the server needs to believe it.
+    /// Adds the provider to the engine. Returns what the server needs to verify its webhooks, too.
     pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
         match &self.stripe {
             Some((stripe, notices)) => {

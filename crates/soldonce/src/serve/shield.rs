@@ -1,4 +1,4 @@
-//! Which shield stands in front of the ledger.
+//! The shield in front of the ledger, which refuses losers before they reach it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use soldonce_lease::Namespace;
 
 use super::LedgerPlace;
 
-/// Keeps what servers tell each other apart from other data on their Redis.
+/// The namespace of what servers tell each other, apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
 
 /// Which shield stands in front of the ledger.
@@ -41,12 +41,12 @@ pub(crate) enum ShieldWord {
 #[derive(Clone, Debug)]
 pub(crate) struct ShieldPlace {
     pub(crate) word: ShieldWord,
-    /// The one between servers.
+    /// The shield that servers share, if it was chosen.
     pub(crate) between: Option<Arc<RedisShield>>,
 }
 
 impl ShieldPlace {
-    /// The shield of this name, or the best there is, on its own Redis or else on the common one.
+    /// Chooses the named shield, or the best possible, on its own Redis or else on the common one.
     ///
     /// # Errors
     /// Names the setting that is missing or wrong; never shows the address.
@@ -89,7 +89,7 @@ impl ShieldPlace {
     }
 }
 
-/// The shield at this address, which came from this setting; not connected yet.
+/// Creates the shield at this address, which came from this setting; not connected yet.
 ///
 /// # Errors
 /// Names the setting; never shows the address.

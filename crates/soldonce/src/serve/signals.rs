@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Settings;
 use crate::lease::is_ignored;
 
-/// The signals that end a server in order. They are caught before it says where it serves.
+/// The signals that end a server in order. They are caught before it prints its address.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,

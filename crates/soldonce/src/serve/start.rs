@@ -27,9 +27,9 @@ const OTHER_DESCRIPTORS: u64 = 256;
 pub(crate) struct Started {
     pub(crate) engine: Engine,
     pub(super) folder: Option<PathBuf>,
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) address: SocketAddr,
-    /// Where its admin routes are, if they are elsewhere.
+    /// The address of its admin routes, if they have a listener of their own.
     pub(super) admin_address: Option<SocketAddr>,
     /// The admin key that was made at this start, if one was.
     pub(crate) new_admin_key: Option<NewAdminKey>,
@@ -115,7 +115,7 @@ pub(crate) async fn start(
     })
 }
 
-/// What the settings alone say.
+/// Builds the server's settings as far as the operator's settings alone decide them.
 fn server_settings(settings: &Settings) -> ServerSettings {
     ServerSettings {
         shoppers: settings.shoppers,
@@ -179,7 +179,7 @@ pub(super) fn raise_descriptor_limit(limits: &LimitSettings) {
     }
 }
 
-/// Says how many files and sockets may be open, and how many the connections need.
+/// Logs how many files and sockets may be open, and how many the connections need.
 fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
     let connections = limits.accept.connections_max;
     if connections == usize::MAX {

@@ -66,7 +66,7 @@ mod tests {
     use super::super::{ServeArgs, Settings, start};
     use super::*;
 
-    /// A supervisor that restarts on failure leaves alone what ends with exit code 0.
+    /// Ends with another code than 0: a supervisor that restarts on failure leaves 0 alone.
     #[tokio::test(flavor = "multi_thread")]
     async fn a_task_that_ends_by_itself_asks_for_a_restart() {
         let folder = std::env::temp_dir().join(format!("soldonce-stop-{}", std::process::id()));

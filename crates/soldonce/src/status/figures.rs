@@ -1,4 +1,4 @@
-//! What two looks at the metrics of a server come to.
+//! Figures of a server, from one or two scrapes of its metrics.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ const HELD: [&str; 3] = ["outcome=\"ok\"", "outcome=\"own\"", "outcome=\"replaye
 /// Figures of a server at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
-    /// None where there is no earlier look to compare with.
+    /// None where an earlier scrape to compare with is missing.
     #[serde(flatten)]
     pub(super) rates: Option<Rates>,
     pub(super) holds_live: f64,
-    /// How far feed and maps are behind.
+    /// How far the feed and the seat maps are behind.
     pub(super) feed_lag_seconds: f64,
     pub(super) connections: f64,
     pub(super) money: Money,
@@ -41,7 +41,7 @@ pub(crate) struct Rates {
     pub(super) commands_a_commit: f64,
 }
 
-/// Half of all, and all but one of a hundred, took no longer. Zero where there was none.
+/// Median and 99th percentile, milliseconds. Zero where nothing was counted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Spread {
     pub(super) p50: f64,
@@ -53,14 +53,14 @@ pub(crate) struct Spread {
 pub(crate) struct Money {
     /// Something is left to be done at the provider.
     pub(super) pending: f64,
-    /// Of these, tried in vain again and again.
+    /// Of these, those whose retries keep failing.
     pub(super) stuck: f64,
     /// Could not be compared with the provider.
     pub(super) unreconciled: f64,
 }
 
 impl Figures {
-    /// Reads the figures of this moment, and adds what was counted until then.
+    /// Builds the figures of this moment, with the rates of what was counted until then.
     pub(super) fn of(now: &Scrape, rates: Option<Rates>) -> Self {
         Self {
             rates,
@@ -77,7 +77,7 @@ impl Figures {
 }
 
 impl Rates {
-    /// Divides what counters rose by among so many seconds.
+    /// Computes rates: how much the counters rose, divided by `seconds`.
     pub(super) fn of(risen: &Scrape, seconds: f64) -> Self {
         let counted = |name: &str, labels: &[&str]| risen.sum(name, labels) / seconds;
         let spread = |name: &str| Spread::of(risen.buckets(name));
@@ -116,8 +116,8 @@ impl Spread {
     }
 }
 
-/// As `histogram_quantile` of Prometheus: within a bucket times are spread evenly, and what is above all
-/// bounds counts as the last of them. In milliseconds.
+/// Computes a quantile in milliseconds, as `histogram_quantile` of Prometheus: within a bucket
+/// times are spread evenly, and what is above all bounds counts as the last of them.
 fn quantile(buckets: &[(u64, f64)], share: f64) -> f64 {
     let all = buckets.last().map_or(0.0, |(_, count)| *count);
     let rank = all * share;

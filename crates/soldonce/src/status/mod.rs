@@ -1,4 +1,4 @@
-//! `soldonce status` and `soldonce top`: how servers are, by what they say of themselves.
+//! `soldonce status` and `soldonce top`: the state of servers, by their own readiness and metrics.
 #![expect(
     clippy::float_arithmetic,
     reason = "figures for people, of which nothing is decided"
@@ -58,7 +58,7 @@ pub(crate) struct StatusArgs {
 struct Look {
     server: String,
     state: State,
-    /// None where it did not answer.
+    /// None if it did not answer.
     scrape: Option<Scrape>,
 }
 
@@ -140,9 +140,9 @@ async fn ask(client: &Client) -> Result<(State, Scrape), ClientError> {
     Ok((state, Scrape::read(&metrics)))
 }
 
-/// Reports each server, and all of them where there are several. Counts are of all their time without looks before,
-/// else of each second since them: then a server that was silent in one of the two looks has none, and none in the
-/// sum.
+/// Reports each server, and the sum of several. Without earlier looks counts are totals since the
+/// start of a server, else per second since those looks: then a server that was silent in one of
+/// the two looks has no counts, and none in the sum.
 fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
     let risen = |(at, look): (usize, &Look)| {
         let now = look.scrape.as_ref()?;
@@ -191,7 +191,7 @@ fn round(told: &mut Value) {
     }
 }
 
-/// Puts together what several servers said; none where none said anything.
+/// Merges the metrics of several servers; None if no server answered.
 fn together<'a>(scrapes: impl Iterator<Item = &'a Scrape>) -> Option<Scrape> {
     scrapes.cloned().reduce(|mut all, one| {
         all.add(&one);
@@ -204,7 +204,7 @@ fn worst(looks: &[Look]) -> State {
     states.max().cloned().unwrap_or(State::Ready)
 }
 
-/// Draws a row for each, and below them why one was not reached.
+/// Draws a row for each server, and below them why one was not reached.
 fn table(reports: &[Report]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

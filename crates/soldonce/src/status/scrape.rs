@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What `/metrics` said at one moment, of one server or of several together.
+/// The samples of `/metrics` at one moment, of one server or of several together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scrape(Vec<Sample>);
 
@@ -14,26 +14,26 @@ struct Sample {
 }
 
 impl Sample {
-    /// Names what it is one value of.
+    /// Returns name and labels, which identify the time series.
     fn series(&self) -> (&str, &str) {
         (&self.name, &self.labels)
     }
 }
 
 impl Scrape {
-    /// Reads the text format of Prometheus; a line of another form is passed over.
+    /// Parses the text format of Prometheus; a line of another form is skipped.
     pub(super) fn read(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         Self(lines.filter_map(sample).collect())
     }
 
-    /// Adds what another server said.
+    /// Adds the samples of another server.
     pub(super) fn add(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
     }
 
-    /// Returns how much each counter rose since an earlier look at the same server. One that fell began anew: its
-    /// server did.
+    /// Returns how much each counter rose since an earlier scrape of the same server. One that fell
+    /// was reset: its server restarted.
     pub(super) fn since(&self, before: &Self) -> Self {
         let before: BTreeMap<_, f64> = before
             .0
@@ -59,8 +59,8 @@ impl Scrape {
         self.0.iter().filter(move |sample| sample.name == name)
     }
 
-    /// The sum of all samples of this name that have one of these labels, such as `outcome="ok"`; of all of
-    /// them without any.
+    /// Sums all samples of this name that have one of these labels, such as `outcome="ok"`; all of
+    /// them if no label is given.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         let of_labels = |sample: &&Sample| {
             labels.is_empty() || labels.iter().any(|label| sample.labels.contains(label))
@@ -72,12 +72,12 @@ impl Scrape {
             .fold(0.0, |sum, value| sum + value)
     }
 
-    /// The largest of them: of what every server says about the same ledger.
+    /// Returns the largest sample of this name: for what every server says about the same ledger.
     pub(super) fn max(&self, name: &str) -> f64 {
         self.of(name).map(|sample| sample.value).fold(0.0, f64::max)
     }
 
-    /// The counts of a histogram by their upper bound in microseconds, each with all that are below it.
+    /// Returns the cumulative counts of a histogram by their upper bound in microseconds.
     pub(super) fn buckets(&self, name: &str) -> BTreeMap<u64, f64> {
         let mut buckets = BTreeMap::new();
         for sample in self.of(&format!("{name}_bucket")) {
@@ -91,7 +91,7 @@ impl Scrape {
     }
 }
 
-/// The bound `+Inf` is the largest number.
+/// Converts a bound from seconds to microseconds. `+Inf` is the largest number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

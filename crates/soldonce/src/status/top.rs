@@ -1,4 +1,4 @@
-//! `soldonce top`: the figures of servers, each second anew.
+//! `soldonce top`: the figures of servers, refreshed each second.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::exit::Exit;
 use crate::lease::span::span;
 use crate::output::print;
 
-/// The other screen of a terminal.
+/// Switches a terminal to its alternate screen, and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-/// Back to the one before.
+/// Shows the cursor, and switches back to the main screen.
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// To the upper left.
+/// Moves the cursor to the upper left.
 const HOME: &str = "\x1b[H";
 /// Clears the rest of a line and begins the next.
 const END_OF_LINE: &str = "\x1b[K\n";

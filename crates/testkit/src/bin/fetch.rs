@@ -1,6 +1,6 @@
-//! Finds or fetches every program the tests start, and prints the lines that tell the tests where
-//! (`export SOLDONCE_NODE='..'`); what it does goes to standard error. With `long` those of the
-//! exhibits too.
+//! Finds or fetches every program the tests start, and prints the lines that tell the tests their
+//! paths (`export SOLDONCE_NODE='..'`). It reports what it does on standard error. With `long`
+//! also those that only the exhibits of `./test long` need.
 
 use std::path::Path;
 

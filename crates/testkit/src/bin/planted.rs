@@ -1,6 +1,7 @@
-//! Shows that tests see the bugs they are for: for each patch of `crates/testkit/planted`, or those that are
-//! named, builds a copy of the workspace with it and runs its test, which must fail and say why. First, on the
-//! copy without a bug, the same tests must pass. `./test planted` runs it.
+//! Shows that tests detect the bugs they are for. For each patch of `crates/testkit/planted`, or
+//! those named as arguments, it builds a copy of the workspace with the patch and runs its test,
+//! which must fail and print the patch's `Says:`. Before that the same tests must pass on the copy
+//! without a bug. `./test planted` runs it.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -9,7 +10,7 @@ use anyhow::{Result, bail, ensure};
 use soldonce_testkit::planted::{Patch, WorkspaceCopy};
 use soldonce_testkit::workspace;
 
-/// What nextest exits with when a test fails.
+/// The exit code of nextest when a test fails.
 const TESTS_FAILED: i32 = 100;
 
 fn main() -> Result<()> {
@@ -49,7 +50,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Passes when the tests of these patches do on the source as it is.
+/// Runs the tests of these patches on the source without a bug. Fails if one of them does.
 fn pass_without_a_bug(copy: &WorkspaceCopy, package: &str, patches: &[&Patch]) -> Result<()> {
     build(copy, package)?;
     let tests: Vec<String> = patches.iter().map(|patch| filter(&patch.test)).collect();
@@ -59,7 +60,7 @@ fn pass_without_a_bug(copy: &WorkspaceCopy, package: &str, patches: &[&Patch]) -
     Ok(())
 }
 
-/// Returns why a bug was not caught, if it was not.
+/// Runs the test of a patch, and returns why its bug was not caught; `None` if it was.
 fn judge(copy: &WorkspaceCopy, patch: &Patch) -> Result<Option<String>> {
     if let Err(error) = build(copy, &patch.package) {
         return Ok(Some(format!("DOES NOT COMPILE: {error}")));

@@ -21,9 +21,9 @@ pub(super) struct State {
     pub(super) connections: usize,
     pub(super) requests: usize,
     pub(super) closed: bool,
-    /// Where new connections go; `None` until it is set.
+    /// The server of new connections; `None` until [`super::Proxy::retarget`] sets it.
     pub(super) target: Option<SocketAddr>,
-    /// Weak, so that a stream closes when its connection is done with it.
+    /// Streams to shut down at the end. Weak, so that one closes when its connection drops it.
     open: Vec<Weak<TcpStream>>,
 }
 
@@ -32,7 +32,7 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes switches, and wakes the connections that wait for that.
+    /// Changes the faults, and wakes the connections that wait for a change.
     pub(super) fn change(&self, how: impl FnOnce(&mut State)) {
         how(&mut self.state());
         self.changed.notify_all();
@@ -44,14 +44,14 @@ impl Control {
         });
     }
 
-    /// The lasting fault of a connection: its own, else that of all.
+    /// Returns the lasting fault of a connection: its own, else that of all traffic.
     pub(super) fn lasting(&self, connection: usize) -> Fault {
         let state = self.state();
         state.single.get(&connection).copied().unwrap_or(state.all)
     }
 
-    /// Takes the fault that waits for such a request, if one does. A cut becomes one of the connection, which
-    /// lasts until it is healed.
+    /// Takes the fault that was asked for this request, if there is one. A cut becomes one of the
+    /// connection, which lasts until it is healed.
     pub(super) fn take(&self, connection: usize, request: &[u8]) -> Option<Fault> {
         let mut state = self.state();
         let waits = |(text, _): &(Vec<u8>, Fault)| {
@@ -66,7 +66,7 @@ impl Control {
         Some(fault)
     }
 
-    /// Waits while the connection is cut; false if the proxy ended meanwhile.
+    /// Waits while the connection is cut. Returns false if the proxy ended meanwhile.
     pub(super) fn await_heal(&self, connection: usize) -> bool {
         let cut = |state: &mut State| {
             let fault = state.single.get(&connection).copied().unwrap_or(state.all);
@@ -83,7 +83,7 @@ impl Control {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Keeps a stream to be closed at the end of the proxy; false if that has come.
+    /// Registers a stream to be shut down when the proxy ends. Returns false if it has ended.
     pub(super) fn keep(&self, stream: &Arc<TcpStream>) -> bool {
         let mut state = self.state();
         state.open.retain(|open| open.strong_count() > 0);

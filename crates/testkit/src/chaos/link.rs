@@ -1,4 +1,4 @@
-//! One connection through a proxy: the client's stream, the server's, and a thread for each way.
+//! One connection through a proxy: the client's stream, the server's, and a thread per direction.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -20,12 +20,12 @@ pub(super) struct Link {
     client: Arc<TcpStream>,
     server: Arc<TcpStream>,
     target: SocketAddr,
-    /// The fault of the next reply, asked for with its request.
+    /// The fault of the next reply, taken with its request.
     reply: Mutex<Option<Fault>>,
     resetting: AtomicBool,
 }
 
-/// What becomes of a piece of traffic.
+/// What is done with the bytes of one read.
 enum Fate {
     Passes,
     Swallowed,
@@ -33,7 +33,7 @@ enum Fate {
 }
 
 impl Link {
-    /// Connects to the server, once the connection is not cut.
+    /// Connects to the server, once the connection is not cut. Fails if the proxy ended.
     pub(super) fn open(
         control: &Arc<Control>,
         number: usize,
@@ -70,7 +70,7 @@ impl Link {
         });
     }
 
-    /// Passes traffic one way. A side that closes closes the other, unless traffic is swallowed.
+    /// Passes traffic one way. A side that closes closes the other, unless traffic was discarded.
     fn pump(&self, mut from: &TcpStream, mut to: &TcpStream, fate: impl Fn(&[u8]) -> Fate) {
         let mut chunk = vec![0; CHUNK];
         let mut swallowed = false;
@@ -101,7 +101,7 @@ impl Link {
         match once.unwrap_or_else(|| self.control.lasting(self.number)) {
             Fault::None | Fault::Delay(_) | Fault::DropReply => Fate::Passes,
             Fault::Twice => {
-                // The copy is a fault; that it cannot be sent is none.
+                // That the copy cannot be sent is not an error.
                 self.send_copy(bytes).ok();
                 Fate::Passes
             }
@@ -147,7 +147,7 @@ impl Link {
         }
     }
 
-    /// Sends the request by a connection of its own and waits for its reply.
+    /// Sends the request on a connection of its own and waits up to 2 s for its reply.
     fn send_copy(&self, bytes: &[u8]) -> Result<()> {
         let mut copy = TcpStream::connect(self.target)?;
         copy.set_read_timeout(Some(Duration::from_secs(2)))?;
@@ -157,15 +157,15 @@ impl Link {
         Ok(())
     }
 
-    /// Closes with a reset instead of an end. The reset is sent when the client's stream is dropped;
-    /// to shut down its sending side would send an end before that.
+    /// Closes with RST instead of FIN. The RST is sent when the client's stream is dropped; to shut
+    /// down its sending side would send a FIN before that.
     fn reset(&self) {
         set_socket_linger(&*self.client, Some(Duration::ZERO)).ok();
         self.resetting.store(true, Ordering::Relaxed);
         self.close();
     }
 
-    /// Both pumps see the end. What is closed already needs nothing.
+    /// Shuts both streams down, so that both pumps end. Errors of closed streams are ignored.
     fn close(&self) {
         let ways = if self.resetting.load(Ordering::Relaxed) {
             Shutdown::Read

@@ -1,6 +1,6 @@
-//! A TCP proxy in front of a server that does to traffic what networks do: it delays, loses the
-//! reply of a request that ran, resets, swallows in silence, cuts and heals. The test decides when,
-//! by a switch for all traffic, for one connection, or for the next request that holds a text.
+//! A TCP proxy in front of a server that injects the faults of networks: it delays, loses the reply
+//! of a request that ran, resets, discards in silence, cuts and heals. The test decides when, for
+//! all traffic, for one connection, or for the next request that contains a text.
 
 mod control;
 mod link;
@@ -15,24 +15,24 @@ use anyhow::Result;
 use control::Control;
 use link::Link;
 
-/// What happens to traffic.
+/// A fault of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
     #[default]
     None,
-    /// Every reply waits for so long.
+    /// Every reply is delayed by this time.
     Delay(Duration),
-    /// The request reaches the server; its reply is swallowed, then the connection closes.
+    /// The request reaches the server; its reply is discarded, then the connection closes.
     DropReply,
     /// The connection is reset; the request does not reach the server.
     Reset,
-    /// Both ways are swallowed in silence, for good; the connection stays open.
+    /// Bytes both ways are discarded in silence, never sent later; the connection stays open.
     HalfOpen,
     /// Nothing passes until the fault is gone; then everything does, as after a network partition.
     Cut,
-    /// The server gets the request once more, by another connection, before the client gets its
-    /// reply. For protocols whose requests stand alone, such as that of Redis.
+    /// The server gets the request once more, on another connection, before the client gets its
+    /// reply. For protocols whose requests need no session, such as that of Redis.
     Twice,
 }
 
@@ -45,7 +45,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy for the server at `target`, without a fault.
+    /// Starts a proxy for the server at `target`, without a fault.
     pub fn to(target: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -59,18 +59,18 @@ impl Proxy {
         })
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `url` with the address of the server in it replaced by that of the proxy.
+    /// Returns `url` with the address of the server replaced by that of the proxy.
     pub fn url(&self, url: &str, server: SocketAddr) -> String {
         url.replace(&server.to_string(), &self.address.to_string())
     }
 
     /// Moves to another server, as an address does when a replica takes over: open connections end,
-    /// new ones go there.
+    /// new ones are to `target`.
     pub fn retarget(&self, target: SocketAddr) {
         let mut state = self.control.state();
         state.target = Some(target);
@@ -91,35 +91,35 @@ impl Proxy {
         });
     }
 
-    /// Sets the fault of one connection; they are counted from 1 as they come.
+    /// Sets the fault of one connection. Connections are numbered from 1 as they are accepted.
     pub fn set_for(&self, connection: usize, fault: Fault) {
         self.control.set_for(connection, fault);
     }
 
-    /// Gives `fault` to the next request, whichever connection it comes by.
+    /// Gives `fault` to the next request of any connection, and to its reply.
     pub fn next(&self, fault: Fault) {
         self.next_with("", fault);
     }
 
-    /// Gives `fault` to the next request that holds `text`, and to its reply.
+    /// Gives `fault` to the next request that contains `text`, and to its reply.
     pub fn next_with(&self, text: &str, fault: Fault) {
         let waiting = (text.into(), fault);
         self.control.state().to_come.push(waiting);
     }
 
-    /// How many of the faults asked for by [`Proxy::next`] and [`Proxy::next_with`] have not
+    /// Counts the faults asked for by [`Proxy::next`] and [`Proxy::next_with`] that have not
     /// happened yet.
     pub fn to_come(&self) -> usize {
         self.control.state().to_come.len()
     }
 
-    /// How many connections were taken so far.
+    /// Returns how many connections were accepted so far.
     pub fn connections(&self) -> usize {
         self.control.state().connections
     }
 
-    /// How many pieces of traffic were let through to the server so far; a request that is not
-    /// large is one.
+    /// Counts the reads of client traffic that were passed to the server so far; a request that is
+    /// not large is one read.
     pub fn requests(&self) -> usize {
         self.control.state().requests
     }
@@ -131,7 +131,7 @@ impl Drop for Proxy {
             state.closed = true;
             state.end_streams();
         });
-        // Wakes the thread that accepts, which then sees that it is over.
+        // Wakes the thread that accepts, which then sees `closed`.
         TcpStream::connect(self.address).ok();
         if let Some(accepting) = self.accepting.take() {
             accepting.join().ok();
@@ -139,7 +139,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Takes connections until the proxy ends, then waits for those that are open.
+/// Accepts connections until the proxy ends, then waits for those that are open.
 fn accept(listener: &TcpListener, target: SocketAddr, control: &Arc<Control>) {
     let mut open: Vec<JoinHandle<()>> = Vec::new();
     for client in listener.incoming() {

@@ -1,7 +1,7 @@
-//! A network of the test's own, in which a server can be cut off without a word: nothing is refused
-//! and nothing closes. Each server stands in a network namespace, joined to the others by a bridge;
-//! the test itself runs again in the namespace of the bridge. That needs no rights on the machine.
-//! Where the kernel forbids it, servers stand behind proxies that hold all traffic.
+//! A network of the test's own, in which a server can be cut off in silence: nothing is refused and
+//! nothing closes. Each server is in a network namespace, joined to the others by a bridge; the
+//! test itself runs again in the namespace of the bridge. That needs no rights on the machine.
+//! Where the kernel forbids it, servers are behind proxies that hold all traffic.
 
 mod patroni;
 mod rerun;
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// What a test is given where the kernel forbids namespaces: a proxy before each server.
+    /// Creates the network for a kernel that forbids namespaces: a proxy in front of each server.
     pub fn of_proxies() -> Self {
         Self::of(Kind::Proxies)
     }
@@ -60,7 +60,7 @@ impl Network {
         Station::new(&site, server.address(), server)
     }
 
-    /// Starts three PostgreSQL that Patroni keeps, with this `synchronous_mode`. The first is their primary.
+    /// Starts three PostgreSQL under Patroni with this `synchronous_mode`. The first is primary.
     pub fn patroni(&self, synchronous_mode: &str) -> Result<Patroni> {
         ensure!(
             self.kind == Kind::Namespaces,

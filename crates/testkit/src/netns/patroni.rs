@@ -1,5 +1,5 @@
-//! Three PostgreSQL that Patroni keeps by the settings of `deploy/patroni`, with one etcd. Each node is a network
-//! namespace and a process namespace of its own: it is cut off, stopped and killed whole.
+//! Three PostgreSQL under Patroni with the settings of `deploy/patroni`, and one etcd. Each node
+//! has a network namespace and a process namespace: it is cut off, stopped and killed as a whole.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,12 +14,12 @@ use crate::program;
 use crate::server::{Account, Folder, PATIENCE, Process, Site, until};
 
 const SETTINGS: &str = include_str!("../../../../deploy/patroni/patroni.yml");
-/// Where etcd listens, at the bridge. No namespace has another server at these ports.
+/// The address of etcd, at the bridge. No namespace has another server at these ports.
 const ETCD: &str = "10.61.7.1:2379";
 const POSTGRES: u16 = 5_432;
 const REST: u16 = 8_008;
 const PASSWORD: &str = "word";
-/// How long a look at a node may take that is cut off or stopped.
+/// Time-out of a request to a node that may be cut off or stopped.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Three nodes and etcd.
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Patroni {
     /// The nodes.
     pub nodes: Vec<Station<Node>>,
-    /// The role of those that follow: one that is no member of the quorum yet is not promoted.
+    /// The role of the followers. One that is not in the quorum yet is not promoted.
     follows: &'static str,
     _etcd: Process,
     _folder: Folder,
@@ -47,7 +47,7 @@ impl Patroni {
         let etcd = start_etcd(&folder)?;
         let mode = format!("synchronous_mode: {synchronous_mode}");
         let settings = SETTINGS.replace("synchronous_mode: quorum", &mode);
-        // They share the files of this machine.
+        // The nodes share the files of this machine.
         let settings = settings + "  parameters: {unix_socket_directories: \"\"}\n";
         let mut nodes: Vec<Station<Node>> = Vec::new();
         for (site, number) in sites.into_iter().zip(1..) {
@@ -77,7 +77,7 @@ impl Patroni {
         Ok(cluster)
     }
 
-    /// The address of the database, with every node.
+    /// Returns the URL of the database, with the addresses of all nodes.
     pub fn url(&self) -> String {
         let hosts = self
             .nodes
@@ -87,12 +87,12 @@ impl Patroni {
         format!("postgres://postgres:{PASSWORD}@{hosts}/postgres?target_session_attrs=read-write")
     }
 
-    /// The node that leads, if one does.
+    /// Finds the index of the node that is the primary; `None` if none says so.
     pub fn primary(&self) -> Option<usize> {
         primary(&self.nodes)
     }
 
-    /// Waits until one node leads and the others follow it.
+    /// Waits until one node is the primary and the two others follow it.
     pub fn await_whole(&self) -> Result<()> {
         until("two nodes follow one that leads", 3 * PATIENCE, || {
             let follow = |node: &&Station<Node>| node.server.is(self.follows);
@@ -100,7 +100,7 @@ impl Patroni {
         })
     }
 
-    /// Makes another node the primary in order, as `patronictl switchover` does.
+    /// Switches over to another primary, as `patronictl switchover` does.
     pub fn switch_over(&self) -> Result<()> {
         let leads = self.nodes.iter().find(|node| node.server.is("primary"));
         let node = &leads.context("no node leads")?.server;
@@ -116,7 +116,7 @@ fn primary(nodes: &[Station<Node>]) -> Option<usize> {
 }
 
 impl Node {
-    /// Where its PostgreSQL listens.
+    /// Returns the address its PostgreSQL listens on.
     pub fn postgres(&self) -> SocketAddr {
         (self.site.ip(), POSTGRES).into()
     }
@@ -137,7 +137,7 @@ impl Node {
         self.process.pause_family()
     }
 
-    /// Lets it go on after [`Node::pause`].
+    /// Resumes it after [`Node::pause`] (SIGCONT).
     pub fn resume(&mut self) -> Result<()> {
         self.process.resume_family()
     }
@@ -146,13 +146,13 @@ impl Node {
         self.site.ip().to_string()
     }
 
-    /// Whether Patroni says that this is its role: `primary`, `replica`, `quorum`.
+    /// Tells whether Patroni says that this is its role: `primary`, `replica`, `quorum`.
     fn is(&self, role: &str) -> bool {
         self.ask("GET", role, "", LOOK)
             .is_ok_and(|status| status == 200)
     }
 
-    /// The status that Patroni's API answers.
+    /// Sends a request to Patroni's REST API and returns the status of the response.
     fn ask(&self, method: &str, path: &str, body: &str, patience: Duration) -> Result<u16> {
         let mut stream = TcpStream::connect_timeout(&(self.site.ip(), REST).into(), LOOK)?;
         stream.set_read_timeout(Some(patience))?;
@@ -181,8 +181,9 @@ fn start_etcd(folder: &Folder) -> Result<Process> {
     Process::start_logged(command, &folder.join("etcd.log"))
 }
 
-/// PostgreSQL refuses root, and Patroni leaves it to the process that adopts orphans: so the node is another user,
-/// and all of it ends with its first process.
+/// Starts Patroni as the first process of user and process namespaces. PostgreSQL refuses root, so
+/// it runs as another user. Patroni leaves PostgreSQL to the process that adopts orphans: in a
+/// namespace of its own all of the node ends with its first process.
 fn start_node(folder: &Path, site: &Site) -> Result<Process> {
     let (patroni, etcd, initdb) = (program("patroni")?, program("etcd")?, program("initdb")?);
     let above = |path: &PathBuf| {
@@ -225,7 +226,8 @@ fn start_node(folder: &Path, site: &Site) -> Result<Process> {
     }
     command.env("PATRONI_POSTGRESQL_DATA_DIR", folder.join("data"));
     command.env("PATRONI_POSTGRESQL_PGPASS", folder.join("pgpass"));
-    // A link to it is in a folder of links. Unpacked without being installed, they do not find their libraries.
+    // A link to it is in a folder of links. Unpacked without being installed, the programs do not
+    // find their libraries.
     let programs = initdb.canonicalize()?.with_file_name("");
     ensure!(
         programs.join("pg_rewind").is_file(),

@@ -1,4 +1,4 @@
-//! Runs a test again in a network namespace of its own, where it may make bridges and cables.
+//! Runs a test again in a network namespace of its own, where it may create bridges and veths.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use crate::player::test_name;
 use crate::program;
 use crate::server::make_bridge;
 
-/// Set in the process that runs the test again.
+/// The variable that is set in the process that runs the test again.
 const INSIDE: &str = "SOLDONCE_INSIDE_NETNS";
 
-/// Ways to a network namespace: as root, and as another user or as root without that right.
+/// Arguments of `unshare`: for root, and for another user or root without that right.
 const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
 
-/// What a test does inside, to see beforehand whether the kernel lets it.
+/// The commands that a test needs inside, run beforehand to see whether the kernel permits them.
 const REHEARSAL: &str = "\"$0\" link add name bridge type bridge \
                          && \"$0\" link add name port type veth peer name inside \
                          && unshare --net true";
@@ -41,7 +41,7 @@ pub fn within(body: impl FnOnce(&Network) -> Result<()>) -> Result<()> {
     }
 }
 
-/// The first way that the kernel permits, else why it does not.
+/// Tries [`WAYS`] and returns the first that the kernel permits, else why it does not.
 fn permitted() -> Result<Result<&'static [&'static str], String>> {
     let ip = program("ip")?;
     let mut complaint = None;

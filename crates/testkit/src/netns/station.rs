@@ -7,10 +7,10 @@ use anyhow::Result;
 use crate::chaos::{Fault, Proxy};
 use crate::server::{Site, close_bridge_port, open_bridge_port};
 
-/// A server with its cable.
+/// A server, and how it is cut off.
 #[derive(Debug)]
 pub struct Station<S> {
-    /// The server, to be asked and hurt.
+    /// The server.
     pub server: S,
     cable: Cable,
     listens: SocketAddr,
@@ -18,9 +18,9 @@ pub struct Station<S> {
 
 #[derive(Debug)]
 enum Cable {
-    /// The port of the bridge.
+    /// By its port of the bridge.
     Bridge(String),
-    /// What clients and replicas connect to. Connections that this server opens do not pass through it.
+    /// By a proxy that clients and replicas connect to. What this server opens bypasses it.
     Proxy(Proxy),
 }
 
@@ -37,7 +37,7 @@ impl<S> Station<S> {
         })
     }
 
-    /// Where clients, replicas and standbys must connect for a cut to concern them.
+    /// Returns the address that clients, replicas and standbys must use for a cut to affect them.
     pub fn address(&self) -> SocketAddr {
         match &self.cable {
             Cable::Bridge(_) => self.listens,
@@ -45,13 +45,13 @@ impl<S> Station<S> {
         }
     }
 
-    /// The server's url with that address in it.
+    /// Returns `url`, one of the server, with the address of [`Station::address`] in it.
     pub fn reach(&self, url: &str) -> String {
         let listens = self.listens.to_string();
         url.replace(&listens, &self.address().to_string())
     }
 
-    /// Cuts the server off: packets vanish, connections stay open.
+    /// Cuts the server off: packets are dropped, connections stay open.
     pub fn cut(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => close_bridge_port(port),
@@ -62,7 +62,7 @@ impl<S> Station<S> {
         }
     }
 
-    /// Joins the server to the others again.
+    /// Connects the server to the others again.
     pub fn heal(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => open_bridge_port(port),

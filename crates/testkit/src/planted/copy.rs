@@ -1,5 +1,5 @@
-//! A copy of the workspace in which bugs are planted, with a target folder of its own. What did not change
-//! since the last copy keeps its time, so that cargo compiles little.
+//! A copy of the workspace in which bugs are planted, with a target folder of its own. A file that
+//! did not change since the last copy keeps its modification time, so that cargo compiles little.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +10,11 @@ use anyhow::{Context, Result};
 
 use super::Patch;
 
-/// What is no source: by name wherever it is, and by path.
+/// What is no source: by name in any folder, and by path.
 const SKIPPED_NAMES: [&str; 2] = [".git", "node_modules"];
 const SKIPPED_PATHS: [&str; 3] = ["target", "soldonce-demo", "data"];
 
-/// The copy.
+/// A copy of the workspace.
 #[derive(Debug)]
 pub struct WorkspaceCopy {
     source: PathBuf,
@@ -23,7 +23,7 @@ pub struct WorkspaceCopy {
 }
 
 impl WorkspaceCopy {
-    /// Brings the copy below `target/planted` up to date.
+    /// Makes the copy in `target/planted`, or updates it.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -50,7 +50,7 @@ impl WorkspaceCopy {
         Ok(made)
     }
 
-    /// Copies what differs in one folder.
+    /// Copies the files of one folder that differ, and adds the path of every file to `kept`.
     fn mirror(&self, folder: &str, kept: &mut BTreeSet<String>) -> Result<()> {
         for entry in self.source.join(folder).read_dir()? {
             let entry = entry?;
@@ -76,10 +76,10 @@ impl WorkspaceCopy {
         Ok(())
     }
 
-    /// Puts a bug into the copy, runs `work`, and takes it out again.
+    /// Applies a patch to the copy, runs `work`, and restores the source.
     ///
     /// # Errors
-    /// If the patch does not apply, or as `work`.
+    /// If the patch does not apply, a file cannot be written, or as `work`.
     pub fn with<T>(&self, patch: &Patch, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let read = |path: &str| fs::read_to_string(self.source.join(path)).ok();
         let changed = patch.apply(read)?;
@@ -118,7 +118,7 @@ impl WorkspaceCopy {
     }
 }
 
-/// Removes what the source no longer has.
+/// Removes the files and folders of the copy that are not in `kept`.
 fn forget(root: &Path, folder: &str, kept: &BTreeSet<String>) -> Result<()> {
     for entry in root.join(folder).read_dir()? {
         let entry = entry?;

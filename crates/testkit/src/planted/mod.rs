@@ -1,6 +1,7 @@
-//! Planted bugs: patches of the product's source, each with the test that it must turn red (assurance.md 6).
-//! The product itself carries none of them. A tidy test holds every patch against the source; the program
-//! `testkit-planted` builds a copy of the workspace with each of them and runs its test.
+//! Planted bugs: patches of the product's source, each with the test that must fail with it
+//! (assurance.md 6). The product itself has none of them. A tidy test checks that every patch
+//! applies to the source; the program `testkit-planted` builds a copy of the workspace with each of
+//! them and runs its test.
 
 mod copy;
 
@@ -16,21 +17,21 @@ pub const PATCHES: &str = "crates/testkit/planted";
 
 /// A bug as a patch: a header with `Test:` and `Says:`, then a unified diff.
 ///
-/// The numbers of the lines do not count: the old lines of a hunk must stand in their file exactly once.
+/// Line numbers do not count: the old lines of a hunk must be in their file exactly once.
 #[derive(Debug)]
 pub struct Patch {
     /// The bug's name, that of the file.
     pub name: String,
-    /// The package of the test that must go red.
+    /// The package of the test that must fail.
     pub package: String,
     /// The full name of that test.
     pub test: String,
-    /// A text that the test prints when it sees this bug, and no other one.
+    /// A text that the test prints when it detects this bug, and no other one.
     pub says: String,
     hunks: Vec<Hunk>,
 }
 
-/// Lines of a file and what stands in their place.
+/// Lines of a file and those that replace them.
 #[derive(Debug, Default)]
 struct Hunk {
     path: String,
@@ -42,7 +43,7 @@ impl Patch {
     /// Reads the patch of the bug `name`.
     ///
     /// # Errors
-    /// If a part of it is missing.
+    /// If a part of it is missing, or it is no unified diff.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let field = |field: &str| {
             let mut values = text.lines().filter_map(|line| line.strip_prefix(field));
@@ -85,7 +86,7 @@ impl Patch {
     /// Returns the changed files, by path in the workspace. `read` gives the text of a file.
     ///
     /// # Errors
-    /// If a file is missing, or a hunk's old lines do not stand in it exactly once.
+    /// If a file is missing, or a hunk's old lines are not in it exactly once.
     pub fn apply(&self, read: impl Fn(&str) -> Option<String>) -> Result<BTreeMap<String, String>> {
         let mut changed = BTreeMap::new();
         for Hunk { path, old, new } in &self.hunks {
@@ -114,7 +115,7 @@ impl Patch {
     }
 }
 
-/// Reads the hunks of a unified diff, and skips what stands before it.
+/// Parses the hunks of a unified diff, and skips the text before it.
 fn hunks(text: &str) -> Result<Vec<Hunk>> {
     let mut path = None;
     let mut hunks: Vec<Hunk> = Vec::new();

@@ -1,4 +1,4 @@
-//! A base backup of a server and its log since: what a database is taken back to a point in time with.
+//! A base backup of a server and its WAL since: what point-in-time recovery needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,19 +15,19 @@ const SWITCH: &str = "-- switch\nSELECT pg_switch_wal()";
 const LAST_ARCHIVED: &str = "-- last_archived\nSELECT last_archived_wal FROM pg_stat_archiver";
 const IS_PRIMARY: &str = "-- is_primary\nSELECT NOT pg_is_in_recovery()";
 
-/// Where backup and log are, in a folder that is gone with this.
+/// The base backup and the archived WAL, in a folder that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Archive {
     folder: Folder,
     account: Account,
 }
 
-/// Where a server begins that is taken back.
+/// The base backup that a server begins with to be restored.
 #[derive(Clone, Debug)]
 pub(super) struct Origin(pub(super) PathBuf);
 
 impl Archive {
-    /// An empty one.
+    /// Creates an empty archive.
     pub fn new() -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new("archive")?;
@@ -35,7 +35,7 @@ impl Archive {
         Ok(Self { folder, account })
     }
 
-    /// A server that hands its log to this archive.
+    /// Starts a server that archives its WAL here.
     pub fn start_server(&self) -> Result<Postgres> {
         let log = self.folder.path().display();
         Postgres::options()
@@ -44,7 +44,7 @@ impl Archive {
             .start()
     }
 
-    /// Takes the base backup of a server that is at work.
+    /// Takes the base backup of a running server (`pg_basebackup`).
     pub fn back_up(&self, server: &Postgres) -> Result<()> {
         let program = program("pg_basebackup")?;
         let mut command = self.account.command(program.as_os_str(), None);
@@ -61,7 +61,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Names the present point in time, and waits until the log up to it is here.
+    /// Creates the restore point, and waits until the WAL up to it is archived.
     pub fn mark(server: &Postgres) -> Result<()> {
         let marked = server.query(MARK)?;
         server.query(SWITCH)?;
@@ -71,7 +71,7 @@ impl Archive {
         })
     }
 
-    /// Starts a server from the backup and the log up to the marked point, as a primary of its own.
+    /// Starts a server from the backup and the WAL up to the restore point, as a primary.
     pub fn restore(&self) -> Result<Postgres> {
         let log = self.folder.path().display();
         let options = PostgresOptions {
@@ -95,7 +95,7 @@ impl Archive {
 }
 
 impl Origin {
-    /// Makes `data` a copy of it that replays the log.
+    /// Copies it to `data`, with the file that makes the server replay the archived WAL.
     pub(super) fn copy_to(&self, data: &std::path::Path) -> Result<()> {
         let mut copy = Command::new("cp");
         copy.args(["--recursive", "--preserve=mode,ownership", "--"]);

@@ -11,8 +11,8 @@ use crate::server::{Account, Folder, Port, Process, Site};
 const CONFIG: &str = "pgbouncer.ini";
 const LOG: &str = "pgbouncer.log";
 
-/// A pool in transaction mode: each transaction may meet another connection of the server, so
-/// nothing of a session lasts.
+/// A pool in transaction mode: each transaction may get another connection of the server, so no
+/// state of a session lasts.
 #[derive(Debug)]
 pub struct PgBouncer {
     _process: Process,
@@ -21,7 +21,7 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts one with `connections` connections to `server`.
+    /// Starts one with up to `connections` connections to `server` per database.
     pub fn start(server: &Postgres, connections: u32) -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new("pgbouncer")?;
@@ -47,7 +47,7 @@ impl PgBouncer {
         })
     }
 
-    /// The url of a database of the server, through the pool.
+    /// Returns the URL of a database of the server, through the pool.
     pub fn url_of(&self, database: &str) -> String {
         format!(
             "postgres://{USER}@{}/{database}",

@@ -1,5 +1,5 @@
 //! Private PostgreSQL servers: each a copy of one fresh cluster, with a port and a folder of its
-//! own, gone with its value or with the test process, however that ends.
+//! own, ended when its value is dropped or its test process ends, in any way.
 
 mod archive;
 mod bouncer;
@@ -32,10 +32,10 @@ const DATA: &str = "data";
 const LOG: &str = "postgres.log";
 const USER: &str = "postgres";
 
-/// Longest wait for a server that ends by itself.
+/// Longest wait for a server to end after SIGQUIT, before it is killed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Every client of a server here may do everything.
+/// Lines of `pg_hba.conf`: every client of a private server may do everything.
 const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\n";
 
 /// Options of a private PostgreSQL. Without any it never waits for the disk.
@@ -43,15 +43,15 @@ const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\
 pub struct PostgresOptions {
     lines: Vec<String>,
     follows: Option<SocketAddr>,
-    /// What it begins as, in place of a fresh cluster.
+    /// The base backup that it begins with, in place of a fresh cluster.
     origin: Option<Origin>,
     tls: Option<Tls>,
-    /// Rules before those of everybody.
+    /// Lines of `pg_hba.conf` before [`TRUST_ALL`].
     access: Option<String>,
     site: Site,
 }
 
-/// What an encrypted server shows, and by whom its clients must be certified that show something.
+/// The server's certificate, and the authority (PEM) that verifies certificates of clients.
 #[derive(Clone, Debug)]
 struct Tls {
     own: Certificate,
@@ -59,7 +59,7 @@ struct Tls {
 }
 
 impl PostgresOptions {
-    /// Speaks TLS with those who ask for it, and verifies certificates of clients by the authority.
+    /// Speaks TLS with clients that ask for it, and verifies their certificates by `clients`.
     #[must_use]
     pub fn tls(mut self, own: &Certificate, clients: &Authority) -> Self {
         self.tls = Some(Tls {
@@ -72,20 +72,20 @@ impl PostgresOptions {
             .line("ssl_ca_file = 'clients.pem'")
     }
 
-    /// Lets in whom these lines of `pg_hba.conf` let in, before the rules for everybody.
+    /// Adds these lines of `pg_hba.conf` before those that trust every client.
     #[must_use]
     pub fn access(mut self, lines: &str) -> Self {
         self.access = Some(lines.to_owned());
         self
     }
 
-    /// Waits for the disk at each commit, as in production.
+    /// Waits for the disk at each commit (`fsync`), as in production.
     #[must_use]
     pub fn durable(self) -> Self {
         self.line("fsync = on").line("full_page_writes = on")
     }
 
-    /// Follows the primary at this address, which must have begun as the same fresh cluster: any
+    /// Follows the primary at this address, which must be a copy of the same fresh cluster: any
     /// other server of this module.
     #[must_use]
     pub fn standby_of(mut self, primary: SocketAddr) -> Self {
@@ -105,7 +105,7 @@ impl PostgresOptions {
         off_the_runtime(|| Postgres::start_with(&self))
     }
 
-    /// Runs there instead of on the loopback interface.
+    /// Runs the server at `site` instead of on the loopback interface.
     pub(crate) fn at(mut self, site: Site) -> Self {
         self.site = site;
         self
@@ -140,12 +140,12 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A PostgreSQL that takes connections and never waits for the disk.
+    /// Starts a PostgreSQL that never waits for the disk, and waits until it takes connections.
     pub fn start() -> Result<Self> {
         PostgresOptions::default().start()
     }
 
-    /// Options for a PostgreSQL, then [`PostgresOptions::start`].
+    /// Returns the default options, to be changed and started by [`PostgresOptions::start`].
     pub fn options() -> PostgresOptions {
         PostgresOptions::default()
     }
@@ -184,7 +184,7 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Waits for the word in the last line of `postmaster.pid`, as `pg_ctl` does.
+    /// Waits for `ready` or `standby` in line 8 of `postmaster.pid`, as `pg_ctl` does.
     fn await_ready(&mut self) -> Result<()> {
         until_some("PostgreSQL takes connections", PATIENCE, || {
             if let Some(status) = self.process.ended()? {
@@ -198,27 +198,27 @@ impl Postgres {
         })
     }
 
-    /// The url of the database `postgres`.
+    /// Returns the URL of the database `postgres`.
     pub fn url(&self) -> String {
         self.url_of("postgres")
     }
 
-    /// The url of a database of this server.
+    /// Returns the URL of a database of this server.
     pub fn url_of(&self, database: &str) -> String {
         format!("postgres://{USER}@{}/{database}", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.site.address(&self.port)
     }
 
-    /// The id of its first process.
+    /// Returns the id of its first process, the postmaster.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Makes an empty database and returns its name, which is new in this process.
+    /// Creates an empty database and returns its name, which is new in this test process.
     pub fn database(&self) -> Result<String> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -232,7 +232,7 @@ impl Postgres {
     }
 
     /// Ends it without a checkpoint (SIGQUIT, `pg_ctl stop -m immediate`): the next start recovers
-    /// from the log.
+    /// from the WAL.
     pub fn stop_immediately(&mut self) -> Result<()> {
         self.process.signal(Signal::QUIT)?;
         self.process.wait()?;
@@ -249,7 +249,7 @@ impl Postgres {
         self.process.pause_family()
     }
 
-    /// Lets it go on after [`Postgres::pause`].
+    /// Resumes it after [`Postgres::pause`] (SIGCONT).
     pub fn resume(&mut self) -> Result<()> {
         self.process.resume_family()
     }
@@ -266,7 +266,7 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         // Killed, it would leave a block of shared memory behind, of which a machine has some
-        // thousands. One that is paused cannot end by itself, and is killed after all.
+        // thousands. One that is paused cannot end by itself, and is killed after the wait.
         let asked = self.process.signal(Signal::QUIT);
         let has_ended = || matches!(self.process.ended(), Ok(Some(_)));
         let ended = asked.and_then(|()| until("PostgreSQL ends", FAREWELL, has_ended));
@@ -299,7 +299,7 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
     Process::start_logged(command, &folder.join(LOG))
 }
 
-/// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and
+/// Copies a database to another one, which is empty, by `pg_dump` and `psql`: as rows and
 /// statements, not as pages.
 pub fn carry_over(from: &str, to: &str) -> Result<()> {
     let mut dump = Command::new(program("pg_dump")?);

@@ -11,7 +11,7 @@ const RELOAD: &str = "-- reload\nSELECT pg_reload_conf()";
 const RECEIVERS: &str = "-- receivers\nSELECT count(*) FROM pg_stat_wal_receiver";
 const PROMOTE: &str = "-- promote\nSELECT pg_promote(true, 20)";
 
-/// A primary, and a standby that follows it without being waited for.
+/// A primary and its standby, which replicates asynchronously.
 #[derive(Debug)]
 pub struct PostgresPair {
     /// Takes writes.
@@ -40,7 +40,7 @@ impl PostgresPair {
         })
     }
 
-    /// Takes its primary's address from the standby, which then receives nothing more: what the
+    /// Clears `primary_conninfo` of the standby, which then receives nothing more: what the
     /// primary commits from now on is lost to a later [`PostgresPair::promote`].
     pub fn cut(&self) -> Result<()> {
         self.standby.query(FORGET_PRIMARY)?;
@@ -52,7 +52,7 @@ impl PostgresPair {
         })
     }
 
-    /// Makes the standby a primary and waits until it takes writes.
+    /// Makes the standby a primary and waits up to 20 s until it takes writes.
     pub fn promote(&self) -> Result<()> {
         let promoted = self.standby.query(PROMOTE)?;
         ensure!(

@@ -1,5 +1,5 @@
-//! The fresh cluster that every private server is a copy of: `initdb` takes most of a second, a copy
-//! some tens of milliseconds. It is made once and kept with the fetched programs.
+//! The fresh cluster that every private server is a copy of: `initdb` takes most of a second, a
+//! copy some tens of milliseconds. It is made once and kept with the fetched programs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::program;
 use crate::server::{Account, Folder};
 use crate::tools::{Machine, run};
 
-/// Makes `data` a fresh cluster that belongs to `account`.
+/// Copies the fresh cluster to `data`, as files of `account`.
 pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
     let template = provide(account)?;
     let mut copy = Command::new("cp");
@@ -21,7 +21,7 @@ pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
     Ok(())
 }
 
-/// The folder of the cluster for this version of PostgreSQL and this account, made if it is missing.
+/// Returns the folder of the cluster for this PostgreSQL version and account. Makes it once.
 fn provide(account: Account) -> Result<PathBuf> {
     let kept = Machine::here(|_| {})?.folder("postgres");
     fs::create_dir_all(&kept)?;
@@ -38,7 +38,7 @@ fn provide(account: Account) -> Result<PathBuf> {
     if template.is_dir() {
         return Ok(template);
     }
-    // One test makes it, the others wait; a half-made one never has the name.
+    // One test makes it, the others wait; it gets its name only when it is complete.
     let lock = File::create(kept.join("making.lock"))?;
     lock.lock()?;
     if !template.is_dir() {
@@ -49,7 +49,7 @@ fn provide(account: Account) -> Result<PathBuf> {
     Ok(template)
 }
 
-/// Runs `initdb` where the account can write, and moves the outcome to `made`.
+/// Runs `initdb` where the account can write, and copies the cluster to `made`.
 fn make(made: &Path, account: Account) -> Result<()> {
     let folder = Folder::new("initdb")?;
     account.owns(folder.path())?;

@@ -1,5 +1,5 @@
-//! A Redis Cluster of three primaries and three replicas. Every node begins with the whole picture
-//! in its `nodes.conf`, so there is no time of meeting each other.
+//! A Redis Cluster of three primaries and three replicas. Every node begins with all nodes and
+//! slots in its `nodes.conf`, so they need no `CLUSTER MEET`.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{ClientCertificate, Ports, Redis, RedisOptions};
 use crate::server::{PATIENCE, until};
 use crate::{Authority, Certificate};
 
-/// Time after which a silent node counts as failed.
+/// Time after which a node that does not answer counts as failed (`cluster-node-timeout`).
 pub const NODE_TIMEOUT: Duration = Duration::from_secs(2);
 
 const PRIMARIES: usize = 3;
@@ -22,7 +22,7 @@ const SLOTS: u16 = 16_384;
 pub enum FullCoverage {
     /// Slots without a primary stop all others too (the default of Redis).
     Required,
-    /// The other slots go on (what Soldonce advises).
+    /// The other slots keep working (what Soldonce advises).
     NotRequired,
 }
 
@@ -39,8 +39,8 @@ impl RedisCluster {
         Self::start_with(&RedisOptions::default(), coverage)
     }
 
-    /// The same of nodes that speak TLS with clients and with each other; the certificate is for 127.0.0.1.
-    /// Tests ask them without it.
+    /// Starts nodes that speak TLS with clients and with each other, without full coverage. The
+    /// certificate is for 127.0.0.1. The test kit itself asks them without TLS.
     pub fn start_tls(own: &Certificate, by: &Authority) -> Result<Self> {
         let options = RedisOptions::default().tls(own, by, ClientCertificate::Optional);
         let options = options.line("tls-cluster yes").line("tls-replication yes");
@@ -74,22 +74,22 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// All nodes in the order of their start.
+    /// Returns all nodes in the order of their start.
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
     }
 
-    /// A node by its place in that order, to hurt it.
+    /// Finds a node by its place in that order, from 0, to stop or kill it. Fails from 6 on.
     pub fn node(&mut self, place: usize) -> Result<&mut Redis> {
         self.nodes.get_mut(place).context("a cluster has six nodes")
     }
 
-    /// The urls of all nodes.
+    /// Returns the URLs of all nodes.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Redis::url).collect()
     }
 
-    /// The place of the node that was made the primary of `key` at the start.
+    /// Finds the place of the node that was made the primary of `key` at the start.
     pub fn node_of(&self, key: &str) -> Result<usize> {
         let slot = self.ask_any(&["CLUSTER", "KEYSLOT", key])?.parse()?;
         (0..PRIMARIES)
@@ -97,7 +97,7 @@ impl RedisCluster {
             .context("every slot has a primary")
     }
 
-    /// The place of the node that is the primary of `key` now, as a node that answers says.
+    /// Finds the place of the primary of `key` now, as the first node that answers sees it.
     pub fn primary_of(&self, key: &str) -> Result<usize> {
         let slot: u16 = self.ask_any(&["CLUSTER", "KEYSLOT", key])?.parse()?;
         let nodes = self.ask_any(&["CLUSTER", "NODES"])?;
@@ -151,12 +151,12 @@ fn says_ok(node: &Redis) -> bool {
     info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:6")
 }
 
-/// The id of a node; 40 hex digits, here the same in every run.
+/// Returns the id of a node: 40 hex digits, the same in every run.
 fn node_id(place: usize) -> String {
     format!("{:040x}", place + 1)
 }
 
-/// The slots that a primary has at the start.
+/// Returns the slots that a primary has at the start.
 fn slots(primary: usize) -> std::ops::RangeInclusive<u16> {
     let edge = |place: usize| SLOTS / 3 * u16::try_from(place).unwrap_or(0);
     let last = if primary + 1 == PRIMARIES {
@@ -167,7 +167,7 @@ fn slots(primary: usize) -> std::ops::RangeInclusive<u16> {
     edge(primary)..=last
 }
 
-/// `nodes.conf` of the node `me`: id, address, flags, primary, times, epoch, link, slots.
+/// Writes `nodes.conf` of the node `me`: id, address, flags, primary, times, epoch, link, slots.
 fn picture(ports: &[[u16; 2]], me: usize) -> String {
     let mut lines = String::new();
     for (place, [clients, nodes]) in ports.iter().enumerate() {
@@ -189,7 +189,7 @@ fn picture(ports: &[[u16; 2]], me: usize) -> String {
     lines
 }
 
-/// Whether a line of `CLUSTER NODES` is that of a primary with this slot.
+/// Tells whether a line of `CLUSTER NODES` is that of a primary with this slot.
 fn owns(line: &str, slot: u16) -> bool {
     let mut fields = line.split(' ').skip(2);
     let flags = fields.next().unwrap_or_default();
@@ -197,7 +197,7 @@ fn owns(line: &str, slot: u16) -> bool {
     works && fields.skip(5).any(|range| covers(range, slot))
 }
 
-/// Whether `5`, or `0-5460`, is or contains the slot.
+/// Tells whether `range`, such as `5` or `0-5460`, is or contains the slot.
 fn covers(range: &str, slot: u16) -> bool {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     match (first.parse::<u16>(), last.parse::<u16>()) {

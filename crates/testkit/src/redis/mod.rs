@@ -1,5 +1,5 @@
-//! Private Redis servers: each with a port and a folder of its own, gone with its value or with the
-//! test process, however that ends.
+//! Private Redis servers: each with a port and a folder of its own, ended when its value is dropped
+//! or its test process ends, in any way.
 
 mod cluster;
 mod options;
@@ -30,16 +30,16 @@ const NODES: &str = "nodes.conf";
 const LOG: &str = "redis.log";
 const DUMP: &str = "dump.rdb";
 
-/// What a server finds when it starts again.
+/// The data that a server finds when it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// What it had written to disk; nothing, unless an option asked for that.
+    /// What it had written to disk. It writes nothing unless an option asked for that.
     Kept,
     /// Nothing, as after the loss of the disk.
     Lost,
 }
 
-/// What a server had on disk at one moment.
+/// A copy of a server's RDB file.
 #[derive(Clone, Debug)]
 pub struct Snapshot(Vec<u8>);
 
@@ -52,7 +52,7 @@ pub struct Redis {
     options: RedisOptions,
 }
 
-/// The port for clients, that for clients with TLS, and in a cluster that for other nodes.
+/// The ports for clients, for clients with TLS, and in a cluster for other nodes.
 #[derive(Debug)]
 struct Ports {
     clients: Port,
@@ -71,17 +71,17 @@ impl Ports {
 }
 
 impl Redis {
-    /// A Redis that keeps nothing on disk, ready to answer.
+    /// Starts a Redis that keeps nothing on disk, and waits until it answers.
     pub fn start() -> Result<Self> {
         RedisOptions::default().start()
     }
 
-    /// Options for a Redis, then [`RedisOptions::start`].
+    /// Returns the default options, to be changed and started by [`RedisOptions::start`].
     pub fn options() -> RedisOptions {
         RedisOptions::default()
     }
 
-    /// `count` servers that know nothing of each other, as the nodes of Redlock are.
+    /// Starts `count` servers that know nothing of each other, as the nodes of Redlock are.
     pub fn independent(count: usize) -> Result<Vec<Self>> {
         (0..count).map(|_| Self::start()).collect()
     }
@@ -109,7 +109,7 @@ impl Redis {
         Ok(self)
     }
 
-    /// Waits until the server has loaded its data. A demand for a password is an answer too.
+    /// Waits until the server has loaded its data. The error `NOAUTH` is an answer too.
     fn await_answer(&mut self) -> Result<()> {
         until_some("Redis answers", PATIENCE, || {
             if let Some(status) = self.process.ended()? {
@@ -123,22 +123,22 @@ impl Redis {
         Ok(())
     }
 
-    /// `redis://ADDRESS:PORT`.
+    /// Returns its URL without TLS, `redis://ADDRESS:PORT`.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on, without TLS.
     pub fn address(&self) -> SocketAddr {
         self.options.site.address(&self.ports.clients)
     }
 
-    /// Where it listens for clients with TLS, if [`RedisOptions::tls`] asked for that.
+    /// Returns its address for clients with TLS, used only if [`RedisOptions::tls`] asked for it.
     pub fn tls_address(&self) -> SocketAddr {
         self.options.site.address(&self.ports.encrypted)
     }
 
-    /// The id of its process.
+    /// Returns the id of its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -161,14 +161,14 @@ impl Redis {
         wire.ask(command)
     }
 
-    /// The value of a field of `INFO`, such as `master_replid`; `None` if there is no such field.
+    /// Reads a field of `INFO`, such as `master_replid`; `None` if there is no such field.
     pub fn info(&self, field: &str) -> Result<Option<String>> {
         let info = self.cli(&["INFO"])?;
         let mut lines = info.lines().filter_map(|line| line.split_once(':'));
         Ok(lines.find_map(|(name, value)| (name == field).then(|| value.to_owned())))
     }
 
-    /// Ends it at once, as a power cut does. It can be started again.
+    /// Kills it at once, as a power cut does. It can be started again.
     pub fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
@@ -178,12 +178,12 @@ impl Redis {
         self.process.signal(Signal::STOP)
     }
 
-    /// Lets it go on after [`Redis::pause`] (SIGCONT).
+    /// Resumes it after [`Redis::pause`] (SIGCONT).
     pub fn resume(&mut self) -> Result<()> {
         self.process.signal(Signal::CONT)
     }
 
-    /// Saves all data and keeps a copy of the file aside.
+    /// Saves all data (`SAVE`) and returns a copy of the RDB file.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.cli(&["SAVE"])?;
         Ok(Snapshot(fs::read(self.folder.join(DUMP))?))

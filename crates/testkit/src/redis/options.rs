@@ -1,4 +1,4 @@
-//! What a private Redis is told at its start.
+//! The options of a private Redis.
 
 use std::net::SocketAddr;
 
@@ -42,8 +42,8 @@ impl RedisOptions {
         self
     }
 
-    /// Listens for clients with TLS, too, at [`Redis::tls_address`], and verifies their certificates by the
-    /// authority.
+    /// Listens for clients with TLS, too, at [`Redis::tls_address`], and verifies their
+    /// certificates by the authority.
     #[must_use]
     pub fn tls(mut self, own: &Certificate, by: &Authority, clients: ClientCertificate) -> Self {
         self.tls = Some(Tls::new(own, by, clients));
@@ -68,13 +68,13 @@ impl RedisOptions {
         Redis::start_with(self)
     }
 
-    /// Runs there instead of on the loopback interface.
+    /// Runs the server at `site` instead of on the loopback interface.
     pub(crate) fn at(mut self, site: Site) -> Self {
         self.site = site;
         self
     }
 
-    /// The configuration file, without what the server's own place decides.
+    /// Builds the configuration file, without the ports and paths of a single server.
     pub(super) fn text(&self) -> String {
         let base = "protected-mode no\nsave \"\"\nrepl-diskless-sync-delay 0\n\
                     repl-ping-replica-period 1\nenable-debug-command local\n";

@@ -55,10 +55,10 @@ impl RedisPair {
 }
 
 impl Redis {
-    /// Whether this replica's link is up and its position is that of `primary`.
+    /// Tells whether this replica's link is up and its replication offset is that of `primary`.
     pub(super) fn is_in_sync_with(&self, primary: &Redis) -> bool {
         let up = self.info("master_link_status").ok().flatten();
-        // The replica first: what the primary writes between the two looks must not count.
+        // The replica first: what the primary writes between the two queries must not count.
         let has = self.info("slave_repl_offset").ok().flatten();
         let wrote = primary.info("master_repl_offset").ok().flatten();
         up.as_deref() == Some("up") && has.is_some() && has == wrote

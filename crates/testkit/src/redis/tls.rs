@@ -16,7 +16,7 @@ pub enum ClientCertificate {
     Required,
 }
 
-/// What the server shows and asks for.
+/// The server's certificate, and whether and by whom clients must be certified.
 #[derive(Clone, Debug)]
 pub(super) struct Tls {
     pub(super) own: Certificate,

@@ -1,4 +1,4 @@
-//! The Redis protocol (RESP2), as far as tests ask a server something: one command, one reply.
+//! The Redis protocol (RESP2), as far as tests need it: one command, one reply.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -20,13 +20,13 @@ pub enum Reply {
     Text(String),
     /// Several replies.
     Array(Vec<Reply>),
-    /// A refusal, with its code word first.
+    /// An error reply, which begins with its code, such as `NOAUTH`.
     Error(String),
 }
 
 impl Reply {
-    /// The text of the reply: a number in digits, nothing as the empty text, the parts of an array
-    /// in lines.
+    /// Returns the reply as text: a number in digits, nil as the empty text, the parts of an array
+    /// in lines. Fails with an error reply.
     pub fn text(self) -> Result<String> {
         Ok(match self {
             Self::Nil => String::new(),

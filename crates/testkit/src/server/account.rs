@@ -11,19 +11,19 @@ use anyhow::{Context, Result};
 /// The unprivileged users a server may run as, best first.
 const NAMES: [&str; 2] = ["postgres", "nobody"];
 
-/// Who runs a server.
+/// The user that runs a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Account {
     /// The user of the test.
     Own,
-    /// One that looks unprivileged from inside, because the test is root in a namespace only.
+    /// User 1000 in a nested user namespace, because the test is root in a namespace only.
     Nested,
-    /// Another one, because the test runs as root.
+    /// Another user, because the test runs as root.
     Other { user: u32, group: u32 },
 }
 
 impl Account {
-    /// An account that is not root.
+    /// Chooses an account that is not root.
     pub(crate) fn unprivileged() -> Result<Self> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Own);
@@ -38,8 +38,8 @@ impl Account {
             .context("neither `postgres` nor `nobody` is in /etc/passwd")
     }
 
-    /// A command that runs `program` as this account, in a folder that the account can be in. If
-    /// `signal` is given, the process gets it when the thread that starts it ends.
+    /// Builds a command that runs `program` as this account, in `/`, which every account can enter.
+    /// If `signal` is given, the process gets it when the thread that starts it ends.
     pub(crate) fn command(self, program: &OsStr, signal: Option<&str>) -> Command {
         let mut command = match self {
             Self::Own | Self::Other { .. } => Command::new("setpriv"),
@@ -61,7 +61,7 @@ impl Account {
         command
     }
 
-    /// Makes a file or folder this account's own.
+    /// Gives a file or folder to this account (chown).
     pub(crate) fn owns(self, path: &Path) -> Result<()> {
         match self {
             Self::Own | Self::Nested => Ok(()),
@@ -73,12 +73,12 @@ impl Account {
     }
 }
 
-/// Whether the text of `/proc/self/uid_map` maps every user to itself.
+/// Tells whether the text of `/proc/self/uid_map` maps every user to itself.
 fn is_root_of_the_machine(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The ids of `name` in the text of /etc/passwd.
+/// Finds the user and group id of `name` in the text of /etc/passwd.
 fn account(accounts: &str, name: &str) -> Option<Account> {
     let line = accounts
         .lines()

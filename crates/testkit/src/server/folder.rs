@@ -1,6 +1,6 @@
-//! A folder for one server, in the system's temporary folder: servers that must not run as root can
-//! reach it there. It is removed with its value. One whose test process was killed is removed by the
-//! next test: the lock that its owner held until the end tells the dead from the living.
+//! A folder for one server, in the system's temporary folder: servers that must not run as root
+//! can reach it there. It is removed with its value. One whose test process was killed is removed
+//! by the next test: its owner holds a file lock until its end, so a free lock means that it ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A new folder that everybody on the machine may enter.
+    /// Creates a folder that every user may enter. The first call removes those of killed tests.
     pub(crate) fn new(kind: &str) -> Result<Self> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| sweep(&std::env::temp_dir()));
@@ -59,7 +59,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// The last lines of a log file in it, for the report of a failure.
+    /// Reads the last 10 lines of a log file in it, for the report of a failure.
     pub(crate) fn tail(&self, name: &str) -> String {
         let text = fs::read_to_string(self.join(name)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -87,13 +87,13 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Whether this lock is free. A file that cannot be opened belongs to another user.
+/// Tells whether this lock is free. A file that cannot be opened belongs to another user.
 fn is_left(lock: &Path) -> bool {
     let lock = OpenOptions::new().read(true).write(true).open(lock);
     lock.is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
-/// A server that is dying may still write: try until it is gone.
+/// Removes a folder, in up to 100 tries: a server that is ending may still write to it.
 fn remove(path: &Path) {
     for _ in 0..100 {
         match fs::remove_dir_all(path) {

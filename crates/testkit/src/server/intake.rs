@@ -1,5 +1,5 @@
-//! An HTTP server that answers requests one after the other on a private port, in threads of its own: for
-//! tests of who sends them. A connection that says nothing keeps no other waiting. It ends when it is dropped.
+//! An HTTP server that answers requests one after the other on a private port, in threads of its
+//! own: for tests of the sender. An idle connection blocks no other. It ends when it is dropped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,26 +12,26 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::PATIENCE;
 
-/// Longest body that is taken, bytes.
+/// Longest body of a request that is read, bytes.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// Names in small letters.
+    /// Names in lower case.
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Request {
-    /// A header; empty when there is none.
+    /// Returns the value of a header by its name in lower case; empty when there is none.
     pub(crate) fn header(&self, name: &str) -> String {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     }
 }
 
-/// What answers: it writes to the connection, which is closed after it.
+/// Answers a request by writing to the connection, which is closed after that.
 type Answerer = Box<dyn Fn(Request, &mut dyn Write) -> Result<()> + Send>;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ struct State {
 }
 
 impl State {
-    /// Connections, until it is over.
+    /// Accepts and counts connections until `is_over`.
     fn connections_of(&self, listener: &TcpListener) -> impl Iterator<Item = TcpStream> {
         let incoming = listener.incoming();
         let incoming = incoming.take_while(|_| !self.is_over.load(Ordering::Relaxed));
@@ -58,7 +58,7 @@ impl State {
         })
     }
 
-    /// Answers connections side by side, until it is over.
+    /// Serves each connection in a thread of its own, until `is_over`.
     fn serve(
         &self,
         listener: &TcpListener,
@@ -67,7 +67,7 @@ impl State {
     ) {
         std::thread::scope(|scope| {
             for stream in self.connections_of(listener) {
-                // A sender that goes away is none of our failures.
+                // A sender that closes its connection is not our failure.
                 scope.spawn(move || take(stream, tls, answer).ok());
             }
         });
@@ -75,7 +75,7 @@ impl State {
 }
 
 impl Intake {
-    /// Takes requests from now on, encrypted if it is said how.
+    /// Starts to take requests, by TLS if `tls` is given.
     pub(crate) fn start(tls: Option<Arc<ServerConfig>>, answer: Answerer) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -90,12 +90,12 @@ impl Intake {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections were accepted, with any outcome.
+    /// Returns how many connections were accepted, with any outcome.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
@@ -104,7 +104,7 @@ impl Intake {
 impl Drop for Intake {
     fn drop(&mut self) {
         self.state.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts, which then sees that it is over.
+        // Wakes the thread that accepts, which then sees `is_over`.
         TcpStream::connect(self.address).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();

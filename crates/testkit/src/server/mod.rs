@@ -1,5 +1,5 @@
-//! What private servers have in common: a folder and ports of their own, a process that dies with
-//! the test, and ways to hurt it.
+//! What private servers have in common: a folder and ports of their own, a process that ends with
+//! the test, and ways to stop, kill and cut it off.
 
 mod account;
 mod folder;

@@ -1,6 +1,6 @@
-//! Ports on the loopback interface. A server is told its port before it binds it, and binds it again
-//! after a restart, so the number has to be kept for it in between: by a UDP socket on the same
-//! number, which other tests meet, which disturbs no TCP server, and which ends with the process.
+//! Ports on the loopback interface. A server is told its port before it binds it, and binds it
+//! again after a restart, so the number is reserved for it in between: by a UDP socket on the same
+//! number, which other tests cannot bind, which disturbs no TCP server and ends with the process.
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context, Result};
 
 /// Below the range from which the kernel takes the ports of outgoing connections (32768 and up): a
-/// client that calls a dead server must not meet itself.
+/// client that connects to the port of a dead server must not be connected to itself.
 const FIRST: u32 = 10_000;
 const COUNT: u32 = 22_000;
 
@@ -20,10 +20,10 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port without a listener.
+    /// Reserves a port without a listener.
     pub fn reserve() -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        // Processes begin far from each other, so that they seldom meet.
+        // Processes begin far from each other, so that they seldom try the same port.
         let start = std::process::id().wrapping_mul(7_919);
         (0..COUNT)
             .find_map(|_| {

@@ -1,4 +1,4 @@
-//! A server's process: started so that it dies with the test, stopped for a while, killed.
+//! A server's process: started so that it ends with the test, stopped for a while, killed.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpStream};
@@ -35,14 +35,14 @@ impl Process {
         Ok(Self { child })
     }
 
-    /// As [`Process::start`]; its output goes to the end of the file `log`.
+    /// Starts it as [`Process::start`] does, with its output appended to the file `log`.
     pub(crate) fn start_logged(mut command: Command, log: &Path) -> Result<Self> {
         let log = File::options().create(true).append(true).open(log)?;
         command.stdout(log.try_clone()?).stderr(log);
         Self::start(command)
     }
 
-    /// As [`Process::start_logged`]. Waits until it takes connections.
+    /// Starts it as [`Process::start_logged`] does, and waits until it takes connections.
     pub(crate) fn start_listening(
         command: Command,
         (folder, log): (&Folder, &str),
@@ -62,7 +62,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Its input and its output, once, if the command asked for pipes.
+    /// Takes its input and its output; `None` the second time, or without pipes.
     pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
@@ -81,9 +81,9 @@ impl Process {
 
     /// Stops the process and all that it started (SIGSTOP), and returns when none of them runs.
     ///
-    /// A signal works some time after it was sent, and who is not stopped yet may start another:
-    /// one that was born between the look and the signal would go on alone. A look takes its time, too:
-    /// it misses who is born meanwhile of one that it finds stopped. The next look finds that one.
+    /// A signal works some time after it was sent, and a process that is not stopped yet may start
+    /// another: one started between a look at /proc and the signal would run on. A look takes time,
+    /// too: it misses a child that one it finds stopped started meanwhile. The next look finds it.
     pub(crate) fn pause_family(&mut self) -> Result<()> {
         if self.ended()?.is_some() {
             return Ok(());
@@ -98,7 +98,7 @@ impl Process {
         })
     }
 
-    /// Lets all go on after [`Process::pause_family`].
+    /// Resumes all of them after [`Process::pause_family`] (SIGCONT).
     pub(crate) fn resume_family(&mut self) -> Result<()> {
         self.signal_family(Signal::CONT)
     }
@@ -115,8 +115,8 @@ impl Process {
         Ok(self.child.wait()?)
     }
 
-    /// Kills the process as a power cut would, with all that it started, and waits until all of them have ended: what
-    /// they shared is free then.
+    /// Kills the process as a power cut would, with all that it started, and waits until all of
+    /// them have ended: what they shared is free then.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.pause_family()?;
         let members = family(self.id())?;
@@ -139,7 +139,7 @@ impl Drop for Process {
 
 type Start = (Command, SyncSender<std::io::Result<Child>>);
 
-/// The way to the thread that starts all processes.
+/// Returns the channel to the one thread that starts all processes.
 fn starter() -> &'static Sender<Start> {
     static STARTER: OnceLock<Sender<Start>> = OnceLock::new();
     STARTER.get_or_init(|| {
@@ -167,7 +167,7 @@ fn signal_each(members: &[Member], signal: Signal) -> Result<()> {
     Ok(())
 }
 
-/// What /proc/ID/stat tells of a process.
+/// The fields of /proc/ID/stat that are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Member {
     id: u32,
@@ -177,7 +177,7 @@ struct Member {
 }
 
 impl Member {
-    /// The fields that follow a name that may hold anything.
+    /// Parses `/proc/ID/stat`: the fields after the name, which may hold any characters.
     fn read(id: u32, stat: &str) -> Option<Self> {
         let (_, fields) = stat.rsplit_once(')')?;
         let mut fields = fields.split_whitespace();
@@ -188,7 +188,7 @@ impl Member {
         })
     }
 
-    /// The process of this id, if there is one now.
+    /// Reads the state of the process with this id; `None` if there is none now.
     fn now(id: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         Self::read(id, &stat)
@@ -198,13 +198,13 @@ impl Member {
         matches!(self.state, 'Z' | 'X')
     }
 
-    /// Whether it may still do something: it is neither stopped nor dead.
+    /// Tells whether it may still run: it is neither stopped nor dead.
     fn moves(&self) -> bool {
         !matches!(self.state, 'T' | 't') && !self.is_dead()
     }
 }
 
-/// The process and its descendants, parents first, as /proc shows them now.
+/// Lists the process and its descendants, parents first, as /proc shows them now.
 fn family(root: u32) -> Result<Vec<Member>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::server::Account;
 
-    /// A shell that waits for a child of its own.
+    /// Starts a shell that waits for a child of its own.
     fn shell() -> Process {
         let mut command = Account::Own.command("sh".as_ref(), Some("KILL"));
         command.args(["-c", "sleep 600 & wait"]);

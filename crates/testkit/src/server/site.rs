@@ -26,7 +26,7 @@ pub(crate) enum Site {
     Namespace(Arc<Namespace>),
 }
 
-/// A network namespace with one interface. It lasts while a process is in it.
+/// A network namespace with one interface. It exists while the process `holder` is in it.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     number: u8,
@@ -34,7 +34,7 @@ pub(crate) struct Namespace {
 }
 
 impl Site {
-    /// A new namespace with the address that `number` stands for, joined to the bridge.
+    /// Creates a namespace with the address `10.61.7.<number>`, joined to the bridge.
     pub(crate) fn namespace(number: u8) -> Result<Self> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--", "unshare", "--net", "--"]);
@@ -45,7 +45,7 @@ impl Site {
         Ok(Self::Namespace(Arc::new(namespace)))
     }
 
-    /// The address servers here listen on.
+    /// Returns the IP address that servers at this site listen on.
     pub(crate) fn ip(&self) -> Ipv4Addr {
         match self {
             Self::Loopback => Ipv4Addr::LOCALHOST,
@@ -53,12 +53,12 @@ impl Site {
         }
     }
 
-    /// The address of a server here that listens on `port`.
+    /// Returns the address of a server at this site that listens on `port`.
     pub(crate) fn address(&self, port: &Port) -> SocketAddr {
         (self.ip(), port.number()).into()
     }
 
-    /// The port of the bridge that leads here.
+    /// Returns the name of the bridge port that leads to the namespace; `None` on the loopback.
     pub(crate) fn bridge_port(&self) -> Option<String> {
         match self {
             Self::Loopback => None,
@@ -66,7 +66,7 @@ impl Site {
         }
     }
 
-    /// As [`Account::command`], in this place.
+    /// Builds the command of [`Account::command`] so that it runs at this site.
     pub(crate) fn command(&self, account: Account, program: &Path, signal: &str) -> Command {
         let inner = account.command(program.as_os_str(), Some(signal));
         match self {
@@ -83,7 +83,7 @@ impl Site {
 }
 
 impl Namespace {
-    /// The name of the interface on the side of the bridge.
+    /// Returns the name of the veth interface on the side of the bridge.
     fn outside(&self) -> String {
         format!("port{}", self.number)
     }
@@ -92,7 +92,7 @@ impl Namespace {
         format!("--net=/proc/{}/ns/net", self.holder.id())
     }
 
-    /// Lays a cable from the bridge into the namespace, once the holder is in it.
+    /// Creates a veth pair from the bridge into the namespace, once the holder is in it.
     fn join_bridge(&self) -> Result<()> {
         let holder = self.holder.id().to_string();
         let name = |id: &str| std::fs::read_link(format!("/proc/{id}/ns/net"));
@@ -121,12 +121,12 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Removing a namespace is done later by the kernel; the cable's name must be free at once.
+        // The kernel removes the namespace later; the name of its interface must be free at once.
         ip(&["link", "delete", &self.outside()]).ok();
     }
 }
 
-/// Makes the bridge in the namespace of this process.
+/// Creates the bridge in the network namespace of this process.
 pub(crate) fn make_bridge() -> Result<()> {
     ip(&["link", "set", "lo", "up"])?;
     ip(&["link", "add", "name", BRIDGE, "type", "bridge"])?;
@@ -140,7 +140,7 @@ pub(crate) fn make_bridge() -> Result<()> {
     ip(&["link", "set", BRIDGE, "up"])
 }
 
-/// Closes a port of the bridge: what it would pass is dropped in silence.
+/// Disables a port of the bridge: packets through it are dropped in silence.
 pub(crate) fn close_bridge_port(port: &str) -> Result<()> {
     set_bridge_port(port, "0")
 }
@@ -149,7 +149,7 @@ pub(crate) fn open_bridge_port(port: &str) -> Result<()> {
     set_bridge_port(port, "3")
 }
 
-/// States are those of the spanning tree protocol: 0 disabled, 3 forwarding.
+/// Sets the state of a port, that of the spanning tree protocol: 0 disabled, 3 forwarding.
 fn set_bridge_port(port: &str, state: &str) -> Result<()> {
     let mut bridge = Command::new(program("bridge")?);
     run(bridge.args(["link", "set", "dev", port, "state", state])).map(drop)

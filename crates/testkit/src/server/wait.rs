@@ -6,19 +6,19 @@ use anyhow::{Result, bail};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-/// How long a test waits, on a busy machine, for what takes milliseconds on an idle one. Only a test that
-/// fails waits so long.
+/// How long a test waits, on a busy machine, for what takes milliseconds on an idle one. Only a
+/// test that fails waits so long.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Time between two looks.
+/// Time between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Waits until `condition` holds, looking about each millisecond.
+/// Polls `condition` about each millisecond until it is true. Fails after `patience`, with `what`.
 pub fn until(what: &str, patience: Duration, mut condition: impl FnMut() -> bool) -> Result<()> {
     until_some(what, patience, || Ok(condition().then_some(())))
 }
 
-/// Waits until `look` finds something, looking about each millisecond, and returns it.
+/// Polls `look` about each millisecond until it is `Some`. Fails as `look`, or after `patience`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place of the test kit that waits for real time"
@@ -42,8 +42,8 @@ pub fn until_some<T>(
     })
 }
 
-/// Runs what blocks. Where this is a thread of a runtime, another one serves its connections meanwhile:
-/// their time-outs go on.
+/// Runs `work`, which blocks. On a thread of a multi-thread runtime, another thread runs its tasks
+/// meanwhile: their time-outs go on.
 pub(crate) fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
     let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
     match runtime {

@@ -1,6 +1,6 @@
 //! Unpacks Debian packages without installing them, as any user. The package lists are refreshed in
-//! a folder of our own (those of an image are empty or old), apt works out what the machine lacks,
-//! and a launcher gives the unpacked libraries to the program and to nothing else.
+//! a folder of our own (those of an image are empty or old), apt resolves what the machine lacks,
+//! and a launcher gives the unpacked libraries to the program and to what it starts.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +45,7 @@ pub(super) fn unpack(machine: &Machine, packages: &[&str]) -> Result<PathBuf> {
     Ok(root)
 }
 
-/// apt-get with lists and cache of our own, so that neither root nor its locks are needed.
+/// Builds an apt-get with lists and cache of our own, which needs neither root nor its locks.
 fn apt(machine: &Machine) -> Command {
     let state = machine.deps().join("apt");
     let mut command = Command::new("apt-get");
@@ -62,7 +62,7 @@ fn apt(machine: &Machine) -> Command {
     command
 }
 
-/// The packages that a simulated installation would install.
+/// Parses the output of `apt-get install --simulate`: the names of the packages to install.
 pub(super) fn planned(plan: &str) -> BTreeSet<String> {
     plan.lines()
         .filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next())
@@ -70,7 +70,7 @@ pub(super) fn planned(plan: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Writes a script that runs `program` with the unpacked libraries, after a check that none lacks.
+/// Writes a script that runs `program` with the unpacked libraries. Fails if `ldd` misses one.
 pub(super) fn write_launcher(
     launcher: &Path,
     root: &Path,
@@ -107,7 +107,7 @@ pub(super) fn write_launcher(
     Ok(())
 }
 
-/// The folders with shared libraries, under `lib` and `usr/lib` of the unpacked root.
+/// Finds the folders with shared libraries, under `lib` and `usr/lib` of the unpacked root.
 fn library_folders(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut folders = BTreeSet::new();
     let mut open = vec![root.join("lib"), root.join("usr/lib")];
@@ -129,7 +129,7 @@ fn is_library(name: &str) -> bool {
     name.starts_with("lib") && name.contains(".so")
 }
 
-/// The files of a folder whose names end so, in name order.
+/// Lists the files of a folder whose names end with `ending`, in name order.
 pub(super) fn files_ending(folder: &Path, ending: &str) -> Result<BTreeSet<PathBuf>> {
     let entries: Vec<_> = folder.read_dir()?.collect::<Result<_, _>>()?;
     let paths = entries.iter().map(std::fs::DirEntry::path);
@@ -138,7 +138,7 @@ pub(super) fn files_ending(folder: &Path, ending: &str) -> Result<BTreeSet<PathB
         .collect())
 }
 
-/// `text` as one word of a shell.
+/// Quotes `text` as one word of a shell.
 fn quoted(text: &std::ffi::OsStr) -> String {
     format!("'{}'", text.to_string_lossy().replace('\'', "'\\''"))
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::machine::run;
 use super::{Source, TOOL, Tool, from_debian, from_wheel, node};
 
-/// PostgreSQL of the distribution's own version: the server, and the clients that ask it.
+/// PostgreSQL in the distribution's own version: the server and its clients.
 const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
 const SERVER: Tool = Tool {
     by_hand: "apt-get install -y postgresql",
@@ -18,7 +18,7 @@ const CLIENT: Tool = Tool {
     ..SERVER
 };
 
-/// A program of PostgreSQL by its name.
+/// Builds the [`Tool`] of a program of PostgreSQL from its name.
 macro_rules! postgres {
     ($name:literal, $like:expr) => {
         Tool {
@@ -126,9 +126,9 @@ pub const TOOLS: &[Tool] = &[
     },
     PYTHON,
     Tool {
-        // With what judges its clients, mypy, and the provider's official SDK.
+        // With mypy, which checks its clients, and the provider's official SDK.
         name: "openapi-python-client",
-        // The pinned one: another version writes another client.
+        // The pinned one: another version generates another client.
         source: from_wheel(
             include_str!("client-requirements.txt"),
             "bin/openapi-python-client",
@@ -150,7 +150,7 @@ pub const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Needed to unpack wheels too, so provided whenever one is fetched.
+/// Python, also provided whenever a wheel is fetched, since its pip unpacks wheels.
 pub(super) const PYTHON: Tool = Tool {
     name: "python3",
     commands: &["python3"],
@@ -163,7 +163,7 @@ pub(super) const PYTHON: Tool = Tool {
     ..TOOL
 };
 
-/// Whether the program runs at all.
+/// Tells whether the program runs at all (`--version`).
 fn answers(program: &Path) -> bool {
     run(Command::new(program).arg("--version")).is_ok()
 }

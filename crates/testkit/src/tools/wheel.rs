@@ -1,4 +1,4 @@
-//! Unpacks a Python wheel that carries a program, by pip, which checks its hash. Debian's own
+//! Unpacks a Python wheel that contains a program, by pip, which checks its hash. Debian's own
 //! Node.js cannot be used unpacked (it loads scripts from fixed folders) and may be too old.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::machine::run;
 use super::{Machine, debian, list, provide};
 
-/// Unpacks what `requirements` (the text of a pip requirements file with hashes) names to `folder`.
+/// Installs `requirements` (the text of a pip requirements file with hashes) into `folder`.
 pub(super) fn unpack(machine: &Machine, requirements: &str, folder: &Path) -> Result<()> {
     let python = provide(&list::PYTHON, machine)?;
     std::fs::create_dir_all(folder)?;
@@ -41,7 +41,7 @@ pub(super) fn unpack(machine: &Machine, requirements: &str, folder: &Path) -> Re
     Ok(())
 }
 
-/// The pip of this Python, else the one that Debian keeps as a wheel, which runs from its archive.
+/// Finds the pip of this Python, else the wheel of Debian's pip, which runs from its archive.
 fn pip(machine: &Machine, python: &Path) -> Result<Command> {
     let mut command = Command::new(python);
     if run(Command::new(python).args(["-m", "pip", "--version"])).is_ok() {

@@ -1,5 +1,5 @@
-//! What a sender owes an endpoint: signatures that verify, one body for one id, the messages of one
-//! subject in their sequence, each of them at last, and none again before the time that was asked for.
+//! Checks what a sender must guarantee: signatures that verify, one body for one id, the messages
+//! of one subject in order, each of them delivered, no retry before the `Retry-After` of an answer.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{Answer, Received, is_by_one_of};
 
-/// What is wrong with what came, in words; nothing when all is right. `told` has the bodies' subjects and
-/// types in the sequence in which the ledger tells them: each must have been taken, in that sequence.
+/// Lists what is wrong with the received requests, in words. `told` has the subjects and types of
+/// the messages in the ledger's order: each must have been accepted, in that order per subject.
 pub fn violations(
     requests: &[Received],
     secrets: &[&str],
@@ -32,7 +32,7 @@ pub fn violations(
     let mut heard: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut known = std::collections::BTreeSet::new();
     for request in requests.iter().filter(|request| request.answer.is_taken()) {
-        // What comes again after it was taken is thrown away by its id.
+        // A request that comes again after it was accepted is ignored by its id.
         if known.insert(&request.id) {
             match subject_and_type(&request.body) {
                 Some((subject, kind)) => heard.entry(subject).or_default().push(kind),
@@ -61,7 +61,7 @@ pub fn violations(
     found
 }
 
-/// Messages that came again before the seconds were over that the answer asked for, by the sender's clock.
+/// Lists the messages that came again before the `Retry-After` was over, by the sender's clock.
 fn too_early(requests: &[Received]) -> Vec<String> {
     let mut found = Vec::new();
     let mut allowed: BTreeMap<&str, u64> = BTreeMap::new();
@@ -78,7 +78,7 @@ fn too_early(requests: &[Received]) -> Vec<String> {
     found
 }
 
-/// The `id` of a message's data, and its type.
+/// Parses a message: the `id` of its data, and its type; `None` if a field is missing.
 fn subject_and_type(body: &[u8]) -> Option<(String, String)> {
     let body: Value = serde_json::from_slice(body).ok()?;
     body.get("timestamp")?.as_str()?;

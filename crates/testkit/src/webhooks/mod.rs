@@ -1,6 +1,6 @@
-//! An endpoint for webhooks and for notices of a provider that does what real ones do: it verifies, takes, refuses,
-//! redirects, says nothing, hangs up after it has taken. It knows the convention of Standard Webhooks by code of
-//! its own, and what a sender owes it ([`violations`]).
+//! An endpoint for webhooks and for notices of a provider that does what real ones do: it verifies,
+//! accepts, refuses, redirects, or closes the connection after the request. It has its own code for
+//! Standard Webhooks, and for what a sender must guarantee ([`violations`]).
 
 mod judge;
 mod signature;
@@ -45,11 +45,11 @@ pub enum Answer {
     Status(u16),
     /// With this status and this `Retry-After`.
     Later(u16, String),
-    /// With 307 to this place.
+    /// With 307 to this `Location`.
     Redirect(String),
-    /// With 200 and a body without end, until the sender hangs up.
+    /// With 200 and a body without end, until the sender closes the connection.
     Endless,
-    /// Not at all: the connection is closed when all of it was read.
+    /// Not at all: the connection is closed when the whole request was read.
     HangUp,
 }
 
@@ -74,12 +74,12 @@ struct State {
 }
 
 impl Receiver {
-    /// An endpoint that takes everything.
+    /// Starts an endpoint that answers every request with 200.
     pub fn start() -> Result<Self> {
         Self::with(None)
     }
 
-    /// An endpoint that takes everything by https, and shows this certificate.
+    /// Starts an endpoint that answers every request with 200, by https with this certificate.
     pub fn start_encrypted(certificate: &Certificate) -> Result<Self> {
         Self::with(Some(certificate.server()?))
     }
@@ -95,12 +95,12 @@ impl Receiver {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.intake.address()
     }
 
-    /// Where messages are to be sent. An encrypted one is called by name, as certificates are.
+    /// Returns the URL for messages. With https its host is `localhost`, a name for certificates.
     pub fn url(&self) -> String {
         let address = self.address();
         if self.is_encrypted {
@@ -110,24 +110,24 @@ impl Receiver {
         }
     }
 
-    /// The requests after those that have an answer are answered so, one each; without this, 200.
+    /// Queues answers, one for each further request. Requests without a queued answer get 200.
     pub fn answer_next(&self, answers: impl IntoIterator<Item = Answer>) {
         locked(&self.state).answers.extend(answers);
     }
 
-    /// What came so far, in its sequence.
+    /// Returns the requests received so far, in their order.
     pub fn received(&self) -> Vec<Received> {
         locked(&self.state).received.clone()
     }
 
-    /// What came so far and was taken.
+    /// Returns the requests so far that were answered with a 2xx status, in their order.
     pub fn taken(&self) -> Vec<Received> {
         let mut all = self.received();
         all.retain(|request| request.answer.is_taken());
         all
     }
 
-    /// How many connections were accepted, with any outcome.
+    /// Returns how many connections were accepted, with any outcome.
     pub fn connections(&self) -> usize {
         self.intake.connections()
     }

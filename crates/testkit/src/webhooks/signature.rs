@@ -1,4 +1,4 @@
-//! Signatures of Standard Webhooks from the receiver's side, which shares no code with the sender's.
+//! Signatures of Standard Webhooks on the receiver's side, which shares no code with the sender's.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use sha2::Sha256;
 
 use super::Received;
 
-/// What a secret `whsec_..` signs; nothing when it is none.
+/// Signs a message (HMAC-SHA-256) with a secret `whsec_..`; `None` if it is no such secret.
 ///
 /// # Panics
 /// Never: HMAC takes keys of any length.
@@ -20,7 +20,7 @@ pub fn sign(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> Option<Vec<
     Some(mac.finalize().into_bytes().to_vec())
 }
 
-/// Whether a request has a signature by one of these secrets.
+/// Tells whether a request has a signature by one of these secrets.
 pub fn is_by_one_of(secrets: &[&str], request: &Received) -> bool {
     let offered = request.signature.split(' ');
     let offered: Vec<Vec<u8>> = offered
@@ -36,8 +36,9 @@ pub fn is_by_one_of(secrets: &[&str], request: &Received) -> bool {
 mod tests {
     use super::*;
 
-    /// The example of the convention's own documentation, computed anew with openssl: the key is that of
-    /// the secret in base 64, the message `msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}`.
+    /// Checks the example of the convention's own documentation, computed anew with openssl: the
+    /// key is that of the secret in base 64, the message
+    /// `msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}`.
     #[test]
     fn a_known_signature() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -25,10 +25,10 @@ impl PgTls {
     }
 }
 
-/// One handshake to come.
+/// The TLS handshake of one connection, not begun yet.
 pub struct PgHandshake {
     connector: TlsConnector,
-    /// The driver names one for connections, too, that it does not encrypt.
+    /// The name of the server. The driver names one for unencrypted connections too.
     host: Result<ServerName<'static>, InvalidDnsNameError>,
 }
 

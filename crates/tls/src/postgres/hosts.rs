@@ -45,7 +45,7 @@ pub async fn connect(config: &Config, tls: &PgTls) -> Result<Connected, Error> {
     }
 }
 
-/// The address once for each of its servers.
+/// Expands an address with several servers to one config for each.
 fn each(config: &Config) -> Vec<Config> {
     let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
     let (ports, count) = (config.get_ports(), hosts.len().max(addresses.len()));
@@ -76,7 +76,7 @@ fn each(config: &Config) -> Vec<Config> {
     (0..count).map(one).collect()
 }
 
-/// All of an address but its servers, which the driver lets be added and not be taken away.
+/// Copies an address without its servers: the driver lets them be added, not removed.
 fn without_hosts(config: &Config) -> Config {
     let mut rest = Config::new();
     set(config.get_user(), |user| rest.user(user));

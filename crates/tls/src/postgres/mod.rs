@@ -29,25 +29,25 @@ use crate::{FileError, files, provider};
 /// The protocol's name for servers that choose by it.
 const ALPN: &[u8] = b"postgresql";
 
-/// What an address means.
+/// The parsed address of a database.
 #[derive(Clone)]
 pub struct Address {
-    /// All of it but TLS.
+    /// The address without its TLS parameters.
     pub config: Config,
-    /// TLS.
+    /// The TLS connector of its connections.
     pub tls: PgTls,
-    /// What the connection is safe from.
+    /// What TLS protects the connection from.
     pub protection: Protection,
 }
 
-/// What a connection is safe from.
+/// What TLS protects a connection from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {
-    /// From nothing: it is perhaps not encrypted.
+    /// Nothing: the connection is perhaps not encrypted.
     None,
-    /// From readers. A server in the middle is not found out.
+    /// Readers. A server in the middle is not detected.
     Encrypted,
-    /// From readers and from servers that no trusted authority certified.
+    /// Readers, and servers that no trusted authority certified.
     Verified,
 }
 
@@ -73,7 +73,7 @@ pub enum AddressError {
     Tls(#[from] rustls::Error),
 }
 
-/// Who must have certified the server, and whether its name counts.
+/// The authorities that must have certified the server, and whether its name is compared.
 enum Proof {
     Nothing,
     Authority(RootCertStore),
@@ -136,7 +136,7 @@ impl Parameters {
         })
     }
 
-    /// The client's own certificate, if it has one.
+    /// Reads the client's own certificate and key, if the address names them.
     fn client(&self) -> Result<Option<Client>, AddressError> {
         let (certificate, key) = match (&self.certificate, &self.key) {
             (None, None) => return Ok(None),

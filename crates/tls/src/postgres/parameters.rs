@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-/// What an address says of TLS.
+/// The TLS parameters of an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parameters {
     pub(super) mode: Option<String>,
@@ -12,7 +12,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Takes a parameter, if it is one of these; the last one of a name counts.
+    /// Takes a parameter and tells whether it is one of these; the last one of a name counts.
     fn takes(&mut self, name: &str, value: &str) -> bool {
         let place = match name {
             "sslmode" => &mut self.mode,
@@ -26,8 +26,8 @@ impl Parameters {
     }
 }
 
-/// Parts an address from its parameters of TLS. Both forms are read as the driver reads them, which judges
-/// the rest.
+/// Separates an address from its TLS parameters. Both forms are read as the driver reads them,
+/// which judges the rest.
 pub(super) fn take(address: &str) -> (String, Parameters) {
     let mut given = Parameters::default();
     let is_url = address.starts_with("postgres://") || address.starts_with("postgresql://");
@@ -70,7 +70,7 @@ fn take_from_list(list: &str, given: &mut Parameters) -> String {
     rest
 }
 
-/// Where the first parameter of a list ends: behind its value, in which a space may be quoted or escaped.
+/// Finds the end of the first parameter of a list, behind a value with quoted or escaped spaces.
 fn parameter_end(list: &str) -> usize {
     let value = list.split_once('=').map(|(_, value)| value.trim_start());
     let Some(value) = value else {

@@ -38,7 +38,7 @@ impl<'a> SeatId<'a> {
     }
 }
 
-/// A seat's place, with its `seat_guid` where that tells more than the id.
+/// Writes a seat's place, with its `seat_guid` where that tells more than the id.
 pub(super) fn named(spot: &Spot<'_>) -> String {
     let guid = &spot.seat.1.guid;
     if Id::parse(guid).is_ok() {
@@ -47,7 +47,7 @@ pub(super) fn named(spot: &Spot<'_>) -> String {
     format!("{spot}.seat_guid (\"{}\")", quoted(guid))
 }
 
-/// Each run of illegal characters becomes one `-`; those at the ends go; the first 64 stay.
+/// Replaces each run of illegal characters by one `-`, trims `-`, cuts to 64; `None` if empty.
 fn legal(text: &str) -> Option<String> {
     let mut id = String::new();
     let mut in_run = false;
@@ -65,8 +65,8 @@ fn legal(text: &str) -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// For a `seat_guid` without a single legal character: the seat's zone, row and number, and where
-/// these have none either, their places in the plan, from 1.
+/// Builds an id for a `seat_guid` without a legal character: the seat's zone, row and number, and
+/// where these have none either, their places in the plan, from 1.
 fn fallback(spot: &Spot<'_>) -> String {
     let zone = zone_text(spot.zone.1).and_then(legal);
     let row = legal(&spot.row.1.number);
@@ -85,7 +85,7 @@ fn zone_text(zone: &Zone) -> Option<&str> {
     zone.id.as_deref().or(zone.name.as_deref())
 }
 
-/// The id of a zone, unlike those of `taken`: zones may share a name in pretix.
+/// Chooses the id of a zone, unlike those of `taken`: zones may share a name in pretix.
 pub(super) fn zone_id(
     zone: &Zone,
     index: usize,

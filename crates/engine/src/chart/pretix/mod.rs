@@ -71,14 +71,14 @@ struct Seat {
     category: String,
 }
 
-/// A zone's is counted from the plan's corner, a row's from its zone, a seat's from its row.
+/// An offset: a zone's from the plan's corner, a row's from its zone, a seat's from its row.
 #[derive(Clone, Copy, Default, Deserialize)]
 struct Offset {
     x: Hundredths,
     y: Hundredths,
 }
 
-/// A seat among its plan: the names it stands under, and where.
+/// A seat with its zone and row, and their places in the plan.
 struct Spot<'a> {
     root: &'static str,
     zone: (usize, &'a Zone),
@@ -214,7 +214,7 @@ fn spots_of_row<'a>(
     })
 }
 
-/// What the caller sent, short enough and printable.
+/// Quotes a text of the caller: cut to 80 characters and printable.
 fn quoted(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

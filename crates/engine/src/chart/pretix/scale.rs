@@ -1,5 +1,5 @@
-//! From the pixels of a pretix plan to chart units: neighbouring seats come to stand about one unit
-//! apart. Whole hundredths throughout.
+//! Converts the pixels of a pretix plan to chart units: neighbouring seats come to be about one
+//! unit apart. Whole hundredths throughout.
 
 use soldonce_core::{Invalid, Position};
 
@@ -8,14 +8,14 @@ use super::{Object, Offset, Plan, Spot};
 /// Where no two seats are neighbours, a seat counts as this wide: 25 pixels.
 const DEFAULT_PITCH: i64 = 2_500;
 
-/// How far apart neighbours stand in the plan, in hundredths of a pixel; never 0.
+/// The distance of neighbours in the plan, in hundredths of a pixel; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scale {
     pitch: i64,
 }
 
 impl Scale {
-    /// The median distance of neighbours, which a few aisles and gaps do not change.
+    /// Measures the median distance of neighbours, which a few aisles and gaps do not change.
     pub(super) fn of(plan: &Plan) -> Self {
         let rows = plan.zones.iter().flat_map(|zone| &zone.0.rows);
         let mut distances: Vec<i64> = rows
@@ -33,7 +33,7 @@ impl Scale {
         Self { pitch: *pitch }
     }
 
-    /// Where the seat stands in the chart.
+    /// Computes where the seat is in the chart.
     pub(super) fn position(self, spot: &Spot<'_>) -> Result<Position, Invalid> {
         let offset = |of: &Option<Object<Offset>>| of.as_ref().map(|offset| offset.0);
         let zone = offset(&spot.zone.1.position).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Scale {
         Ok(Position { x, y })
     }
 
-    /// The sum of `pixels` in hundredths of a chart unit, rounded.
+    /// Sums `pixels` in hundredths of a chart unit, rounded.
     fn scaled(self, pixels: [i32; 3]) -> Result<i32, Invalid> {
         let sum: i64 = pixels.into_iter().map(i64::from).sum();
         let doubled = sum.saturating_mul(200).saturating_add(self.pitch);

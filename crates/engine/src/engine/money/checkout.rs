@@ -1,4 +1,4 @@
-//! What buyers and staff ask for about money.
+//! Calls of buyers and staff about money.
 
 use soldonce_core::{Amount, BookingId, Command, Fence, HoldId, Invalid, Rejection, Text};
 
@@ -14,7 +14,7 @@ pub struct CheckoutAsk<'a> {
     pub fence: Option<Fence>,
     /// The caller's own text for the booking.
     pub reference: Option<Text>,
-    /// Lines that are given back for it.
+    /// Lines of another booking that are given back in exchange.
     pub exchange: Option<GivenAsk<'a>>,
 }
 
@@ -83,7 +83,7 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Sends back money of a booking that keeps its units. Needs an idempotency key.
+    /// Refunds money of a booking that keeps its units. Needs an idempotency key.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,

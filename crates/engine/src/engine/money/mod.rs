@@ -36,13 +36,13 @@ pub(super) enum StepError {
     /// The ledger did not take the report.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// It cannot be done as it stands.
+    /// The step is not possible in the present state, or an answer makes no sense; says why.
     #[error("{0}")]
     Odd(String),
 }
 
 impl StepError {
-    /// The error as the caller sees it.
+    /// Converts the error to what the caller sees.
     fn told(self) -> EngineError {
         match self {
             Self::Engine(error) => error,
@@ -73,25 +73,25 @@ impl Engine {
         self
     }
 
-    /// Whether shoppers confirm units that cost something: there is no payment provider, and the operator said
-    /// so.
+    /// Tells whether shoppers confirm units that cost something: there is no payment provider, and
+    /// the operator said so.
     pub fn gives_away(&self) -> bool {
         self.provider().is_none() && self.parts.free_sales.load(Ordering::Relaxed)
     }
 
-    /// Whether a caller answers for money that no provider has taken: a key does, for its shop. A
-    /// shopper does not, unless there is no payment provider and the operator said so.
+    /// Tells whether a caller vouches for money that no provider has taken: a key does, for its
+    /// shop. A shopper does not, unless there is no payment provider and the operator said so.
     pub(super) fn is_vouched(&self, caller: &Caller) -> bool {
         matches!(caller, Caller::Key { .. }) || self.gives_away()
     }
 
-    /// The payment provider, if one is set.
+    /// Returns the payment provider, if one is set.
     pub fn provider(&self) -> Option<&Arc<dyn PaymentProvider>> {
         self.parts.provider.get()
     }
 
-    /// The intent that the buyer of a booking pays. A payment that ended without one gets none: what is paid by it
-    /// would buy nothing.
+    /// Returns the intent that the buyer of a booking pays. Fails for a payment that ended without
+    /// one: what is paid by a new one would buy nothing.
     async fn to_be_paid(&self, id: BookingId) -> Result<soldonce_core::Intent, StepError> {
         let booking = self.booking_for_step(id).await?;
         let is_over = booking.state != BookingState::PendingPayment;
@@ -106,7 +106,7 @@ impl Engine {
         self.authorise(id).await
     }
 
-    /// The intent of a booking; made now if it was not.
+    /// Returns the intent of a booking; asks the provider for one if it has none.
     async fn authorise(&self, id: BookingId) -> Result<soldonce_core::Intent, StepError> {
         let booking = self.booking_for_step(id).await?;
         let payment = booking.payment.as_deref();
@@ -138,9 +138,9 @@ impl Engine {
         }
     }
 
-    /// The intent that a booking is paid with from now on: this one, or another of the same booking
-    /// that was made by a call whose answer was lost, and that a notice named first. The
-    /// secret of the one that is left is unknown, so it cannot be paid.
+    /// Binds a booking to the intent that it is paid with from now on: this one, or another of the
+    /// same booking that was made by a call whose answer was lost, and that a notice named first.
+    /// The secret of the unused one is given to no one, so it cannot be paid.
     async fn bind(
         &self,
         id: BookingId,
@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Records that an effect is done, the payment being as it is.
+    /// Records that an effect is done, without changing the payment.
     async fn finish_effect(&self, id: BookingId, effect: Effect) -> Result<(), StepError> {
         let booking = self.booking_for_step(id).await?;
         let Some(payment) = booking.payment.as_deref() else {
@@ -193,7 +193,7 @@ impl Engine {
             .ok_or_else(|| StepError::Odd("no payment provider is set here".to_owned()))
     }
 
-    /// Takes note of how an intent stands; `effect` is done with it.
+    /// Reports the state of an intent to the ledger, which then takes `effect` for done.
     async fn tell(
         &self,
         booking: BookingId,
@@ -222,8 +222,8 @@ impl Engine {
         }
     }
 
-    /// Takes note that a booking's own intent, which is of another amount or currency than the booking,
-    /// can't be paid any more: then it does not matter what it would have cost.
+    /// Reports that a booking's own intent, whose amount or currency is not the booking's, can't be
+    /// paid any more: then it does not matter what it would have cost.
     async fn tell_given_up(
         &self,
         id: BookingId,
@@ -258,7 +258,7 @@ impl Engine {
         Ok(())
     }
 
-    /// An intent as the ledger keeps it.
+    /// Converts an intent to the form in which the ledger keeps it.
     fn told(&self, intent: &Intent) -> Result<soldonce_core::Intent, StepError> {
         let text =
             |text: &str| Text::parse(text).map_err(|error| StepError::Odd(error.to_string()));
@@ -284,13 +284,13 @@ impl Engine {
     }
 }
 
-/// Whether an intent ended without any money of the buyer, and can never be paid.
+/// Tells whether an intent ended without any money of the buyer, and can never be paid.
 fn is_given_up(intent: &Intent) -> bool {
     let was_taken = intent.state.has_come() || intent.captured > Amount::ZERO;
     !was_taken && !intent.may_be_paid
 }
 
-/// Whether the provider will never do it.
+/// Tells whether the provider will never carry out the step.
 const fn is_final(error: &ProviderError) -> bool {
     matches!(
         error,
@@ -302,7 +302,7 @@ fn key(booking: BookingId, step: &str) -> Result<ProviderKey, StepError> {
     ProviderKey::of(booking, step).map_err(|error| StepError::Odd(error.to_string()))
 }
 
-/// The intent of a booking whose checkout has asked for one.
+/// Parses the id of a booking's intent; `None` if its checkout has none yet.
 fn intent_id(booking: &Booking) -> Result<Option<IntentId>, StepError> {
     let intent = booking
         .payment

@@ -1,6 +1,6 @@
-//! What the provider tells unasked. A notice is answered after its effect is committed, and works
-//! once: its id is the idempotency key of the command that takes note of it. It may come twice, late,
-//! out of order, before its cause was answered, or never; amounts are totals, so none of it matters.
+//! Notices of the provider. A notice is answered after its effect is committed, and works once: its
+//! id is the idempotency key of the command that records it. It may come twice, late, out of order,
+//! before its cause was answered, or never; amounts are totals, so none of it matters.
 
 use soldonce_core::{CallerId, Rejection};
 
@@ -10,18 +10,17 @@ use crate::ledger::RequestKey;
 use crate::metrics::StepLabel;
 use crate::payment::{Intent, Notice, ProviderError, Subject};
 
-/// Names notices among idempotency records.
+/// The route of notices in idempotency records.
 const ROUTE: &str = "notices of the provider";
 
 impl Engine {
-    /// Takes note of a genuine notice. One of something else, of a payment that is none of ours, or
-    /// of another amount, currency or intent than the booking's has no effect.
+    /// Records a genuine notice in the ledger. One of something else, of a payment that is none of
+    /// ours, or of another amount, currency or intent than the booking's has no effect.
     ///
     /// # Errors
-    /// What kept it from being committed: then the provider must tell it again.
+    /// Why it was not committed: then the provider must send it again.
     ///
-    /// # Cancel safety
-    /// Dropped, it may have been taken: the provider tells it again, and it works once.
+    /// Dropped, it may have been committed: the provider sends it again, and it works once.
     pub async fn take_notice(&self, notice: &Notice) -> Result<(), EngineError> {
         let Some(subject) = &notice.subject else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The outbox: carries out at the provider what commits have left to be done, the effects of one
-//! booking one after the other, each until it is done. No caller waits for it.
+//! The outbox: carries out at the provider the effects that commits have left, those of one booking
+//! one after the other, each until it is done. No caller waits for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::limits::{
 use crate::payment::{Intent, IntentId, ProviderError};
 use crate::trouble::Trouble;
 
-/// How often an effect was tried in vain, and when it is due again.
+/// The failed attempts of an effect, and when it is due again.
 #[derive(Clone, Copy)]
 struct Tries {
     effect: Effect,
     failed: u32,
-    /// Which of the keys of a refund comes next.
+    /// The number of the refund's next idempotency key.
     round: u32,
     next: BootTime,
 }
@@ -58,21 +58,21 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
     }
 }
 
-/// What came of one try, and with which round the next one goes on.
+/// The outcome of one attempt, with the round of the next one.
 type Tried = (Effect, u32, Result<(), StepError>);
 
-/// A slow call does not delay others: rounds go on while it is under way.
+/// The running outbox. A slow call does not delay others: rounds go on while it is under way.
 struct Outbox {
     engine: Engine,
     tries: BTreeMap<BookingId, Tries>,
-    /// That the ledger does not say what is to be done.
+    /// Whether the ledger cannot be read, for the log.
     unread: Trouble,
     under_way: BTreeMap<BookingId, (task::Id, Effect)>,
     calls: JoinSet<Tried>,
 }
 
 impl Outbox {
-    /// Begins a try of each effect that is due.
+    /// Starts an attempt of each effect that is due.
     async fn begin_due(&mut self) {
         let keep = Span::from_ms(OUTBOX_KEEP_MS);
         let ledger = &self.engine.parts.ledger;
@@ -167,8 +167,8 @@ impl Engine {
         self.parts.metrics.outbox_stuck.set(count(stuck));
     }
 
-    /// Does what an effect says, and has the ledger take note of what came of it. A refund is asked for with the
-    /// key of `round`, which moves on when that was refused.
+    /// Carries out an effect at the provider, and reports the outcome to the ledger. A refund is
+    /// asked for with the key of `round`, which is increased when that was refused.
     pub(super) async fn carry_out(&self, effect: Effect, round: &mut u32) -> Result<(), StepError> {
         let id = effect.booking();
         if let Effect::Authorise(_) = effect {
@@ -217,8 +217,8 @@ impl Engine {
         self.or_retrieved(intent, done).await
     }
 
-    /// Returns whether an intent that is to be cancelled was paid without the ledger knowing: then the
-    /// ledger takes note of it as of a notice, and decides again. What is paid before an intent is
+    /// Tells whether an intent that is to be cancelled was paid without the ledger knowing: then
+    /// the ledger records it as of a notice, and decides again. What is paid before an intent is
     /// cancelled was paid in time, maybe with all of its notices lost.
     async fn take_payment_in_time(
         &self,
@@ -248,7 +248,7 @@ impl Engine {
         self.or_retrieved(intent, done).await
     }
 
-    /// Gives back what is missing to `total`, if anything is.
+    /// Refunds what is missing to `total`, if anything is.
     async fn give_back(
         &self,
         id: BookingId,
@@ -274,7 +274,7 @@ impl Engine {
         self.or_retrieved(intent, done).await
     }
 
-    /// Returns the state that a refused step finds: another server may have done it already.
+    /// Returns the intent; after a refusal reads it: another server may have done the step already.
     async fn or_retrieved(
         &self,
         intent: &IntentId,
@@ -290,15 +290,16 @@ impl Engine {
     }
 }
 
-/// The caller that asked for the intent works on it just now, and waits for it. An effect that is later than now was
-/// written before the clock was set back.
+/// Tells whether an effect may be carried out now. A recent intent is left to the caller that asked
+/// for it, and waits for it. An effect that is later than now was written before the clock was set
+/// back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
     let is_recent = open.at <= now && now < open.at.plus(after);
     !matches!(open.effect, Effect::Authorise(_)) || !is_recent
 }
 
-/// Whether the provider has nothing more to do for an effect.
+/// Tells whether the provider has nothing more to do for an effect.
 fn is_done(effect: Effect, intent: &Intent) -> bool {
     match effect {
         Effect::Authorise(_) => true,
@@ -312,8 +313,8 @@ fn is_done(effect: Effect, intent: &Intent) -> bool {
     }
 }
 
-/// Whether the money was given up, or its reservation ran out, before any of it was taken: then
-/// nothing can go back.
+/// Tells whether the money was given up, or its reservation ran out, before any of it was taken:
+/// then nothing can go back.
 fn was_never_taken(intent: &Intent) -> bool {
     intent.captured == Amount::ZERO
         && matches!(intent.state, PaymentState::Voided | PaymentState::Lapsed)
@@ -324,7 +325,7 @@ fn pause(failed: u32) -> Duration {
     Duration::from_millis(doubled.min(OUTBOX_PAUSE_MS_MAX))
 }
 
-/// How long the provider asks to wait, within the longest pause.
+/// Returns how long the provider asks to wait, at most the longest pause.
 fn asked_pause(error: &StepError) -> Duration {
     let asked = match error {
         StepError::Provider(ProviderError::Busy { retry_after }) => retry_after.map(Span::ms),

@@ -1,6 +1,6 @@
-//! The reconciler: compares payments that are not at their end with the provider's word, looks for
-//! steps that are overdue, and settles what it finds by the same rules as a notice or the outbox.
-//! Looking and settling are apart, so that one can look without changing anything.
+//! The reconciler: compares payments that are not at their end with the provider's records, looks
+//! for steps that are overdue, and settles what it finds by the same rules as a notice or the
+//! outbox. Comparing and settling are separate, so that one can compare without changing anything.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::limits::{
 use crate::metrics::FoundLabel;
 use crate::payment::{Intent, PaymentProvider, ProviderError};
 
-/// Something about money that is not as it should be by now.
+/// A payment or step that is not as it should be by now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     pub booking: BookingId,
     pub state: BookingState,
-    /// What the ledger believes of its payment.
+    /// The state of its payment in the ledger.
     pub known: Option<PaymentState>,
     /// In words: "paid, not fulfilled" and the like.
     pub what: &'static str,
@@ -32,11 +32,11 @@ pub struct Mismatch {
 /// The repair of a mismatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// The ledger takes note of what the provider says.
+    /// Record in the ledger what the provider says.
     TakeNote(Box<Intent>),
-    /// A step at the provider.
+    /// Carry out a step at the provider.
     Step(Effect),
-    /// The provider must answer first.
+    /// Ask again: the provider must answer first.
     AskAgain(ProviderError),
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// Reconciles now and then until `shutdown`. Steps that are overdue are left to the outbox.
+/// Reconciles periodically until `shutdown`. Steps that are overdue are left to the outbox.
 ///
 /// # Cancel safety
 /// Dropped between two steps it leaves nothing half done.
@@ -77,15 +77,15 @@ pub async fn run_reconciler(engine: Engine, shutdown: CancellationToken) {
     }
 }
 
-/// Where the reconciler is among all unsettled bookings: those that nothing settles do not hide the others.
+/// The position among all unsettled bookings: those that nothing settles do not hide the others.
 #[derive(Default)]
 struct Pass {
     after: Option<MadeAt>,
-    /// How many it could not settle so far.
+    /// How many could not be settled so far.
     in_vain: i64,
 }
 
-/// Compares open money with the provider's word. Changes nothing.
+/// Compares open payments with the provider's records. Changes nothing.
 ///
 /// # Cancel safety
 /// Dropped, nothing was changed.
@@ -102,7 +102,7 @@ pub async fn mismatches(provider: &dyn PaymentProvider, open: &OpenMoney) -> Vec
     found
 }
 
-/// Where the provider knows more of a payment than the ledger.
+/// Compares a payment with the provider; `None` unless the provider knows more or fails to answer.
 async fn compare(provider: &dyn PaymentProvider, booking: &Booking) -> Option<Mismatch> {
     // Without an intent it is the outbox that asks for one.
     let known = booking.payment.as_ref()?.state;
@@ -118,7 +118,7 @@ async fn compare(provider: &dyn PaymentProvider, booking: &Booking) -> Option<Mi
 }
 
 impl Engine {
-    /// All money that was on its way before this time, and still is.
+    /// Finds all payments and steps that were open before this time, and still are.
     ///
     /// # Errors
     /// [`ReadError`] when the ledger cannot be read.
@@ -136,8 +136,8 @@ impl Engine {
         Ok(OpenMoney { unsettled, steps })
     }
 
-    /// Settles what [`mismatches`] found: the ledger takes note of what the provider said, or the provider
-    /// is asked for a step once more.
+    /// Settles what [`mismatches`] found: the ledger records what the provider said, or the
+    /// provider is asked for a step once more.
     ///
     /// # Errors
     /// Why it is not settled yet.
@@ -153,7 +153,7 @@ impl Engine {
         repaired.map_err(StepError::told)
     }
 
-    /// The same with the next key after each refusal: the provider repeats those of others and of days before.
+    /// Carries out an effect with the next key after each refusal: the provider repeats refusals.
     async fn carry_out_past_refusals(&self, effect: Effect) -> Result<(), StepError> {
         let mut round = 0;
         loop {
@@ -165,7 +165,8 @@ impl Engine {
         }
     }
 
-    /// One round: what no notice told of is settled. The next one goes on behind it, and begins anew at the end.
+    /// Settles one page of payments that no notice told of. The next call continues behind it, and
+    /// begins anew at the end.
     async fn reconcile_unsettled(&self, pass: &mut Pass) -> Result<(), ReadError> {
         let Some(provider) = self.provider() else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! Delivers messages: those of one subject one after the other, each until its endpoint has it or its
-//! attempts are used up. No caller waits for it. What a server that dies has taken falls to another one, or
-//! to itself after its start, so a message may come twice and never not at all.
+//! Delivers messages: those of one subject one after the other, each until its endpoint has it or
+//! its attempts are used up. No caller waits for it. When a server dies, another one, or itself
+//! after its start, takes over its deliveries, so a message may come twice and is never lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,20 +54,20 @@ pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
     }
 }
 
-/// What is under way.
+/// The state of the delivery loop.
 struct Work {
     engine: Engine,
     sender: Sender,
     running: JoinSet<Attempt>,
-    /// By number, until it is noted what came of them.
+    /// Deliveries under way, by number, until their outcome is stored.
     under_way: BTreeMap<i64, EndpointId>,
-    /// What came of attempts, and is not noted yet.
+    /// Outcomes of attempts that are not stored yet.
     ended: Vec<Attempt>,
-    /// The endpoints of the last look.
+    /// The endpoints when the log was last cleaned.
     known: BTreeSet<EndpointId>,
-    /// When the log is looked through.
+    /// When old deliveries are next deleted from the log.
     forget_at: BootTime,
-    /// That the ledger does not answer.
+    /// Whether the ledger cannot be read or written, for the log.
     trouble: Trouble,
 }
 
@@ -79,7 +79,7 @@ impl Work {
         }
     }
 
-    /// Notes what has ended, then begins what is due.
+    /// Stores the outcomes of attempts that ended, then starts the deliveries that are due.
     async fn step(&mut self) {
         while let Some(ended) = self.running.try_join_next() {
             self.take_in(ended);
@@ -148,7 +148,7 @@ impl Work {
         });
     }
 
-    /// Takes old deliveries out of the log now and then, and those of an endpoint that was deleted.
+    /// Deletes old deliveries from the log now and then, and those of an endpoint that was deleted.
     async fn forget(&mut self, endpoints: &[Endpoint]) {
         let now = self.engine.world().clock.boot();
         let known: BTreeSet<EndpointId> = endpoints.iter().map(|endpoint| endpoint.id).collect();
@@ -161,7 +161,7 @@ impl Work {
         let before = self.engine.now().minus(Span::from_ms(WEBHOOK_LOG_MS));
         let webhooks = self.engine.parts.ledger.webhooks();
         let forgotten = webhooks.forget_deliveries(before, WEBHOOK_FORGET_MAX);
-        // While there is more, the next look goes on.
+        // While there is more, the next call goes on.
         if forgotten
             .await
             .is_ok_and(|count| count < WEBHOOK_FORGET_MAX)
@@ -172,14 +172,14 @@ impl Work {
     }
 }
 
-/// One attempt, from its signature to what came of it.
+/// Makes one attempt, from its signature to its outcome.
 async fn attempt(
     engine: &Engine,
     sender: &Sender,
     endpoint: &Endpoint,
     delivery: &DueDelivery,
 ) -> Attempt {
-    // The receiver holds it against its own clock.
+    // The receiver compares it with its own clock.
     let at = engine.wall_now();
     let secrets = engine.secrets_of(endpoint, engine.now());
     let message = SignedMessage {
@@ -217,7 +217,7 @@ async fn attempt(
     }
 }
 
-/// An attempt that ended by a panic counts as one that failed: made again at once, it would panic again and again.
+/// Counts an attempt that panicked as failed: made again at once, it would panic again and again.
 fn panicked(engine: &Engine, endpoint: &Endpoint, delivery: &DueDelivery) -> Attempt {
     let (at, problem) = (engine.now(), "internal");
     let then = next_attempt(delivery.attempts, at, None, &*engine.world().entropy);

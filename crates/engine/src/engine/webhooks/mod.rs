@@ -22,12 +22,12 @@ impl Engine {
         self
     }
 
-    /// The sender of messages, if one is set.
+    /// Returns the sender of messages, if one is set.
     pub fn sender(&self) -> Option<&Sender> {
         self.parts.sender.get()
     }
 
-    /// Every webhook endpoint, oldest first.
+    /// Lists every webhook endpoint, oldest first.
     ///
     /// # Errors
     /// `Read` when they cannot be read.
@@ -35,9 +35,9 @@ impl Engine {
         Ok(self.parts.ledger.webhooks().endpoints().await?)
     }
 
-    /// Makes an endpoint, which hears of every commit from now on. The reply has its signing secret, which
-    /// is told by [`Engine::rotate_endpoint`], too, and by nothing else. With an idempotency key the same
-    /// request gives the same reply, the first secret included.
+    /// Creates an endpoint, which is sent every message from now on. The reply has its signing
+    /// secret, which [`Engine::rotate_endpoint`] returns, too, and nothing else. With an
+    /// idempotency key the same request gives the same reply, the first secret included.
     ///
     /// # Errors
     /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints;
@@ -79,8 +79,8 @@ impl Engine {
         })
     }
 
-    /// Gives an endpoint another signing secret. The two before sign too for a day. Nothing if there is no such
-    /// endpoint.
+    /// Gives an endpoint another signing secret. The two before sign too for a day. `None` if there
+    /// is no such endpoint.
     ///
     /// # Errors
     /// `ReadOnly`.
@@ -100,7 +100,7 @@ impl Engine {
         }))
     }
 
-    /// Changes an endpoint; gives it as it is then, or was at last. Nothing if there is no such endpoint.
+    /// Changes an endpoint; returns it as it is then, or was at last. `None` if there is none.
     ///
     /// # Errors
     /// `ReadOnly`.
@@ -116,8 +116,8 @@ impl Engine {
         Ok(webhooks.change_endpoint(endpoint, change, now).await?)
     }
 
-    /// The deliveries of an endpoint below number `before`, newest first, at most [`LIST_MAX`]. Nothing
-    /// if there is no such endpoint.
+    /// Lists the deliveries of an endpoint below number `before`, newest first, at most
+    /// [`LIST_MAX`]. `None` if there is no such endpoint.
     ///
     /// # Errors
     /// `Read` when they cannot be read.
@@ -135,8 +135,8 @@ impl Engine {
         Ok(Some(webhooks.deliveries(endpoint, before, limit).await?))
     }
 
-    /// Delivers a message to an endpoint again, at once and with all attempts. Nothing if the log does
-    /// not have it.
+    /// Delivers a message to an endpoint again, at once and with all attempts. `None` if the log
+    /// does not have it.
     ///
     /// # Errors
     /// `ReadOnly`.
@@ -165,7 +165,7 @@ impl Engine {
         secrets.first().map(secret_text).unwrap_or_default()
     }
 
-    /// What counts at `now`, newest first.
+    /// Derives the signing secrets that are valid at `now`, newest first.
     fn secrets_of(&self, endpoint: &Endpoint, now: Timestamp) -> Vec<[u8; 32]> {
         let secrets = &self.parts.secrets;
         let mut all = secrets.of_endpoint(endpoint.id, endpoint.rotation);

@@ -1,4 +1,4 @@
-//! What an address means: how a database is connected to, and which of its servers.
+//! Parses the address of a database: how to connect, and to which of its servers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,45 +10,45 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 
-/// A statement that waited for a row must decide by what it has become, so no transaction has one snapshot.
-/// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
-/// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
+/// Read committed: a statement that waited for a row lock must decide by the row's new version.
+/// Every statement finds its rows by a key: also by a plan made before the tables have grown, and
+/// in the order of its lists. JIT compilation takes seconds and saves nothing.
 const SESSION: &str = "-c default_transaction_isolation=read\\ committed \
                        -c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
                        -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
                        -c enable_memoize=off -c jit=off";
 
-/// When a silent connection is asked whether it is still there, unless the address says so.
+/// Idle time of a connection before its first TCP keepalive, unless the address sets it.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// What the driver has where the address says nothing.
+/// The driver's own idle time, which it has when the address sets none.
 const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
-/// Which servers of a database serve.
+/// Which servers of a database may be connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
-    /// The primary alone: a standby shows what was, and no decision may rest on that.
+    /// The primary alone: a standby shows old state, and no decision may rest on that.
     Primary,
-    /// A standby, too: for those who only look.
+    /// A standby, too: for callers that only read.
     Any,
 }
 
-/// How to connect.
+/// Builds the driver's configuration and the settings of TLS from the options.
 ///
 /// # Errors
-/// `Address` for a text that is none, or that names files for TLS which cannot be used.
+/// `Address` for an illegal address, or one that names files for TLS which cannot be used.
 pub(super) fn config(
     options: &PostgresOptions,
     serves: Serves,
 ) -> Result<(Config, PgTls), OpenError> {
-    // Its words hold no password.
+    // The text of this error holds no password.
     let read = tls::read(&options.url).map_err(|error| OpenError::Address(error.to_string()))?;
     let (mut config, tls) = (read.config, read.tls);
     if config.get_application_name().is_none() {
         config.application_name("soldonce");
     }
     if serves == Serves::Primary || config.get_hosts().len() > 1 {
-        // Each connection asks as it is made, for an address may lead elsewhere by then. Of several
+        // Each new connection asks for the role: the address may lead elsewhere by then. Of several
         // hosts the primary is meant. One that becomes a standby restarts, and ends them all.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
@@ -56,22 +56,22 @@ pub(super) fn config(
         // A pool between us and the server may refuse options, so only without one.
         let asked = config.get_options().unwrap_or_default();
         config.options(format!(
-            // Nor are locks kept for a process that takes no more answers.
+            // `tcp_user_timeout`: nor are locks kept for a client that takes no more answers.
             "{asked} {SESSION} -c lock_timeout={LOCK_MS} -c tcp_user_timeout={ANSWER_MS}"
         ));
     }
     config.connect_timeout(Duration::from_millis(ANSWER_MS));
     if config.get_keepalives_idle() >= KEEPALIVE_UNSET {
-        // The connection that was used last is used next, so others may be silent for hours, and
-        // what stands between us and the server forgets such.
+        // The connection that was used last is used next, so others may be idle for hours, and
+        // devices between us and the server drop such connections.
         config.keepalives_idle(KEEPALIVE);
     }
     Ok((config, tls))
 }
 
-/// Returns a host of another machine that the database's address names without `sslmode=verify-full` or
-/// `verify-ca`: what goes there may be read by others, or go to another server. Nothing for an address that
-/// cannot be read.
+/// Returns a host of another machine that a database's address names without `sslmode=verify-full`
+/// or `verify-ca`: what is sent there may be read by others, or reach another server. None if there
+/// is no such host, and for an address that cannot be read.
 pub fn unverified_host(url: &str) -> Option<String> {
     let read = tls::read(url).ok()?;
     if read.protection == Protection::Verified {
@@ -90,7 +90,7 @@ pub fn unverified_host(url: &str) -> Option<String> {
     })
 }
 
-/// Whether a host's name or address is not this machine's own.
+/// Tells whether a host name is not `localhost`, or an IP address not a loopback address.
 pub fn is_remote(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     match address.parse::<IpAddr>() {

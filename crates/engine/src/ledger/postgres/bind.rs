@@ -1,4 +1,4 @@
-//! Values of statements. The type of each follows from its type in Rust; the database is never asked for it.
+//! Parameters of statements. Their types in Rust determine their SQL types, without a query.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -7,17 +7,17 @@ use super::tables::Id;
 /// A value for a statement and its type.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Returns a value as it is sent.
+/// Pairs a value with its SQL type.
 pub(super) fn bind<T: Bind>(value: &T) -> Value<'_> {
     (value, T::TYPE)
 }
 
-/// What can be sent.
+/// A Rust type that can be the parameter of a statement.
 pub(super) trait Bind: ToSql + Sync {
     const TYPE: Type;
 }
 
-/// What an array that can be sent has.
+/// A Rust type whose arrays can be the parameter of a statement.
 pub(super) trait Element: ToSql + Sync {
     const ARRAY: Type;
 }

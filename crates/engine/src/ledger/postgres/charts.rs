@@ -1,4 +1,4 @@
-//! Charts that were read, shared by the events that use them.
+//! A cache of charts, shared by the events that use them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::locks::lock;
 pub(super) struct Charts(Mutex<BTreeMap<i64, Arc<Chart>>>);
 
 impl Charts {
-    /// The event of a row, with its chart.
+    /// Reads an event from its row, with its chart: from the cache, or else from the database.
     pub(super) async fn event(
         &self,
         connection: &mut Connection,
@@ -33,7 +33,7 @@ impl Charts {
         Ok(events::read(row, chart)?)
     }
 
-    /// The event of this number, with its chart, if there is one.
+    /// Reads the event with this number, and its chart. None if there is no such event.
     pub(super) async fn event_of(
         &self,
         connection: &mut Connection,
@@ -46,7 +46,7 @@ impl Charts {
         }
     }
 
-    /// Evicts those that no event in memory has.
+    /// Evicts the charts that no event in memory uses.
     pub(super) fn evict(&self) {
         lock(&self.0).retain(|_, chart| Arc::strong_count(chart) > 1);
     }

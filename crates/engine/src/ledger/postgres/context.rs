@@ -42,22 +42,22 @@ pub(super) struct Context {
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
     pub(super) hold_events: HoldEvents,
-    /// The last `n` of `dropped_events` that is known here.
+    /// The last `n` of `dropped_events` that this server knows.
     pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
-    /// How the database numbers the types of rows.
+    /// The types of rows, by their OIDs in this database.
     pub(super) row_types: RowTypes,
     /// Names this process in what it writes.
     pub(super) server: Id,
-    /// Ids of batches: the time, then this server's own count and random bits.
+    /// The count in [`Context::batch_id`] and [`Context::place`].
     pub(super) next_batch: AtomicU64,
     pub(super) open: AtomicBool,
     /// Whether the database took the last push of the clock.
     pub(super) is_reachable: AtomicBool,
-    /// Events whose cache is to be read anew, whether a command comes or not: what this server stored there
-    /// may be shown nowhere.
+    /// Events whose cache is to be read anew even if no command comes: what this server stored
+    /// there may be published nowhere.
     pub(super) cold: Mutex<BTreeSet<EventNo>>,
-    /// That the database is away, as the log tells it.
+    /// Limits how often the log tells that the database is away.
     pub(super) trouble: Mutex<Trouble>,
 }
 
@@ -80,8 +80,8 @@ impl Context {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Whether the database took what this server wrote last. At most one push of the clock old, and
-    /// the time that an answer may take.
+    /// Tells whether the database accepted the last push of the clock. That is at most the interval
+    /// of the pushes ago, and the time that an answer may take.
     pub(super) fn is_reachable(&self) -> bool {
         self.is_reachable.load(Ordering::Acquire)
     }
@@ -90,8 +90,8 @@ impl Context {
         lock(&self.cold).insert(event);
     }
 
-    /// Says that commands could not be carried out; that the database is away, which ends every batch of an outage,
-    /// once in a while.
+    /// Logs that commands could not be carried out. That the database is away, which fails every
+    /// batch of an outage, is logged once in a while.
     pub(super) fn complain(&self, failure: &Failure) {
         let is_told = match failure {
             Failure::Away(_) | Failure::Standby | Failure::Full(_) => {
@@ -108,12 +108,12 @@ impl Context {
         std::mem::take(&mut *lock(&self.cold))
     }
 
-    /// Waits so long; whether the ledger is still open then.
+    /// Waits `ms` milliseconds. Returns false, at once, if the ledger is shut down meanwhile.
     pub(super) async fn pause(&self, shutdown: &CancellationToken, ms: u64) -> bool {
         pause(&*self.clock, shutdown, ms).await
     }
 
-    /// A fresh id: rises with time, unique over all servers.
+    /// Creates an id of a batch: rises with time, unique over all servers.
     pub(super) fn batch_id(&self) -> Id {
         let at = u128::try_from(self.clock.wall_ms()).unwrap_or(0) << 80;
         let count = u128::from(self.next_batch.fetch_add(1, Ordering::Relaxed)) << 40;
@@ -122,7 +122,7 @@ impl Context {
         Id((at | low).to_be_bytes())
     }
 
-    /// Brings the cache of an event up to what is stored now, and loads what is `named`.
+    /// Brings the cache of an event up to date with the database, and loads what is `named`.
     ///
     /// # Errors
     /// [`Failure`]; then the cache is as it was, or is read anew the next time.
@@ -157,7 +157,7 @@ impl Context {
         Ok(())
     }
 
-    /// What was answered before to these keys.
+    /// Reads the idempotency records of these keys. A key that was not used has none.
     pub(super) async fn records(
         &self,
         connection: &mut Connection,
@@ -175,10 +175,10 @@ impl Context {
         Ok(records.collect::<Result<_, _>>()?)
     }
 
-    /// What was answered before to the same request.
+    /// Finds the stored answer to the same request. None without a key, or if it was not used.
     ///
     /// # Errors
-    /// `IdempotencyKeyReused` when its key was used for another one; those of the database.
+    /// `IdempotencyKeyReused` when the key was used for another request; those of the database.
     pub(super) async fn replay(
         &self,
         key: Option<RequestKey>,
@@ -209,7 +209,7 @@ impl Context {
         taken.map(drop)
     }
 
-    /// A batch that was decided on `replica`, with a fresh name.
+    /// Gives a batch that was decided on `replica` a fresh id and its read set.
     pub(super) fn dispatch<'a>(
         &self,
         replica: &Replica,
@@ -228,8 +228,8 @@ impl Context {
         }
     }
 
-    /// Stores a batch that was decided on `replica` in a trial, and ends the trial: kept if it was
-    /// stored, rolled back if not.
+    /// Stores a batch that was decided on `replica`, and ends the inventory's trial: its changes in
+    /// memory are kept if the batch was stored, rolled back if not.
     pub(super) async fn store(
         &self,
         connection: &mut Connection,
@@ -288,7 +288,7 @@ impl Context {
         }
     }
 
-    /// Distrusts the cache of an event: it is read anew.
+    /// Marks the cache of an event as wrong, so that it is read anew, and logs `failure`.
     pub(super) fn distrust(&self, replica: &mut Replica, failure: &Failure) {
         let event = replica.no.0;
         tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
@@ -344,7 +344,7 @@ impl Context {
         }
     }
 
-    /// Remembers where holds are found while they are not over.
+    /// Remembers the events of those holds that are live, and forgets those of the others.
     pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
         for id in holds {
             match replica.inventory.hold(*id) {
@@ -354,8 +354,8 @@ impl Context {
         }
     }
 
-    /// The open place of an area from which on a command that lost a race takes places. At first all
-    /// take the first ones, as on every ledger; those that lost would meet there again.
+    /// Picks the open place of an area from which on a command that lost a race takes places. At
+    /// first all take the first ones, as on every ledger; those that lost would meet there again.
     pub(super) fn place(&self) -> u32 {
         let server = u64::try_from(u128::from_be_bytes(self.server.0) & 0xffff_ffff).unwrap_or(0);
         // Never the same for two of one server.
@@ -363,7 +363,7 @@ impl Context {
         u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
     }
 
-    /// The event of the hold or the booking that a statement finds by its id.
+    /// Finds the event of a hold or a booking by its id, with this statement. None if not found.
     pub(super) async fn event_of(
         &self,
         sql: &'static str,
@@ -375,7 +375,7 @@ impl Context {
     }
 }
 
-/// The trial is over and the versions of its rows have risen.
+/// Keeps the changes of a stored batch in memory, and raises the versions of the rows it wrote.
 fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     for id in batch.bookings() {
         let version = replica.bookings.entry(id).or_insert(0);
@@ -388,7 +388,7 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     replica.accounts_stored(accounts);
 }
 
-/// Random bytes that name one process.
+/// Generates the random id of this process.
 pub(super) fn server_id(entropy: &dyn Entropy) -> Id {
     let mut id = [0; 16];
     entropy.fill(&mut id);

@@ -28,7 +28,7 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
   AND backend_type = 'client backend'";
 
-/// First no commit is numbered, then none is stored: every server takes the locks in this order.
+/// Stops first the numbering of commits, then their storing: every server locks in this order.
 const STOP_NUMBERS: &str = "-- stop_numbers
 SELECT FROM sequencer WHERE one = 1 FOR UPDATE";
 const STOP_CLOCK: &str = "-- stop_clock
@@ -47,7 +47,7 @@ FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) 
 const SET_CLOCK: &str = "-- set_clock
 UPDATE clock SET at = $1, meet = 0, ahead = 0 WHERE one = 1";
 
-/// What the batches leave as it is.
+/// Sets back the times that the batches of the correction leave as they are.
 const SET_BACK: [&str; 4] = [
     "-- set_caps_back
 UPDATE holds SET max_expires_at = max_expires_at - $1 WHERE state IN (0, 1)",
@@ -108,7 +108,7 @@ async fn require_no_other_session(
     }
 }
 
-/// Waits until every commit has its number; those that come are of servers that should have been stopped.
+/// Corrects the clock once all commits are numbered. New ones are of servers that were not stopped.
 async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
     let end = context.clock.boot().plus_ms(CORRECT_WAIT_MS);
     while context.clock.boot() < end {
@@ -129,7 +129,7 @@ async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
     Err(OpenError::Failed(text.to_owned()))
 }
 
-/// In the transaction that is open; none while a commit has no number.
+/// Corrects the clock in the transaction that is open. None while a commit has no number.
 async fn correct_within(
     context: &Context,
     connection: &mut Connection,

@@ -29,7 +29,7 @@ use crate::ledger::{Done, ReadError, Transaction};
 const HEAD: &str = "-- head
 SELECT seq FROM feed_heads WHERE event_no = $1";
 
-/// Units as they were at the event's last number: before the first transition without one.
+/// Selects units as they were at the event's last number: before the first transition without one.
 const UNITS_SHOWN: &str = concat!(
     "-- units_shown
 WITH ahead AS (
@@ -122,7 +122,7 @@ impl Parts {
         self.discovering.alone(Box::pin(self.register_new())).await
     }
 
-    /// As [`Parts::discover`]; concurrent callers share it.
+    /// Registers new events as [`Parts::discover`] does; concurrent callers share one reading.
     pub(super) async fn find_new_events(&self) -> Result<(), ReadError> {
         let look = async { Ok(Box::pin(self.register_new()).await?) };
         self.discovering.share(look).await
@@ -176,7 +176,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Shows an event for the first time.
+    /// Publishes an event for the first time: its units `at` its last number, then as cached.
     fn show(&self, slot: &EventSlot, replica: &Replica, at: ShownUnits) {
         let Some(event) = replica.inventory.event(slot.no).map(Arc::clone) else {
             return;

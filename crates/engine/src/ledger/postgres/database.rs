@@ -1,4 +1,4 @@
-//! Connections. Every wait has an end; a connection that owes an answer is never used again.
+//! Connections. Every wait has a time-out; a connection that owes an answer is never used again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,10 +30,10 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens nothing yet.
+    /// Creates the pool. Opens no connection yet.
     ///
     /// # Errors
-    /// `Address` for a text that is none.
+    /// `Address` for an illegal address.
     pub(super) fn new(
         options: &PostgresOptions,
         serves: Serves,
@@ -61,12 +61,12 @@ impl Database {
         })
     }
 
-    /// The same, for work without a waiting caller: answers may take so long.
+    /// Sets the time-out of an answer, milliseconds: longer for work without a waiting caller.
     pub(super) fn patient(self, answer_ms: u64) -> Self {
         Self { answer_ms, ..self }
     }
 
-    /// A connection for some statements.
+    /// Takes a connection from the pool, or opens one.
     pub(super) async fn connection(&self) -> Result<Connection, Failure> {
         let object = self.pool.get().await;
         Ok(Connection {
@@ -76,7 +76,7 @@ impl Database {
         })
     }
 
-    /// The rows of one statement on any connection.
+    /// Runs one statement on any connection and returns its rows.
     pub(super) async fn rows(
         &self,
         sql: &'static str,
@@ -89,7 +89,7 @@ impl Database {
         Failure::Unknown(format!("no answer in {} ms", self.answer_ms))
     }
 
-    /// The future's outcome, if it comes in time.
+    /// Awaits a future for at most `answer_ms`. None, and the future is dropped, when that is over.
     async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let until = self.clock.boot().plus_ms(self.answer_ms);
         tokio::select! {
@@ -110,13 +110,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The rows of one statement.
+    /// Runs one statement and returns its rows.
     ///
     /// # Errors
     /// [`Failure`]; after `Away` and `Unknown` the connection is gone.
     ///
     /// # Cancel safety
-    /// A dropped call may have run.
+    /// The statement of a dropped call may have run.
     pub(super) async fn rows(
         &mut self,
         sql: &'static str,
@@ -130,7 +130,7 @@ impl Connection {
         rows
     }
 
-    /// The rows of one statement, each as `read` takes it.
+    /// Runs one statement and converts each of its rows with `read`.
     pub(super) async fn read<T>(
         &mut self,
         (sql, table): (&'static str, &'static str),
@@ -142,7 +142,7 @@ impl Connection {
         Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// The first row of one statement as `read` takes it, if there is a row.
+    /// Runs one statement and converts its first row with `read`. None if it has no row.
     pub(super) async fn first<T>(
         &mut self,
         (sql, table): (&'static str, &'static str),
@@ -154,7 +154,7 @@ impl Connection {
         Ok(rows.first().map(read).transpose()?)
     }
 
-    /// The first column of the first row of one statement, if there is a row.
+    /// Runs one statement and reads the first column of its first row. None if it has no row.
     pub(super) async fn one<T: for<'a> Get<'a>>(
         &mut self,
         statement: (&'static str, &'static str),
@@ -179,7 +179,7 @@ impl Connection {
         answered.map_err(|error| Failure::of_statement(&error))
     }
 
-    /// Runs statements without values.
+    /// Runs statements without parameters.
     pub(super) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
         let was_open = std::mem::replace(&mut self.open, true);
         let object = self.object.as_ref().ok_or_else(gone)?;
@@ -194,7 +194,7 @@ impl Connection {
         ran
     }
 
-    /// Returns whether a call has its answer. If not, the connection is closed.
+    /// Tells whether the server answered a call. If not, closes the connection.
     fn is_answered<T>(&mut self, done: &Result<T, Failure>) -> bool {
         match done {
             Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => {
@@ -205,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// Whether it may be kept for what comes next: it works, and no caller waits for one.
+    /// Tells whether it may be kept for later: it works, is idle, and no caller waits for one.
     pub(super) fn may_stay(&self) -> bool {
         let works = self
             .object
@@ -214,7 +214,7 @@ impl Connection {
         works && !self.open && self.database.pool.status().waiting == 0
     }
 
-    /// Whether a transaction is open.
+    /// Tells whether a transaction is open.
     pub(super) fn in_transaction(&self) -> bool {
         self.open
     }
@@ -227,7 +227,7 @@ impl Connection {
     }
 
     /// Opens a transaction that has locks between its statements. A server that stops in the middle
-    /// of it, or loses its connection in silence, has them for no longer than [`IDLE_MS`].
+    /// of it, or loses its connection without notice, keeps them for no longer than [`IDLE_MS`].
     pub(super) async fn begin_write(&mut self) -> Result<(), Failure> {
         let idle = format!("SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}");
         let lock = format!("SET LOCAL lock_timeout = {LOCK_MS}");
@@ -244,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a transaction with ROLLBACK. One that cannot be asked for happens by the closing.
+    /// Ends a transaction with ROLLBACK. If that fails, closes the connection: that ends it, too.
     pub(super) async fn roll_back(&mut self) {
         if self.run("ROLLBACK").await.is_ok() {
             self.open = false;
@@ -273,7 +273,7 @@ impl Connection {
         }
     }
 
-    /// The connection, for the migration.
+    /// Returns the driver's client, for the migration. Fails if the connection is closed.
     pub(super) fn driver(&mut self) -> Result<&mut tokio_postgres::Client, Failure> {
         self.object
             .as_mut()

@@ -1,5 +1,5 @@
 //! Events that are over are dropped: marked in one transaction under the event's lock, known to every server
-//! within some 200 ms, then deleted in the background by whichever server comes to it.
+//! within some 200 ms, then deleted in the background by any server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,8 +21,8 @@ use crate::ledger::rows::{Damaged, dropped as rows};
 
 const TABLE: &str = "dropped_events";
 
-/// What is open of an event: held units, unsettled bookings, effects and deliveries that are not done, commits
-/// without a number. The time of its last commit, and where its chain ends.
+/// Counts what is open of an event: held units, unsettled bookings, open effects and deliveries,
+/// commits without a number. Selects the time of its last commit, and where its chain ends.
 const EVENT_USE: &str = concat!(
     "-- event_use
 SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
@@ -45,7 +45,7 @@ SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
 FROM events LEFT JOIN feed_heads h USING (event_no) WHERE event_no = $1"
 );
 
-/// One at a time, so that their numbers are dense and known in order.
+/// Lets one event be dropped at a time, so that their numbers are dense and known in order.
 const LOCK_DROPPED: &str = "-- lock_dropped
 LOCK TABLE dropped_events IN SHARE ROW EXCLUSIVE MODE";
 
@@ -111,7 +111,7 @@ impl Parts {
 }
 
 impl Context {
-    /// Lets go of what is remembered of a dropped event; whether it is known by now.
+    /// Removes a dropped event from memory. Returns false if it is not known yet.
     pub(super) fn forget_event(&self, event: EventNo, id: &EventId) -> bool {
         let is_known = self.catalogue.drop_event(id, event);
         if is_known {
@@ -121,7 +121,7 @@ impl Context {
         is_known
     }
 
-    /// Lets go of events that other servers dropped.
+    /// Removes events that other servers dropped from memory.
     pub(super) async fn find_dropped(&self) -> Result<(), Failure> {
         let known = self.known_dropped.load(Ordering::Acquire);
         let rows = self.database.rows(DROPPED_AFTER, &[bind(&known)]).await?;
@@ -138,7 +138,7 @@ impl Context {
         Ok(())
     }
 
-    /// Deletes some rows of dropped events; whether there may be more.
+    /// Deletes some rows of dropped events. Returns whether there may be more.
     pub(super) async fn clear_dropped(&self) -> Result<bool, Failure> {
         let mut connection = self.database.connection().await?;
         let most = [bind(&CLEAR_ROWS_MAX)];
@@ -147,7 +147,7 @@ impl Context {
     }
 }
 
-/// What of the event is open, and the number and the hash at which it ends.
+/// Reads what of the event is still open, and the number and the hash at which its audit ends.
 async fn event_use(
     connection: &mut Connection,
     event: EventNo,
@@ -179,7 +179,7 @@ async fn insert(
     Ok(())
 }
 
-/// What is left of an event, if it was dropped. For `why`.
+/// Reads what is left of an event that was dropped. None if it was not. For `soldonce why`.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read.

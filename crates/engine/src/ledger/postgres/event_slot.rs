@@ -1,5 +1,5 @@
-//! One event of the ledger: what this server remembers of it, and the queue of its commands. How events are
-//! found, by id and by the holds that this server made.
+//! One event of the ledger: this server's cache of it, and the queue of its commands. Lookups of
+//! events by number, by id, and by the holds that this server made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -29,15 +29,15 @@ impl Job {
 /// One event.
 pub(super) struct EventSlot {
     pub(super) no: EventNo,
-    /// What the hash chain of its audit begins with.
+    /// The hash that the chain of its audit begins with.
     pub(super) chain_start: [u8; 32],
-    /// Held from the decision until its outcome is known.
+    /// Locked from the decision until its outcome is known.
     pub(super) replica: Mutex<Replica>,
     /// None once the ledger is closed.
     queue: RwLock<Option<mpsc::Sender<Job>>>,
-    /// When the next hold is over, as far as it is known here.
+    /// When the next hold is over, as far as this server knows, ms since the epoch.
     next_end: AtomicI64,
-    /// The number of the last commit that is shown here.
+    /// The number of the last commit that this server has published.
     shown: AtomicU64,
 }
 
@@ -62,12 +62,12 @@ impl EventSlot {
         *write(&self.queue) = None;
     }
 
-    /// Whether a hold is over whose end is not stored.
+    /// Tells whether a hold is over whose end is not stored.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
         self.next_end.load(Ordering::Acquire) <= now.ms()
     }
 
-    /// Takes note of when the next hold is over.
+    /// Stores when the next hold is over.
     pub(super) fn note_end(&self, inventory: &Inventory) {
         let next = inventory.next_expiry().map_or(i64::MAX, Timestamp::ms);
         self.next_end.store(next, Ordering::Release);
@@ -98,7 +98,7 @@ impl Catalogue {
         read(&self.0).by_no.get(no.index()).cloned().flatten()
     }
 
-    /// Passes the slot of an event.
+    /// Returns the slot of an event.
     ///
     /// # Errors
     /// `EventNotFound` if it is not known here, `EventDropped`.
@@ -114,7 +114,7 @@ impl Catalogue {
         read(&self.0).by_id.get(id).copied()
     }
 
-    /// The number of the next event.
+    /// Returns the number that the next new event gets.
     pub(super) fn next(&self) -> EventNo {
         EventNo(u32::try_from(read(&self.0).by_no.len()).unwrap_or(u32::MAX))
     }
@@ -124,7 +124,7 @@ impl Catalogue {
         slots.by_no.iter().flatten().map(Arc::clone).collect()
     }
 
-    /// Lets go of an event that was dropped, or keeps its number if it is the next; whether it is known by now.
+    /// Removes a dropped event, or notes its number if it is next. False if it is not known yet.
     pub(super) fn drop_event(&self, id: &EventId, no: EventNo) -> bool {
         let mut slots = write(&self.0);
         if no.index() == slots.by_no.len() {
@@ -139,7 +139,7 @@ impl Catalogue {
         is_known
     }
 
-    /// Adds the next event; whether it was the next.
+    /// Adds an event if it is the next one. Returns whether it was.
     pub(super) fn add(&self, id: EventId, slot: Arc<EventSlot>) -> bool {
         let mut slots = write(&self.0);
         let is_next = slot.no.index() == slots.by_no.len();

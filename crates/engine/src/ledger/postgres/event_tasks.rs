@@ -1,5 +1,5 @@
-//! Work that every event needs now and then: one piece at a time for each event, and one that fails or
-//! takes long keeps no other event waiting.
+//! Background work for events: one task at a time for each event. One that fails or takes long
+//! delays no other event.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::limits::AGAIN_MS;
 use crate::catch_panic::catch_panic;
 use crate::trouble::Trouble;
 
-/// Why the work for an event came to nothing.
+/// Why the work for an event failed.
 pub(super) enum TaskError {
-    /// Others were in the way: the same may pass at once.
+    /// Contention: a retry may succeed at once.
     Busy,
     Failed(String),
 }
@@ -34,17 +34,17 @@ type Ended<T> = (EventNo, Result<T, TaskError>);
 
 /// The work for all events.
 pub(super) struct EventTasks<T> {
-    /// What it is, for the log.
+    /// The participle of the work, for the log: "shown", "swept".
     what: &'static str,
     tasks: JoinSet<Ended<T>>,
-    /// Events that are worked for, or for which it came to nothing the last time.
+    /// Events whose task runs, or whose last one failed.
     events: BTreeMap<EventNo, State>,
 }
 
 #[derive(Default)]
 struct State {
     is_running: bool,
-    /// Not before.
+    /// No new task begins before this time.
     again: BootTime,
     trouble: Trouble,
 }
@@ -58,18 +58,18 @@ impl<T: Send + 'static> EventTasks<T> {
         }
     }
 
-    /// For how many events it is under way.
+    /// Counts the events whose task runs or has not been taken with [`EventTasks::ended`].
     pub(super) fn running(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether none is under way for this event, and it did not fail a moment ago.
+    /// Tells whether no task of this event runs, and its back-off ([`AGAIN_MS`]) is over.
     pub(super) fn may_begin(&self, event: EventNo, now: BootTime) -> bool {
         let state = self.events.get(&event);
         state.is_none_or(|state| !state.is_running && now >= state.again)
     }
 
-    /// Begins it for an event for which it may begin.
+    /// Starts the task of an event. [`EventTasks::may_begin`] must be true for it.
     pub(super) fn begin(
         &mut self,
         event: EventNo,
@@ -82,16 +82,16 @@ impl<T: Send + 'static> EventTasks<T> {
         });
     }
 
-    /// What came of one that ended, nothing if it failed; none if none ended.
+    /// Takes the event and result of an ended task, no result if it failed. None if none has ended.
     pub(super) fn ended(&mut self, context: &Context) -> Option<(EventNo, Option<T>)> {
         let ended = self.tasks.try_join_next();
         self.note(context, ended)
     }
 
-    /// As [`EventTasks::ended`], once one ends; none if none is under way.
+    /// Waits until a task ends, and takes it as [`EventTasks::ended`] does. None if no task runs.
     ///
     /// # Cancel safety
-    /// Dropped, nothing was taken.
+    /// A dropped call has taken no outcome.
     pub(super) async fn next(&mut self, context: &Context) -> Option<(EventNo, Option<T>)> {
         let ended = self.tasks.join_next().await;
         self.note(context, ended)

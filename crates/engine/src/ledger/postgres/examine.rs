@@ -1,4 +1,4 @@
-//! What a doctor wants to know of a ledger's database. Judges nothing.
+//! Reads the facts about a ledger's database that `soldonce doctor` needs. Judges nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
        (SELECT count(*) FROM pg_stat_replication)::integer,
        current_setting('default_transaction_read_only') = 'on'";
 
-/// What this user may not do that a server does; of a database without tables, what `migrate` does.
+/// Privileges that a server needs and this user lacks; without tables, those that `migrate` needs.
 const LACKING: &str = "-- lacking
 SELECT string_agg(lacking, ', ' ORDER BY lacking) FROM (
     SELECT privilege || ' on ' || name AS lacking
@@ -54,7 +54,7 @@ pub enum DatabaseRole {
     Primary,
     /// A primary with `default_transaction_read_only`, which takes none.
     ReadOnly,
-    /// It only follows another server.
+    /// It only replays what another server writes.
     Standby,
 }
 
@@ -62,7 +62,7 @@ pub enum DatabaseRole {
 #[derive(Clone, Debug)]
 pub struct Examination {
     pub version: String,
-    /// As the server counts: 150004 is 15.4.
+    /// Its `server_version_num`: 150004 is 15.4.
     pub version_number: i32,
     pub role: DatabaseRole,
     /// Settings that a durable commit rests on, with their values.
@@ -73,27 +73,27 @@ pub struct Examination {
     pub standbys: i32,
     /// Whether pages have checksums: `on` or `off`.
     pub checksums: String,
-    /// Connections that it gives to everybody together.
+    /// The limit of connections of all users together, without those reserved for superusers.
     pub connections_max: i32,
-    /// Of which so many are taken.
+    /// How many connections are in use.
     pub connections_taken: i32,
-    /// The schema of the ledger that is there; 0 is none.
+    /// The version of the ledger's schema; 0 if there is none.
     pub schema: i64,
     /// The newest schema of this program.
     pub schema_known: i64,
-    /// What the user may not do, if a server does it.
+    /// The privileges that a server needs and the user lacks.
     pub lacking: Option<String>,
     /// How long ago the oldest commit was made that has no number yet, if one waits.
     pub waiting_ms: Option<i64>,
-    /// How far the ledger's clock is ahead of the database's, because that one stepped back.
+    /// How far the ledger's clock is ahead of the database's, which stepped back, milliseconds.
     pub ledger_ahead_ms: i64,
-    /// One statement there and back, on an open connection.
+    /// The time of one statement and its answer, on an open connection.
     pub round_trip: Duration,
-    /// How much its clock is ahead of this machine's, milliseconds, give or take a round trip.
+    /// How far the database's clock is ahead of this machine's, milliseconds, within a round trip.
     pub clock_ahead_ms: i64,
 }
 
-/// Looks at the database of a ledger.
+/// Examines the database of a ledger.
 ///
 /// # Errors
 /// [`OpenError`] when it cannot be reached, or the statements are not taken.

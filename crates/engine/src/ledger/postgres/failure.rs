@@ -1,5 +1,5 @@
-//! What an error of the driver means for a statement. Told apart by SQLSTATE, severity and the name
-//! of the constraint, never by text.
+//! Classifies the driver's errors: by SQLSTATE, severity and the name of the constraint, never by
+//! text.
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use soldonce_core::Rejection;
@@ -24,27 +24,27 @@ pub(super) enum Failure {
          `default_transaction_read_only` is on there, as providers set it when storage is full"
     )]
     Standby,
-    /// It was not sent: too much waits.
+    /// It was not sent: no connection was free.
     #[error("no connection was free: {0}")]
     Full(String),
     /// The server refused it and wrote nothing.
     #[error("the database refused: {} {message}", state.code())]
     Refused {
         state: SqlState,
-        /// The constraint that stood in the way.
+        /// The name of the constraint that refused it.
         constraint: Option<String>,
         message: String,
     },
     /// It was sent, and its outcome is unknown.
     #[error("the database did not answer: {0}")]
     Unknown(String),
-    /// What was read cannot be.
+    /// A row that was read is illegal.
     #[error(transparent)]
     Damaged(#[from] Damaged),
 }
 
 impl Failure {
-    /// What a failed statement means, which was sent.
+    /// Classifies the error of a statement that was sent.
     pub(super) fn of_statement(error: &tokio_postgres::Error) -> Self {
         let Some(said) = error.as_db_error() else {
             // Also a value that the driver itself could not read: what was sent may be stored.
@@ -87,8 +87,8 @@ impl Failure {
         }
     }
 
-    /// Whether others were in the way and the same may pass when it is decided anew: a version or a
-    /// key that another server wrote first, a deadlock, a lock that was not free in time.
+    /// Tells whether others were in the way and a new decision may succeed: a version or a key that
+    /// another server wrote first, a deadlock, a lock that was not free in time.
     pub(super) fn is_contention(&self) -> bool {
         let Self::Refused {
             state, constraint, ..
@@ -117,13 +117,13 @@ impl Failure {
             .contains(state)
     }
 
-    /// Whether it was not sent because too much waits.
+    /// Tells whether the statement was not sent because no connection was free.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }
 
-    /// Whether the database could not do it now, for any of these reasons: it is away, takes no writes, is told to
-    /// stop, or lacks memory or room.
+    /// Tells whether the database cannot do it now, for any of these reasons: it is away, takes no
+    /// writes, is told to stop, or lacks memory or disk space.
     fn is_away(&self) -> bool {
         match self {
             Self::Away(_) | Self::Standby | Self::Unknown(_) => true,
@@ -135,8 +135,8 @@ impl Failure {
         }
     }
 
-    /// Whether a row was not what the decision took it for, though its version was, or was not compared: a
-    /// unit that another owns or has bought, a hold that is over.
+    /// Tells whether a row was not as the cache has it though its version was, or was not compared:
+    /// a unit that another owns or has bought, a hold that is over.
     pub(super) fn contradicts_cache(&self) -> bool {
         let tells = [
             "rows_as_meant",
@@ -149,22 +149,22 @@ impl Failure {
         matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))
     }
 
-    /// Whether an idempotency key was used by another request meanwhile.
+    /// Tells whether an idempotency key was used by another request meanwhile.
     pub(super) fn is_key_taken(&self) -> bool {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
     }
 
-    /// Whether a holder has a row that is not remembered here.
+    /// Tells whether the database has the row of a holder that the cache does not have.
     pub(super) fn is_holder_known(&self) -> bool {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "holders_pkey")
     }
 
-    /// Whether the event was dropped meanwhile.
+    /// Tells whether the event was dropped meanwhile.
     fn is_dropped(&self) -> bool {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "event_dropped")
     }
 
-    /// What a caller is told.
+    /// Returns the rejection that the caller gets.
     pub(super) fn rejection(&self) -> Rejection {
         if self.is_dropped() {
             return Rejection::EventDropped;
@@ -181,7 +181,7 @@ impl Failure {
         }
     }
 
-    /// What it means for a command that only read so far: it had no effect.
+    /// Turns `Unknown` into `Away`, for a command that only read so far: it had no effect.
     pub(super) fn of_read(self) -> Self {
         if let Self::Unknown(why) = self {
             return Self::Away(why);
@@ -234,8 +234,8 @@ impl From<Damaged> for OpenError {
     }
 }
 
-/// Whether the driver asked a server that takes no writes. It has no code for that: a refusal of its
-/// own, not of the system.
+/// Tells whether the driver refused a server that takes no writes. It has no error code for that:
+/// it makes an I/O error of its own, not one of the operating system.
 fn is_of_a_standby(error: &tokio_postgres::Error) -> bool {
     let source = std::error::Error::source(error);
     let source = source.and_then(|source| source.downcast_ref::<std::io::Error>());
@@ -244,7 +244,7 @@ fn is_of_a_standby(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// An error with its sources: the driver keeps the reason there.
+/// Formats an error with its sources: the driver keeps the reason there.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
     sources.fold(error.to_string(), |told, source| {

@@ -1,6 +1,6 @@
-//! What the database refuses by itself: the keys and checks of its tables, all of `guards.sql`, and the function
-//! that stores a batch. One that is missing, switched off or of another form is noticed by no statement, and the
-//! database refuses less. Checks are known by their names.
+//! What the database refuses by itself: the keys and checks of its tables, all of `guards.sql`, and
+//! the function that stores a batch. No statement notices one that is missing, switched off or of
+//! another form, and the database refuses less. Checks are known by their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::tables::Columns;
 
-/// What the database refuses by itself. Can be run again.
+/// SQL that makes what the database refuses by itself. Can be run again.
 pub(super) const GUARDS: &str = include_str!("guards.sql");
 
-/// What makes the functions that a server calls or a trigger runs; of two with one name the later one counts.
+/// SQL of the functions that a server calls or a trigger runs. The later one of a name counts.
 const WITH_FUNCTIONS: [&str; 3] = [
     include_str!("../../../migrations/postgres/V12__store_batch.sql"),
     include_str!("../../../migrations/postgres/V14__dropped_events.sql"),
     GUARDS,
 ];
 
-/// Keys by table, columns and condition, and checks by table.
+/// Selects guards that are missing: keys by table, columns and condition, and checks by table.
 const MISSING: &str = "-- missing_guards
 SELECT name FROM (VALUES ('units_pkey', 'units', 'event_no unit_no', NULL),
                          ('lines_pkey', 'lines', 'booking n', NULL),
@@ -94,7 +94,7 @@ pub(super) async fn missing(connection: &mut Connection) -> Result<Vec<String>, 
     Ok(missing)
 }
 
-/// Passes a database that has all of them.
+/// Fails unless the database has all of the guards.
 ///
 /// # Errors
 /// [`OpenError`], which says what to do.
@@ -107,7 +107,7 @@ pub(super) async fn require(connection: &mut Connection) -> Result<(), OpenError
     }
 }
 
-/// The triggers of `guards.sql`: name, and text behind `CREATE`.
+/// Parses the triggers of `guards.sql`: name, and the text after `CREATE`.
 fn triggers() -> impl Iterator<Item = (&'static str, &'static str)> {
     let made = GUARDS
         .split(";\n")
@@ -119,7 +119,7 @@ fn triggers() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The functions that must be there: name and body.
+/// Parses the functions that must be there: name and body.
 fn functions() -> BTreeMap<&'static str, &'static str> {
     let made = WITH_FUNCTIONS
         .iter()
@@ -132,7 +132,7 @@ fn functions() -> BTreeMap<&'static str, &'static str> {
     functions.collect()
 }
 
-/// A trigger's text without what versions of PostgreSQL write differently: case, spaces, parentheses.
+/// Normalizes a trigger's text: versions of PostgreSQL differ in case, spaces and parentheses.
 fn plain(text: &str) -> String {
     let kept = text
         .chars()

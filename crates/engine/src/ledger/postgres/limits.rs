@@ -9,7 +9,7 @@ pub(super) const GATHER_TURNS_MAX: usize = 8;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
 pub(super) const TRIES_MAX: usize = 20;
-/// How often others may have been first before what is remembered of the event is believed no more.
+/// How often others may have written first before the cache of the event is read anew.
 pub(super) const BELIEVED_TRIES_MAX: usize = 5;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;
@@ -21,19 +21,19 @@ pub(super) const LOCK_MS: u64 = 3_000;
 /// Longest wait of a new webhook endpoint for the commands under way, milliseconds: others wait behind
 /// it.
 pub(super) const ENDPOINT_LOCK_MS: u64 = 250;
-/// How long a transaction with locks lives while its server says nothing, milliseconds.
+/// Time-out of a transaction with locks whose server sends nothing, milliseconds.
 pub(super) const IDLE_MS: u64 = 2_000;
-/// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
+/// How far a server's estimate of the database's clock may be off at a commit, milliseconds (T1).
 pub(super) const CLOCK_OFF_MS: i64 = 250;
-/// The same for a change of the event itself, which has the event's lock for itself: to end every hold of a large
-/// hall takes longer than [`CLOCK_OFF_MS`].
+/// The same for a change of the event itself, which has the event's lock exclusively: to end every
+/// hold of a large hall takes longer than [`CLOCK_OFF_MS`].
 pub(super) const CHANGE_OFF_MS: i64 = 5_000;
-/// How far ahead of the clock a cancellation is decided at most, once it was too slow, milliseconds: holds that end
-/// until then have expired, so none ends before the commit.
+/// How far ahead of the clock a cancellation is decided at most, once it was too slow,
+/// milliseconds: holds that end until then have expired, so none ends before the commit.
 pub(super) const CANCEL_AHEAD_MS_MAX: u64 = 1_500;
-/// Holders of an event who hold and have bought nothing whose rows a server remembers: about 1 MB.
+/// Holders of an event whose rows are cached though they hold and have bought nothing: about 1 MB.
 pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
-/// How often the clock row is pushed on, milliseconds.
+/// How often the clock row is advanced, milliseconds.
 pub(super) const CLOCK_EVERY_MS: u64 = 200;
 /// How often the sequencer looks for batches without numbers, milliseconds.
 pub(super) const NUMBER_EVERY_MS: u64 = 20;
@@ -47,30 +47,30 @@ pub(super) const FOLLOW_EVERY_MS: u64 = 25;
 pub(super) const RENEWED_EVERY_MS: u64 = 200;
 /// How often a server looks how far the feed is behind, milliseconds.
 pub(super) const FEED_LOOK_MS: u64 = 1_000;
-/// How old a commit without a number may be before that is told, milliseconds.
+/// How old a commit without a number may be before that is logged, milliseconds.
 pub(super) const FEED_LATE_MS: u64 = 5_000;
-/// Longest wait of a list of holds for the memories of events, milliseconds: of those that are taken for
-/// longer, what is stored is read.
+/// Longest wait of a list of holds for the caches of events, milliseconds: for those that are
+/// locked for longer, the database is read.
 pub(super) const HOLDS_WAIT_MS: u64 = 100;
 /// Connections at once for events that others wrote to.
 pub(super) const FOLLOW_CONNECTIONS_MAX: usize = 4;
-/// Events at once whose holds that are over are being written down.
+/// Events that are swept at once.
 pub(super) const SWEEPS_MAX: usize = 16;
 /// Longest wait of a sweep for events that take long, milliseconds.
 pub(super) const SWEEP_WAIT_MS: u64 = 100;
-/// How long an event that cannot be shown or swept is left alone, milliseconds.
+/// Back-off of an event that could not be published or swept, milliseconds.
 pub(super) const AGAIN_MS: u64 = 1_000;
-/// Transitions that a server keeps of batches it wrote and has not shown yet: about 20 MB.
+/// Transitions that a server keeps of batches it wrote and has not published yet: about 20 MB.
 pub(super) const OWN_STEPS_MAX: usize = 65_536;
-/// Batches that are numbered or followed in one step.
+/// Batches that are numbered or published in one step.
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
 /// Units of a new event that one statement adds.
 pub(super) const ADD_UNITS_MAX: i32 = 100_000;
 /// Rows of a dropped event that one transaction deletes, one batch's more or less.
 pub(super) const CLEAR_ROWS_MAX: i64 = 1_000;
-/// How often an unknown outcome is asked for before its caller is told so.
+/// Attempts to find an unknown outcome before the caller is told that it is unknown.
 pub(super) const RESOLVE_TRIES: usize = 4;
-/// Longest time for all of it, milliseconds.
+/// Longest time for all these attempts, milliseconds.
 pub(super) const RESOLVE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
 pub(super) const RESOLVE_EVERY_MS: u64 = 250;

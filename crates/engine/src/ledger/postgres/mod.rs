@@ -1,12 +1,12 @@
-//! The PostgreSQL ledger: many servers on one database. Each remembers the events it works on,
-//! decides with the rules of `core`, and stores what it decided in one statement that names the
-//! versions of every row the decision rests on. A row that has moved, and nothing is written: the
-//! server reads what others wrote, and decides anew. So the database has the last word.
+//! The PostgreSQL ledger: many servers on one database. Each caches the events it works on, decides
+//! with the rules of `core`, and stores its decisions in one statement that names the version of
+//! every row they rest on. If one of these rows has another version by then, nothing is written:
+//! the server reads what others wrote, and decides anew. So the database has the last word.
 //!
-//! Reading order: `replica` (what a server remembers), `decide`, `batch`, `read_set` (what its decisions
-//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 12), `context`
-//! (refresh, store), `queue` (how commands come to the call), `resolve` (answers that never came), `time`,
-//! `tables/` (the rows). `verify` changes nothing.
+//! Reading order: `replica` (the cache of an event), `ledger::batch` (decides), `read_set` (what
+//! decisions rest on), `write/` (the call of `store_batch_12`; the function is SQL, migration 12),
+//! `context` (refresh, store), `queue` (how commands come to the call), `resolve` (answers that
+//! never came), `time`, `tables/` (the rows). `verify` changes nothing.
 
 mod limits;
 mod options;
@@ -75,13 +75,13 @@ pub struct PostgresLedger {
     masters: Vec<MasterKey>,
 }
 
-/// What its tasks need to begin other tasks.
+/// The parts of a ledger that its tasks need to start other tasks.
 struct Parts {
     context: Arc<Context>,
     tasks: Mutex<JoinSet<()>>,
-    /// One new event at a time.
+    /// Locked while an event is created: one at a time.
     creating: tokio::sync::Mutex<()>,
-    /// Of new events. One at a time: the task that shows an event must be the one that adds it.
+    /// Readings of new events, one at a time: the task that publishes an event must also add it.
     discovering: SharedReading,
     sweeps: sweep::Sweeps,
 }
@@ -99,7 +99,7 @@ impl PostgresLedger {
     /// [`OpenError`], which says what to do.
     ///
     /// # Cancel safety
-    /// Dropped, nothing of it stays.
+    /// A dropped call leaves no task and no connection behind.
     pub async fn open(
         options: &PostgresOptions,
         clock: Arc<dyn Clock>,

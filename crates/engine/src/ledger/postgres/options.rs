@@ -1,6 +1,6 @@
-//! Where the database is, how it is used, and why it cannot be.
+//! Where the database is, how it is used, and why it cannot be used.
 
-/// Connections of a server, unless it is set.
+/// Connections of a server by default.
 const CONNECTIONS: usize = 8;
 
 /// Where the database is and how it is used.
@@ -24,7 +24,7 @@ pub enum Statements {
     /// Prepared once for each connection.
     #[default]
     Prepared,
-    /// Whole, each time: for a pool in transaction mode that does not keep prepared ones.
+    /// Sent whole, each time: for a pool in transaction mode that does not keep prepared ones.
     Unprepared,
 }
 
@@ -49,7 +49,7 @@ pub enum TimeSource {
 }
 
 impl PostgresOptions {
-    /// The ledger in this database.
+    /// Creates options for the database at this address, with defaults for all else.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -62,7 +62,7 @@ impl PostgresOptions {
 }
 
 impl std::fmt::Debug for PostgresOptions {
-    /// Without the address, which may hold a password.
+    /// Leaves the address out, which may hold a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PostgresOptions")
             .field("connections", &self.connections)
@@ -79,10 +79,10 @@ pub enum OpenError {
     /// The address cannot be read.
     #[error("the database address is illegal: {0}; write postgres://user@host:5432/database")]
     Address(String),
-    /// The server does not answer, or does not let us in.
+    /// The server does not answer, or refuses the connection.
     #[error("the database cannot be reached: {0}")]
     Away(String),
-    /// It only follows another server, which decides.
+    /// The server takes no writes: it is a standby, or is set to read only.
     #[error(
         "the database takes no writes: it is a standby (give the address of the primary), or \
          `default_transaction_read_only` is on there, as providers set it when storage is full"
@@ -100,23 +100,23 @@ pub enum OpenError {
     /// A setting of the database loses acknowledged commits.
     #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
     Unsafe { setting: String, value: String },
-    /// When the transactions of servers began cannot be seen, by which the feed keeps its order.
+    /// The start times of servers' transactions are not visible, by which the feed keeps its order.
     #[error("the database has track_activities = off: the feed would lose its order; set it to on")]
     Untracked,
-    /// Transactions see one snapshot, and the connection takes no settings: a pool is between.
+    /// Transactions see one snapshot by default, and a pool keeps servers from changing that.
     #[error(
         "the database has default_transaction_isolation = {found}, which a pool keeps servers from changing: \
          set it to 'read committed' for their role or the pool"
     )]
     Isolation { found: String },
-    /// What refuses a second sale is not there, or not at work.
+    /// A guard that refuses a second sale is missing, or not at work.
     #[error(
         "the database lacks `{missing}`, or has it switched off or in another form: it would not refuse a second \
          sale. `soldonce migrate` makes triggers anew, the migrations say what a key or a check is. Run `soldonce verify` \
          before you sell"
     )]
     Guards { missing: String },
-    /// What is stored cannot be, or cannot be read.
+    /// Anything else: a stored row is illegal or unreadable, or a step failed, as the text says.
     #[error("the ledger cannot be opened: {0}")]
     Failed(String),
 }

@@ -24,7 +24,7 @@ use crate::catch_panic::catch_panic;
 use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
 use crate::ledger::{Done, RequestKey, Transaction};
 
-/// Serves one event until its queue is closed.
+/// Carries out the commands of one event until its queue is closed.
 pub(super) async fn run(
     context: Arc<Context>,
     slot: Arc<EventSlot>,
@@ -119,12 +119,12 @@ struct Round<'a> {
     context: &'a Context,
     slot: &'a EventSlot,
     replica: &'a mut Replica,
-    /// The connection of the batch before.
+    /// The connection of the previous batch.
     connection: &'a mut Option<Connection>,
     waiting: VecDeque<Job>,
     /// The cache was read after every waiting command arrived, so refusals are final.
     is_fresh: bool,
-    /// The open place of an area from which on places are taken.
+    /// The open place of an area from which on commands take places.
     place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
@@ -219,7 +219,7 @@ impl Round<'_> {
         self.conclude(stored, (decided, begun), batch)
     }
 
-    /// Answers commands whose outcome is known. The others wait on.
+    /// Answers commands whose outcome is known. The others stay in `waiting`.
     fn conclude(
         &mut self,
         stored: Stored,
@@ -285,8 +285,9 @@ impl Round<'_> {
         self.waiting = again.chain(self.waiting.drain(..)).collect();
     }
 
-    /// Refreshes the cache as the waiting commands need it; returns whether it could. A cancellation ends every
-    /// hold of the event, so it holds the event's lock exclusively from before it reads to its commit.
+    /// Refreshes the cache as the waiting commands need it. A cancellation ends every hold, so it
+    /// locks the event exclusively, from before it reads to its commit. False if that lock was not
+    /// free.
     async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
         let is_exclusive = self.waiting.iter().any(ends_every_hold);
         let is_cold = self.replica.is_cold();
@@ -392,8 +393,8 @@ impl Round<'_> {
     }
 }
 
-/// Whether the command changes the event itself: its time has other bounds than that of others, so it is stored
-/// alone.
+/// Tells whether the command changes the event itself: its time has other bounds than that of
+/// others, so it is stored alone.
 fn changes_event(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(
@@ -402,12 +403,12 @@ fn changes_event(job: &Job) -> bool {
     )
 }
 
-/// Whether the command ends every hold of the event, also those that other servers store meanwhile.
+/// Tells whether the command ends every hold of the event, also those that others store meanwhile.
 fn ends_every_hold(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 
-/// Whether the engine picks the units: that needs the current state of all seats.
+/// Tells whether the engine picks the units: that needs the current state of all seats.
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))

@@ -243,7 +243,7 @@ impl PostgresLedger {
         &self.parts.context.database
     }
 
-    /// The rows of one statement, each as `read` takes it.
+    /// Runs one statement and converts each of its rows with `read`.
     pub(super) async fn read<T>(
         &self,
         sql: &'static str,
@@ -258,7 +258,7 @@ impl PostgresLedger {
         self.read(holds::HOLDS, &[bind(&ids)], holds::read).await
     }
 
-    /// The bookings whose ids a statement selects.
+    /// Reads the bookings whose ids a statement selects.
     async fn bookings_selected_by(
         &self,
         sql: &'static str,
@@ -271,7 +271,7 @@ impl PostgresLedger {
     }
 }
 
-/// Bookings with their lines, by id. Both are read in one state: another server may commit between two
+/// Reads bookings with their lines, by id, in one snapshot: another server may commit between two
 /// statements.
 async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
     connection.begin(SNAPSHOT).await?;
@@ -280,7 +280,7 @@ async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, 
     Ok(found.into_iter().map(|row| row.booking).collect())
 }
 
-/// Returns the holds of a holder that are not over.
+/// Lists the live holds of a holder.
 async fn ids_of_holds(context: &Context, holder: &Holder) -> Result<Vec<HoldId>, Failure> {
     let (mut ids, mut stored) = (Vec::new(), Vec::new());
     let until = context.clock.boot().plus_ms(HOLDS_WAIT_MS);
@@ -303,7 +303,7 @@ async fn ids_of_holds(context: &Context, holder: &Holder) -> Result<Vec<HoldId>,
     Ok(ids)
 }
 
-/// Returns the live holds of a holder in events whose cache is locked or cold: as they are stored.
+/// Reads from the database the live holds of a holder in events whose cache is locked or cold.
 async fn stored_holds_of(
     context: &Context,
     holder: &Holder,
@@ -317,7 +317,7 @@ async fn stored_holds_of(
     ids.await
 }
 
-/// All that happened in an event. Commits without numbers yet get those that follow.
+/// Reads the history of an event. Commits without numbers yet get those that follow.
 async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> {
     let missing = || ReadError::Failed(format!("there is no event `{id}`"));
     let event = context.catalogue.find(id).ok_or_else(missing)?;

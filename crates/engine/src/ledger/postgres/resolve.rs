@@ -25,7 +25,7 @@ ON CONFLICT (id) DO UPDATE SET server = batches.server";
 const BATCH: &str = "-- batch
 SELECT at, event_no FROM batches WHERE id = $1";
 
-/// Returns when the batch was stored; none when it was not and never will be.
+/// Returns when the batch was stored. None when it was not and never will be.
 ///
 /// # Errors
 /// `Unknown`, when the database did not answer in time.
@@ -64,7 +64,7 @@ async fn try_often(
     Err(Failure::Unknown(last.to_string()))
 }
 
-/// As [`resolve`], once, on this connection.
+/// Finds out the same as [`resolve`], with one attempt on this connection.
 pub(super) async fn resolve_once(
     connection: &mut Connection,
     batch: Id,

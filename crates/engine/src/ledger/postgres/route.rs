@@ -1,4 +1,4 @@
-//! To which event a command belongs, and the way into its queue.
+//! Finds the event that a command belongs to, and puts the command into its queue.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Parts {
         submit(&slot, transaction).await
     }
 
-    /// The slot of an event; one that another server made is read first.
+    /// Returns the slot of an event. Registers new events first if this server does not know it.
     pub(super) async fn slot(&self, event: EventNo) -> Result<Arc<EventSlot>, Rejection> {
         match self.context.catalogue.require(event) {
             Err(Rejection::EventNotFound) => {}

@@ -1,4 +1,4 @@
-//! The tables, and what a database must be to be trusted with a sale.
+//! The schema, its migrations, and the settings a database needs to be trusted with a sale.
 
 use secrecy::ExposeSecret;
 use soldonce_clock::{Entropy, SystemClock};
@@ -35,9 +35,9 @@ SELECT pg_is_in_recovery(), name, setting FROM pg_settings
 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_isolation',
                'track_activities')";
 
-/// Brings the tables up to date; gives what it did. May run in many processes at once: one of them
-/// takes the steps, the others wait for it. Needs a direct connection: a pool in transaction mode
-/// refuses it.
+/// Brings the tables up to date; returns what it did. May run in many processes at once: one of
+/// them takes the steps, the others wait for it. Needs a direct connection: a pool in transaction
+/// mode refuses it.
 ///
 /// # Errors
 /// [`OpenError`], which says what to do.
@@ -78,7 +78,7 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
-/// What [`migrate`] would do, without doing it. Takes no lock; a standby serves, too.
+/// Returns what [`migrate`] would do, without doing it. Takes no lock; a standby serves, too.
 ///
 /// # Errors
 /// [`OpenError`]: `Schema` when the tables are newer than this program.
@@ -92,7 +92,7 @@ pub async fn migration(options: &PostgresOptions) -> Result<Migrated, OpenError>
     Ok(Migrated::to_come(found, SCHEMA, &runner))
 }
 
-/// Passes a database with our tables that keeps what it acknowledges.
+/// Fails unless the database takes writes and has our tables, guards, and safe settings.
 pub(super) async fn require(
     database: &Database,
     options: &PostgresOptions,
@@ -124,7 +124,7 @@ pub(super) async fn require(
     guards::require(&mut connection).await
 }
 
-/// Passes a database with the tables of this program, be it a standby.
+/// Fails unless the database has the tables of this program. It may be a standby.
 pub(super) async fn require_version(connection: &mut Connection) -> Result<(), OpenError> {
     match version(connection).await? {
         SCHEMA => Ok(()),
@@ -132,7 +132,7 @@ pub(super) async fn require_version(connection: &mut Connection) -> Result<(), O
     }
 }
 
-/// The schema that is there; 0 is none.
+/// Reads the version of the schema; 0 if there is none.
 pub(super) async fn version(connection: &mut Connection) -> Result<i64, Failure> {
     let has: Option<bool> = connection.one((HAS_SCHEMA, "answer"), &[]).await?;
     if has != Some(true) {
@@ -157,7 +157,7 @@ fn mismatch(found: i64) -> OpenError {
     }
 }
 
-/// The ledger's secrets; the first server that starts makes them.
+/// Reads the ledger's master keys; the first server that starts creates one.
 pub(super) async fn masters(
     database: &Database,
     entropy: &dyn Entropy,

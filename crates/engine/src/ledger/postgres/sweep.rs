@@ -1,5 +1,5 @@
-//! Holds that the clock has ended are written down, by each event for itself: one that cannot keeps no
-//! other from it.
+//! Stores the end of holds that have expired, for each event by itself: one that fails delays no
+//! other.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::ledger::{Done, Transaction};
 pub(super) type Sweeps = tokio::sync::Mutex<EventTasks<usize>>;
 
 impl Parts {
-    /// Has every event write down what is overdue in it, as much as one command may. Tells how many
-    /// holds that were, the command's limit at most: then there may be more. An event that takes long is
-    /// not waited for, and is counted the next time.
+    /// Stores in each event what is overdue, as much as one command may. Answers with the number of
+    /// holds, the command's limit at most: then there may be more. An event that takes long is not
+    /// waited for, and is counted the next time.
     pub(super) async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
         let Command::Sweep { limit } = transaction.command else {
             return Err(Rejection::ReadOnly);

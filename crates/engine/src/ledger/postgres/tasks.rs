@@ -1,5 +1,5 @@
-//! The tasks of a ledger: the clock is pushed on, new events are taken up, old records are forgotten; the
-//! feed has its own.
+//! The tasks of a ledger: they advance its clock, register new events and delete old idempotency
+//! records. The feed has its own tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::catch_panic::catch_panic;
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 
-/// Pushes the clock on and reads it. A row that is locked is being pushed by another server. When the
-/// machine's clock has stepped back, they meet again after twice the step.
+/// Advances the clock row and reads it. A row that is locked is being advanced by another server.
+/// When the machine's clock has stepped back, the two clocks meet again after twice the step.
 const PUSH_CLOCK: &str = "-- push_clock
 WITH machine AS (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
@@ -36,7 +36,7 @@ WITH machine AS (
 SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
                 (SELECT at FROM batches ORDER BY xid DESC LIMIT 1))";
 
-/// Moves the ledger's clock on, and learns it.
+/// Advances the ledger's clock, and sets this server's `time` by it.
 pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
     let given = context.time.given();
     let values = [bind(&given), bind(&CLOCK_OFF_MS)];
@@ -48,7 +48,7 @@ pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Forgets idempotency records that are old enough.
+/// Deletes idempotency records that are older than [`IDEMPOTENCY_MS`].
 async fn forget_records(context: &Context) -> Result<(), Failure> {
     let before = context.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
     let values = [bind(&before)];
@@ -58,7 +58,7 @@ async fn forget_records(context: &Context) -> Result<(), Failure> {
 }
 
 impl PostgresLedger {
-    /// `known` is where the ledger ended before the first event was read.
+    /// Starts all tasks. `known` is where the ledger ended before the first event was read.
     pub(super) fn start_tasks(&self, known: Known) {
         let (context, shutdown) = (Arc::clone(&self.parts.context), self.shutdown.clone());
         self.parts.tasks().spawn(keep_time(context, shutdown));
@@ -73,7 +73,7 @@ impl PostgresLedger {
     }
 }
 
-/// Takes up new events.
+/// Registers new events of other servers, again and again until `shutdown`.
 async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
     while parts.context.pause(&shutdown, FOLLOW_EVERY_MS).await {

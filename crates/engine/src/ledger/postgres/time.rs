@@ -1,6 +1,6 @@
-//! The ledger's clock is the database's (T1). A server decides by its idea of it, and the statement
-//! that writes holds that idea against the clock itself: too far off, or a hold over meanwhile, and
-//! nothing is written.
+//! The ledger's clock is the database's (T1). A server decides by its estimate of it, and the
+//! statement that writes compares that with the clock itself: if it is too far off, or a hold ended
+//! meanwhile, nothing is written.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ use crate::locks::lock;
 pub(super) struct Time {
     clock: Arc<dyn Clock>,
     source: TimeSource,
-    /// Wall time of the database minus boot time of this machine, milliseconds: as it was learned
-    /// last. At least the way of one answer behind.
+    /// Wall time of the database minus boot time of this machine, milliseconds, as it was learned
+    /// last. Too small by the transit time of one answer, at least.
     ahead: Mutex<Option<i64>>,
-    /// The latest time that was told: it never goes back.
+    /// The latest time that was returned or reached: time never goes back.
     last: AtomicI64,
 }
 
@@ -33,7 +33,7 @@ impl Time {
         }
     }
 
-    /// The time to decide by.
+    /// Returns the time to decide by. It never goes back.
     pub(super) fn now(&self) -> Timestamp {
         let ahead = *lock(&self.ahead);
         let now = match ahead {
@@ -46,20 +46,20 @@ impl Time {
         Timestamp::from_ms(now.max(last))
     }
 
-    /// What the statement is to take for the database's clock; none is the clock itself.
+    /// Returns the time that a statement takes for the database's clock. None is the clock itself.
     pub(super) fn given(&self) -> Option<i64> {
         (self.source == TimeSource::Given).then(|| self.now().ms())
     }
 
-    /// The database's clock read so a moment ago: while an answer with it was on its way.
-    ///
-    /// The clock may be stepped, and boot clocks run apart, so the newest word counts.
+    /// Learns a reading of the database's clock, ms since the epoch: a moment old, by the transit
+    /// time of its answer. That clock may be stepped, and boot clocks drift, so the newest reading
+    /// counts.
     pub(super) fn learn(&self, database_ms: i64) {
         let ahead = database_ms.saturating_sub(self.boot_ms());
         *lock(&self.ahead) = Some(ahead);
     }
 
-    /// A commit of this server was made at this time.
+    /// Keeps later times of this server from being before `at`, of a commit or the clock row.
     pub(super) fn reached(&self, at: Timestamp) {
         self.last.fetch_max(at.ms(), Ordering::AcqRel);
     }

@@ -1,5 +1,5 @@
-//! Endpoints and deliveries. One server at a time works on a delivery; what it does not finish falls to
-//! the next one when its time is over.
+//! Endpoints and deliveries. One server at a time works on a delivery; what it does not finish
+//! in its time is taken by another server.
 
 use soldonce_core::{Rejection, Span, Timestamp};
 

@@ -10,7 +10,7 @@ use super::column::Column;
 use super::payments::{payment_from_json, payment_to_json};
 use super::reader::Reader;
 
-/// The columns that [`get`] reads, with those that a store has in their midst.
+/// The columns that [`get`] reads; `$more` are the store's own columns in their middle.
 macro_rules! booking_columns {
     ($more:literal) => {
         concat!(
@@ -21,8 +21,9 @@ macro_rules! booking_columns {
     };
 }
 
-/// The condition of a booking whose payment is not at its end (`created`, `action_required`, `processing`,
-/// `authorised`, `declined`), or whose money must go back (`needs_refund`). Indexes have it in these words.
+/// The SQL condition of a booking whose payment has not ended (`created`, `action_required`,
+/// `processing`, `authorised`, `declined`), or whose money must go back (`needs_refund`). Indexes
+/// have the same text.
 macro_rules! unsettled {
     () => {
         "payment < 4 OR payment = 10 OR state = 6"
@@ -36,13 +37,13 @@ macro_rules! line_columns {
     };
 }
 
-/// The rest of a booking's payment, as it is stored.
+/// Writes a booking's payment without its state as JSON; none if it has no payment.
 pub(crate) fn detail(booking: &Booking) -> Result<Option<String>, Damaged> {
     let payment = booking.payment.as_ref();
     payment.map(|payment| payment_to_json(payment)).transpose()
 }
 
-/// The columns of a booking with this [`detail`].
+/// Returns the columns of a booking with this [`detail`].
 pub(crate) fn put<'a>(booking: &'a Booking, detail: Option<&'a str>) -> [Column<'a>; 12] {
     let payment = booking.payment.as_ref();
     [
@@ -61,7 +62,7 @@ pub(crate) fn put<'a>(booking: &'a Booking, detail: Option<&'a str>) -> [Column<
     ]
 }
 
-/// A booking without its lines, and what `more` reads of the columns in the midst.
+/// Reads a booking without its lines, and with `more` the store's own columns in the middle.
 pub(crate) fn get<'a, T>(
     row: &mut Reader<'a>,
     more: impl FnOnce(&mut Reader<'a>) -> Result<T, Damaged>,
@@ -95,7 +96,7 @@ pub(crate) fn get<'a, T>(
     Ok((booking, more))
 }
 
-/// The columns of a line that are its own.
+/// Returns the columns of a line without those that say whose it is: booking, number, event.
 pub(crate) fn put_line(line: &Line) -> [Column<'static>; 4] {
     [
         Column::Small(line.unit.0),

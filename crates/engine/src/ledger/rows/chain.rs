@@ -11,8 +11,8 @@ use super::column::Column;
 use super::reader::{Get, Reader};
 use super::units::put_state;
 
-/// The hash of an event without commits: it begins with what the event is, so that no chain can
-/// stand for another.
+/// Computes the first hash of an event's chain from its number, id, creation and fingerprint, so
+/// that no chain can pass for another event's.
 pub(crate) fn start(event: &Event) -> [u8; 32] {
     let mut sha = Sha256::new();
     sha.update(b"soldonce audit 1");
@@ -24,7 +24,7 @@ pub(crate) fn start(event: &Event) -> [u8; 32] {
     sha.finalize().into()
 }
 
-/// The hash behind one more row. `bytes` is filled again and again.
+/// Computes the hash after one more row. `bytes` is a buffer that is used again for each row.
 pub(crate) fn next(before: [u8; 32], row: &AuditRow<'_>, bytes: &mut Vec<u8>) -> [u8; 32] {
     bytes.clear();
     row.put().iter().for_each(|column| column.hash_into(bytes));
@@ -34,12 +34,12 @@ pub(crate) fn next(before: [u8; 32], row: &AuditRow<'_>, bytes: &mut Vec<u8>) ->
     sha.finalize().into()
 }
 
-/// One transition with what its commit says of it.
+/// One transition with the fields of its commit: a row of the audit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditRow<'a> {
     pub(crate) event: EventNo,
     pub(crate) seq: Seq,
-    /// Its place in the commit.
+    /// Its index in the commit.
     pub(crate) n: u32,
     pub(crate) at: Timestamp,
     pub(crate) step: &'a Transition,
@@ -48,7 +48,7 @@ pub(crate) struct AuditRow<'a> {
 }
 
 impl<'a> AuditRow<'a> {
-    /// The rows of a commit.
+    /// Lists the audit rows of a commit, one for each transition.
     pub(crate) fn of(commit: &'a Commit) -> impl Iterator<Item = Self> {
         (0..).zip(&commit.transitions).map(|(n, step)| Self {
             event: commit.event,
@@ -61,7 +61,7 @@ impl<'a> AuditRow<'a> {
         })
     }
 
-    /// The columns of the table, in the order in which they are under the hash.
+    /// Returns the columns of the row, in the order in which they are hashed.
     pub(crate) fn put(&self) -> [Column<'a>; 18] {
         let step = self.step;
         let [from, from_owner, from_until] = put_state(step.from);
@@ -90,7 +90,7 @@ impl<'a> AuditRow<'a> {
     }
 }
 
-/// The transition of a row: `unit_no` to `hold`.
+/// Reads the transition of a row: the columns `unit_no` to `hold`.
 pub(crate) fn get_step(row: &mut Reader<'_>) -> Result<Transition, Damaged> {
     Ok(Transition {
         unit: row.get()?,
@@ -113,7 +113,7 @@ impl<'a> Get<'a> for Origin {
     }
 }
 
-/// The columns of who asked for it.
+/// Returns the columns of an origin: the actor's id, NULL for the system, and the request id.
 pub(crate) fn put_origin(origin: &Origin) -> [Column<'_>; 2] {
     let caller = match origin.actor {
         Actor::Caller(caller) => Some(*caller.bytes()),

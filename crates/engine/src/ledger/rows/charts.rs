@@ -1,4 +1,4 @@
-//! Charts as they are stored: the document as it came, and what proves that it is still read alike.
+//! Charts as they are stored: the document as sent, and a digest that proves it is read as before.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::Damaged;
 
 const TABLE: &str = "charts";
 
-/// The document that is stored for a chart: as it was given, or written now.
+/// Returns the document to store for a chart: `given`, or else one written from `chart`.
 pub(crate) fn document<'a>(
     given: Option<&'a [u8]>,
     chart: &Chart,
@@ -22,12 +22,12 @@ pub(crate) fn document<'a>(
     Ok(written.into())
 }
 
-/// SHA-256 of a document.
+/// Computes the SHA-256 of a document.
 pub(crate) fn sha256(document: &[u8]) -> [u8; 32] {
     Sha256::digest(document).into()
 }
 
-/// SHA-256 of everything that gives a unit its number and its price: names and categories, in order.
+/// Computes the SHA-256 of all that gives units numbers and prices: names and categories, in order.
 pub(crate) fn digest(chart: &Chart) -> [u8; 32] {
     let mut sha = Sha256::new();
     let mut bytes = Vec::with_capacity(1 << 16);
@@ -59,7 +59,7 @@ pub(crate) fn digest(chart: &Chart) -> [u8; 32] {
     sha.finalize().into()
 }
 
-/// Reads a stored document and passes it if every unit has the number it had.
+/// Parses a stored document; fails unless `units` and the digest `known` are as when it was stored.
 pub(crate) fn read_again(
     chart_no: i64,
     document: &[u8],

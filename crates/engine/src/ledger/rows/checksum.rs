@@ -1,24 +1,24 @@
-//! The check value of a row in SQLite. SQLite hands out flipped bits without a word (assurance.md, I25), so
-//! every row carries a sum of its own values, which each read tests.
+//! The checksum of a row in SQLite. SQLite returns flipped bits without an error (assurance.md,
+//! I25), so every row has a checksum of its own values, which each read verifies.
 
 use rusqlite::types::ValueRef;
 
 use super::column::Column;
 
-/// Adds up the values of one row, in the order of its columns.
+/// The checksum of the values of one row, in the order of its columns.
 ///
 /// FNV-1a over words of eight bytes. Each step is a bijection of the sum so far and of the word, so
-/// a change inside one word is always seen. Not a defence against people: that is the hash chain.
+/// a change inside one word is always detected. Not a defence against people: the hash chain is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksum(u64);
 
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
-/// Stands for NULL; anything but a length.
+/// The word for NULL; no length has this value.
 const NULL: u64 = u64::MAX;
 
 impl Checksum {
-    /// The sum of no values, for rows of `table`.
+    /// Starts the checksum of a row of `table`.
     pub(crate) fn of(table: &str) -> Self {
         Self(START).text(table)
     }
@@ -56,7 +56,7 @@ impl Checksum {
         self.bytes(text.as_bytes())
     }
 
-    /// The sum with one more column. A number that may be NULL is told from one that may not.
+    /// Adds one more column. A number that may be NULL is summed differently from one that may not.
     #[must_use]
     pub(crate) fn column(self, column: &Column<'_>) -> Self {
         match column.value() {
@@ -68,7 +68,7 @@ impl Checksum {
         }
     }
 
-    /// The sum as it is stored.
+    /// Returns the checksum as it is stored.
     pub(crate) fn to_i64(self) -> i64 {
         self.0.cast_signed()
     }

@@ -1,11 +1,11 @@
-//! Enums as the small numbers that the migrations list: each is its place in `ALL`, and a new word
-//! goes to the end.
+//! Enums as the small numbers that the migrations list: each is the index in `ALL`, and a new
+//! variant is added at the end.
 
 use soldonce_core::{BookingId, HoldState, Text};
 
 use super::Damaged;
 
-/// The number of `value`.
+/// Finds the number of `value`, its index in `all`; -1 if it is missing.
 pub(crate) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
     let at = all
         .iter()
@@ -14,19 +14,19 @@ pub(crate) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
     i64::try_from(at).unwrap_or(-1)
 }
 
-/// The value of `number`.
+/// Finds the value with this number; fails with `Damaged` if there is none.
 pub(crate) fn value<T: Copy>(all: &[T], number: i64, table: &'static str) -> Result<T, Damaged> {
     let at = usize::try_from(number).ok();
     let found = at.and_then(|at| all.get(at)).copied();
     found.ok_or_else(|| Damaged::new(table, format!("{number} is no state or cause")))
 }
 
-/// A number as it was before it was stored.
+/// Converts a stored number to `u64`; fails with `Damaged` if it is negative.
 pub(crate) fn unsigned(number: i64, table: &'static str) -> Result<u64, Damaged> {
     u64::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is negative")))
 }
 
-/// As [`unsigned`], for unit and event numbers.
+/// Converts a stored number of a unit or an event to `u32`; fails with `Damaged` out of range.
 pub(crate) fn small(number: i64, table: &'static str) -> Result<u32, Damaged> {
     u32::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is no number")))
 }
@@ -39,7 +39,7 @@ const RELEASED: i64 = 3;
 const EXPIRED: i64 = 4;
 const REVOKED: i64 = 5;
 
-/// The number of a hold's state.
+/// Returns the number of a hold's state.
 pub(crate) fn state_number(state: &HoldState) -> i64 {
     match state {
         HoldState::Active => ACTIVE,
@@ -51,7 +51,7 @@ pub(crate) fn state_number(state: &HoldState) -> i64 {
     }
 }
 
-/// The hold's state that these columns say.
+/// Reads a hold's state from its columns; fails with `Damaged` if they contradict each other.
 pub(crate) fn state_of(
     number: i64,
     booking: Option<[u8; 16]>,

@@ -1,5 +1,6 @@
-//! One column of a row that is written, for every store. A table's own file lists its columns, once; here is how
-//! each kind of column becomes a parameter on SQLite, a value on PostgreSQL, and bytes under a hash.
+//! One column of a row that is written, for every store. A table's own file lists its columns,
+//! once; this file turns each kind of column into a parameter on SQLite, a value on PostgreSQL, and
+//! bytes for the hash.
 
 use bytes::{BufMut, BytesMut};
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -12,7 +13,7 @@ type Failed = Box<dyn std::error::Error + Sync + Send>;
 /// A column with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Column<'a> {
-    /// A place in a list of enums: two bytes on PostgreSQL.
+    /// The number of an enum value, see [`codes`](super::codes): two bytes on PostgreSQL.
     Code(i64),
     OptCode(Option<i64>),
     /// The number of an event or a unit, or a small count: four bytes.
@@ -21,7 +22,7 @@ pub(crate) enum Column<'a> {
     Count(u64),
     Long(i64),
     OptLong(Option<i64>),
-    /// Of a later schema than the table: NULL is not under the checksum.
+    /// Added by a later schema than the table's: NULL is left out of the checksum.
     AddedLong(Option<i64>),
     Flag(bool),
     OptFlag(Option<bool>),
@@ -36,7 +37,7 @@ pub(crate) enum Column<'a> {
 }
 
 impl Column<'_> {
-    /// The value as SQLite has it; a count as its bits.
+    /// Returns the value as SQLite stores it; a count as its 64 bits.
     pub(crate) fn value(&self) -> ValueRef<'_> {
         fn or_null<'v, T>(value: Option<T>, of: impl FnOnce(T) -> ValueRef<'v>) -> ValueRef<'v> {
             value.map_or(ValueRef::Null, of)
@@ -62,18 +63,18 @@ impl Column<'_> {
         }
     }
 
-    /// Whether it is a number that may be NULL.
+    /// Tells whether it is a number that may be NULL.
     pub(crate) const fn is_opt_number(&self) -> bool {
         matches!(self, Self::OptCode(_) | Self::OptLong(_) | Self::OptFlag(_))
     }
 
-    /// Whether it is NULL, and of a later schema than the table.
+    /// Tells whether it is NULL and was added by a later schema than the table's.
     pub(crate) const fn is_absent(&self) -> bool {
         matches!(self, Self::AddedLong(None) | Self::AddedText(None))
     }
 
-    /// Adds it to the bytes under the audit's hash: integers as eight bytes, high bytes first; what may be
-    /// NULL, texts and ids after their length; NULL as a length of -1.
+    /// Appends it to the bytes that the audit hashes: integers as eight bytes, big-endian; nullable
+    /// integers, texts and ids after their length; NULL as a length of -1.
     pub(crate) fn hash_into(&self, to: &mut Vec<u8>) {
         let mut put = |bytes: &[u8]| {
             let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
@@ -88,12 +89,12 @@ impl Column<'_> {
         }
     }
 
-    /// The value with its type, as a parameter on PostgreSQL.
+    /// Returns the value with its type, as a parameter on PostgreSQL.
     pub(crate) fn sent(&self) -> (&(dyn ToSql + Sync), Type) {
         (self, self.of())
     }
 
-    /// The type of the column on PostgreSQL.
+    /// Returns the type of the column on PostgreSQL.
     pub(crate) const fn of(&self) -> Type {
         match self {
             Self::Code(_) | Self::OptCode(_) => Type::INT2,

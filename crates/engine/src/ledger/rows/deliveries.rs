@@ -1,4 +1,4 @@
-//! Messages on their way to webhook endpoints.
+//! The columns of webhook deliveries.
 
 use super::Damaged;
 use super::codes::number;
@@ -13,7 +13,7 @@ macro_rules! log_columns {
     };
 }
 
-/// The columns `message, kind, subject, body`.
+/// Returns the columns `message, kind, subject, body`.
 pub(crate) fn put(message: &Message) -> [Column<'_>; 4] {
     [
         Column::Id(*message.id.bytes()),
@@ -40,7 +40,7 @@ pub(crate) fn get(row: &mut Reader<'_>) -> Result<Delivery, Damaged> {
     })
 }
 
-/// What never changes of a row, of `n, endpoint, message, kind, subject, at, body`.
+/// Reads the columns that never change: `n, endpoint, message, kind, subject, at, body`.
 pub(crate) fn get_due(row: &mut Reader<'_>) -> Result<DueDelivery, Damaged> {
     let (number, endpoint, message) = (row.get()?, row.get()?, row.get()?);
     let kind = row.code(&MessageKind::ALL)?;

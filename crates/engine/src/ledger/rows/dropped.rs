@@ -1,4 +1,4 @@
-//! What is left of events that were dropped.
+//! The columns of the rows that remain of dropped events.
 
 use soldonce_core::EventNo;
 
@@ -34,14 +34,14 @@ pub(crate) fn put(event: EventNo, tombstone: &Tombstone) -> [Column<'_>; 6] {
     ]
 }
 
-/// A row as it was written, and the number of its event.
+/// Reads the number of the event and its row as it was written at the drop, its counts 0.
 pub(crate) fn get(row: &mut Reader<'_>) -> Result<(EventNo, Tombstone), Damaged> {
     let event = row.get()?;
     let (at, origin, end) = (row.get()?, row.get()?, (row.get()?, row.get()?));
     Ok((event, Tombstone::new(at, origin, end)))
 }
 
-/// The same with what was deleted since.
+/// Reads the counts of rows deleted since the drop into `written`.
 pub(crate) fn get_counts(row: &mut Reader<'_>, written: Tombstone) -> Result<Tombstone, Damaged> {
     Ok(Tombstone {
         units: row.get()?,

@@ -29,7 +29,7 @@ pub(crate) fn put(effect: Effect) -> [Column<'static>; 4] {
     ]
 }
 
-/// The columns `kind, booking, total`: what settles an effect settles every one that has the same.
+/// Returns the columns `kind, booking, total`: a report settles every effect that has the same.
 pub(crate) fn put_name(effect: Effect) -> [Column<'static>; 3] {
     let [kind, booking, _amount, total] = put(effect);
     [kind, booking, total]

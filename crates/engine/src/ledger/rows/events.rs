@@ -9,7 +9,7 @@ use super::column::Column;
 use super::policy::prices_from_json;
 use super::reader::Reader;
 
-/// The columns that [`get`] reads. The number of the chart is at [`CHART_NO`].
+/// The columns that [`get`] reads. The number of the chart has the index [`CHART_NO`].
 macro_rules! event_columns {
     () => {
         " event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
@@ -17,12 +17,12 @@ macro_rules! event_columns {
     };
 }
 
-/// The place of the chart's number, which is read before the rest.
+/// The index of the chart's number, which is read before the rest.
 pub(crate) const CHART_NO: usize = 5;
-/// The place, behind a column of the store's own, of whether the event was dropped.
+/// The index, after a column of the store's own, of the flag whether the event was dropped.
 pub(crate) const IS_DROPPED: usize = 12;
 
-/// The columns of an event with the number of its chart, its prices and its policy as they are stored.
+/// Returns the columns of an event; `prices` and `policy` are JSON.
 pub(crate) fn put<'a>(
     event: &'a Event,
     chart_no: i64,
@@ -44,7 +44,7 @@ pub(crate) fn put<'a>(
     ]
 }
 
-/// Staff's reason, for an event that was called off.
+/// Returns the reason that staff gave when the event was cancelled; none if it was not.
 pub(crate) fn cancelled(event: &Event) -> Option<&str> {
     match &event.state {
         EventState::Open => None,
@@ -52,7 +52,7 @@ pub(crate) fn cancelled(event: &Event) -> Option<&str> {
     }
 }
 
-/// An event; `policy` reads the policy of the event with this id.
+/// Reads an event; `policy` parses the policy's JSON for the event with this id.
 pub(crate) fn get(
     row: &mut Reader<'_>,
     chart: Arc<Chart>,

@@ -16,7 +16,7 @@ macro_rules! hold_columns {
     };
 }
 
-/// The columns of a hold; `units` are its units as [`pack`](super::packed::pack) writes them.
+/// Returns the columns of a hold; `units` are written by [`pack`](super::packed::pack).
 pub(crate) fn put<'a>(hold: &'a Hold, units: &'a [u8]) -> [Column<'a>; 13] {
     [
         Column::Id(*hold.id.bytes()),

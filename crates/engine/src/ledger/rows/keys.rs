@@ -18,13 +18,13 @@ macro_rules! key_columns {
     };
 }
 
-/// The scopes of a key, as they are stored.
+/// Joins the scopes of a key with commas, as they are stored.
 pub(crate) fn scopes(key: &ApiKey) -> String {
     let words: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     words.join(",")
 }
 
-/// The columns of a key with these [`scopes`].
+/// Returns the columns of a key with these [`scopes`].
 pub(crate) fn put<'a>(key: &'a ApiKey, scopes: &'a str) -> [Column<'a>; 6] {
     [
         Column::Id(*key.id.bytes()),
@@ -50,7 +50,7 @@ pub(crate) fn get(row: &mut Reader<'_>) -> Result<ApiKey, Damaged> {
     })
 }
 
-/// A master key, of `version, secret`.
+/// Reads a master key from the columns `version, secret`.
 pub(crate) fn get_master(row: &mut Reader<'_>) -> Result<MasterKey, Damaged> {
     let version = row.get()?;
     let secret = Arc::new(SecretBox::new(Box::new(row.get()?)));

@@ -1,5 +1,5 @@
-//! What the rows of every store have in common: for each table its columns, how they are written and read; enums
-//! as numbers, units of a hold in one column, policies as JSON, the digest of a chart. Decides nothing.
+//! The row formats that all stores share: the columns of each table, enums as numbers, the units of
+//! a hold in one column, policies as JSON, the digest of a chart. Decides nothing.
 
 pub(crate) mod checksum;
 pub(crate) mod codes;
@@ -32,7 +32,7 @@ pub(crate) mod payments;
 pub(crate) mod policy;
 pub(crate) mod replies;
 
-/// A row has values that were never written.
+/// A row has values that no build writes.
 #[derive(Debug, thiserror::Error)]
 #[error("{table} is damaged: {what}")]
 pub(crate) struct Damaged {
@@ -41,19 +41,19 @@ pub(crate) struct Damaged {
 }
 
 impl Damaged {
-    /// `table` holds something impossible.
+    /// Creates the error of a row of `table` that has illegal values.
     pub(crate) fn new(table: &'static str, what: impl Into<String>) -> Self {
         let what = what.into();
         Self { table, what }
     }
 }
 
-/// The most rows of an answer.
+/// Converts the most rows of a query to a parameter of `LIMIT`.
 pub(crate) fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Returns a count as the store has it.
+/// Converts a count to the type of its column; fails above 63 bits.
 pub(crate) fn to_i64(number: u64) -> Result<i64, Damaged> {
     i64::try_from(number)
         .map_err(|_| Damaged::new("memory", format!("{number} does not fit into 63 bits")))

@@ -1,11 +1,12 @@
-//! The units of a hold in one column: for each unit its number as a step from the one before, its
-//! price and its version, as variable-length integers of seven bits a byte, low bits first.
+//! The units of a hold in one column: for each unit its number as the difference from the one
+//! before, its price, its version, as variable-length integers (LEB128: seven bits a byte, low bits
+//! first).
 
 use soldonce_core::{Amount, HeldUnit, UnitNo, Version};
 
 use super::{Damaged, to_i64};
 
-/// Bytes of a 64-bit number at most.
+/// Most bytes of a 64-bit number.
 const NUMBER_BYTES_MAX: u32 = 10;
 
 pub(crate) fn pack(units: &[HeldUnit]) -> Result<Vec<u8>, Damaged> {
@@ -15,7 +16,7 @@ pub(crate) fn pack(units: &[HeldUnit]) -> Result<Vec<u8>, Damaged> {
         let number = u64::from(held.unit.0);
         let price = u64::try_from(held.price.minor())
             .map_err(|_| Damaged::new("holds", format!("{:?} has a negative price", held.unit)))?;
-        // Units are sorted and distinct; the first one stands as it is.
+        // Units are sorted and distinct; the number of the first one is stored as it is.
         put(&mut packed, number.saturating_sub(before));
         put(&mut packed, price);
         put(&mut packed, held.version.0);

@@ -1,4 +1,4 @@
-//! A payment without its state, as JSON: the state has a column of its own, which is searched.
+//! A payment without its state, as JSON: the state has a column of its own, for queries.
 
 use serde::{Deserialize, Serialize};
 use soldonce_core::{Amount, BookingId, GivenLines, Intent, Payment, PaymentState, Text, UnitNo};
@@ -17,7 +17,7 @@ struct PaymentColumns {
     bounced: i64,
     returned: i64,
     intent: Option<IntentColumns>,
-    // Nothing stands for nothing: most payments are no part of an exchange.
+    // Left out when there is none: most payments are no part of an exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exchange: Option<LinesColumns>,
     #[serde(default, skip_serializing_if = "is_zero")]

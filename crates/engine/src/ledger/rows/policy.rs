@@ -13,9 +13,9 @@ use super::Damaged;
 
 const TABLE: &str = "events";
 
-/// A policy that was read.
+/// A policy as it was read from its row.
 pub(crate) struct ReadPolicy {
-    /// What this build knows of it; a field that the row lacks has its default.
+    /// The fields that this build knows; one that the row lacks has its default.
     pub(crate) policy: Policy,
     /// The fields that only a newer build knows.
     pub(crate) unknown: Vec<String>,
@@ -93,7 +93,7 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
                 let time = |ms| PolicyValue::Time(Timestamp::from_ms(ms));
                 Ok(ms.map_or(PolicyValue::Null, time))
             }
-            // Null, also in rows of before there was a choice, is the start of the event.
+            // Null is the start of the event, also in rows that are older than this choice.
             PolicyKind::Deadline => match Option::deserialize(from)? {
                 None => Ok(PolicyValue::Null),
                 Some(TimeOrWord::Time(ms)) => Ok(PolicyValue::Time(Timestamp::from_ms(ms))),
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// A value that the field does not have by default.
+    /// Returns a value that is not the field's default.
     fn another(field: &PolicyField) -> Value {
         match field.kind {
             PolicyKind::Millis => json!(61_000),
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Rows of older builds lack what they did not know.
+    /// Removes one field after the other, as rows of older builds lack fields that came later.
     #[test]
     fn a_field_that_a_row_lacks_has_its_default_and_no_other_is_lost() {
         let row: Map<String, Value> = POLICY_FIELDS

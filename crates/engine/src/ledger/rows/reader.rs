@@ -1,4 +1,4 @@
-//! Rows that are read, column by column, for every store; on SQLite with their checksum.
+//! Reads rows column by column, for every store; on SQLite it also sums them for the checksum.
 
 use rusqlite::types::ValueRef;
 use soldonce_core::{
@@ -13,7 +13,7 @@ use super::codes::{small, unsigned, value};
 use super::column::Column;
 use crate::webhook::{EndpointId, MessageId};
 
-/// A row of one table. Each call reads the next column.
+/// A cursor over the columns of one row. Each call reads the next column.
 pub(crate) struct Reader<'a> {
     row: Row<'a>,
     table: &'static str,
@@ -26,7 +26,7 @@ enum Row<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-/// A value of any type that a column here has.
+/// A value of any type that a column has, as SQLite has it.
 struct Any<'a>(ValueRef<'a>);
 
 type Failed = Box<dyn std::error::Error + Sync + Send>;
@@ -52,7 +52,7 @@ impl<'a> FromSql<'a> for Any<'a> {
     }
 }
 
-/// The next column of a row of which nothing else is read.
+/// Reads one column as `T`; as a function for a query of a single column.
 pub(crate) fn column<T: for<'a> Get<'a>>(row: &mut Reader<'_>) -> Result<T, Damaged> {
     row.get()
 }
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Damaged::new(self.table, format!("the {what} of a row is illegal"))
     }
 
-    /// The next column, under the checksum as what `of` makes of it.
+    /// Reads the next column with `read`, and adds it to the checksum as the column `of` it.
     fn next<T: Copy>(
         &mut self,
         read: impl FnOnce(ValueRef<'a>) -> Option<T>,
@@ -101,30 +101,30 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// The next column, or columns, as this type has them.
+    /// Reads the next column or columns as `T`.
     pub(crate) fn get<T: Get<'a>>(&mut self) -> Result<T, Damaged> {
         T::get(self)
     }
 
-    /// A number in a column of a later schema than the table.
+    /// Reads a number from a column that a later schema than the table's added.
     pub(crate) fn added_int(&mut self) -> Result<Option<i64>, Damaged> {
         self.next(|value| value.as_i64_or_null().ok(), Column::AddedLong)
     }
 
-    /// A text in a column of a later schema than the table.
+    /// Reads a text from a column that a later schema than the table's added.
     pub(crate) fn added_text(&mut self) -> Result<Option<&'a str>, Damaged> {
         self.next(|value| value.as_str_or_null().ok(), Column::AddedText)
     }
 
-    /// A value of a list of enums.
+    /// Reads an enum value by its number in `all`.
     pub(crate) fn code<T: Copy>(&mut self, all: &[T]) -> Result<T, Damaged> {
         value(all, self.get()?, self.table)
     }
 
-    /// Reads the stored checksum, and passes a row whose values have it.
+    /// Reads the stored checksum and compares it with that of the columns read so far.
     ///
     /// # Errors
-    /// `Damaged`, under the row's name.
+    /// `Damaged`, with the name that `row` returns, when they differ.
     pub(crate) fn require_sum(&mut self, row: impl FnOnce() -> String) -> Result<(), Damaged> {
         let sum = self.sum.to_i64();
         if self.get::<i64>()? == sum {
@@ -135,12 +135,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a column, or some that follow each other, say.
+/// A type that is read from one column or several consecutive ones.
 pub(crate) trait Get<'a>: Sized {
     fn get(row: &mut Reader<'a>) -> Result<Self, Damaged>;
 }
 
-/// How each type is read: of the value itself, or of one of another type.
+/// Implements [`Get`] for types: from the column's value, or from another type's [`Get`].
 macro_rules! columns {
     ($($of:ty: $value:ident, $as:expr;)+) => {$(
         impl<'a> Get<'a> for $of {

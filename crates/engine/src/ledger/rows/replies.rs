@@ -1,4 +1,4 @@
-//! Idempotency records: a key, and what was answered to it.
+//! Idempotency records: a key, and the reply to it.
 
 use super::Damaged;
 use super::codes::{number, value};
@@ -7,7 +7,7 @@ use super::reader::Reader;
 use crate::ledger::{Fingerprint, RequestKey, ScopedKey};
 use crate::reply::{ReplyKind, StoredReply};
 
-/// The columns `key, fingerprint`.
+/// Returns the columns `key, fingerprint`.
 pub(crate) const fn put_key(key: RequestKey) -> [Column<'static>; 2] {
     [Column::Id(key.scoped.0), Column::Id(key.fingerprint.0)]
 }
@@ -19,7 +19,7 @@ pub(crate) fn get_key(row: &mut Reader<'_>) -> Result<RequestKey, Damaged> {
     })
 }
 
-/// The columns `kind, subject, body`.
+/// Returns the columns `kind, subject, body`.
 pub(crate) fn put(reply: &StoredReply) -> [Column<'_>; 3] {
     [
         Column::Code(number(&ReplyKind::ALL, &reply.kind)),

@@ -14,7 +14,7 @@ macro_rules! unit_columns {
     };
 }
 
-/// The columns of a unit's state.
+/// Returns the columns of a unit's state: `state, owner, until`.
 pub(crate) fn put_state(state: UnitState) -> [Column<'static>; 3] {
     let (owner, until) = match state {
         UnitState::Free | UnitState::Blocked => (None, None),
@@ -46,7 +46,7 @@ impl<'a> Get<'a> for UnitState {
     }
 }
 
-/// The columns of a unit that are its own.
+/// Returns the columns of a unit without its event and number.
 pub(crate) fn put(unit: &Unit) -> [Column<'static>; 5] {
     let [state, owner, until] = put_state(unit.state);
     let (fence, version) = (Column::Count(unit.fence.0), Column::Count(unit.version.0));

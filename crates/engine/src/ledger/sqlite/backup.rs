@@ -1,5 +1,5 @@
-//! A copy of a ledger while its server works, and the way back. A copy is a whole data folder as of one
-//! commit: it has a high-water file of its own, so it starts as it is.
+//! Online backup of a ledger, and its restore. A copy is a whole data folder as of one commit: it
+//! has a high-water file of its own, so a server can start on it as it is.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,14 +18,15 @@ use super::{OpenError, connection};
 pub struct Copied {
     /// How many commits are in the copy.
     pub commits: u64,
-    /// When the last one was made.
+    /// The ledger's time of the last of them.
     pub last_commit_at: Timestamp,
-    /// How many later commits were made, as the high-water file says that was in the target before.
+    /// Later commits that the copy lacks, by the target's old high-water file; none without one.
     pub lost_commits: Option<u64>,
 }
 
-/// Copies the ledger of `from`, live or stopped, into `to`, which has none. What its server commits meanwhile
-/// is not in the copy and does not wait for it; the write-ahead log keeps it until the copy is done.
+/// Copies the ledger of `from`, live or stopped, into `to`, which has none. Later commits of its
+/// server are not in the copy and do not wait for it; the write-ahead log keeps them until it is
+/// done.
 ///
 /// # Errors
 /// [`OpenError`]: `Missing` or `Schema` for the source, `Taken` or `Locked` for the target, `Failed` when
@@ -39,15 +40,15 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
             folder: to.path().to_owned(),
         });
     }
-    // What cannot be read says nothing, and is written anew.
+    // An unreadable mark counts as none, and is written again below.
     let mark = to.high_water().ok().flatten();
-    // The first read of it decides which commit the copy ends with.
+    // The first read of the snapshot decides with which commit the copy ends.
     let snapshot = source.transaction()?;
     let missing = || Fault::damaged("head", "it is missing");
     let head = Head::find(&snapshot)?.ok_or_else(missing)?;
     copy_pages(&snapshot, &to)?;
     if let Err(error) = to.open_high_water(&head) {
-        // Without it the copy would not start, and another try would find it in its way.
+        // Without the mark the copy would not start, and the database would block a retry.
         std::fs::remove_file(to.database()).ok();
         return Err(error.into());
     }
@@ -60,7 +61,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     })
 }
 
-/// Copies the pages into a file of another name first: half a copy is no ledger.
+/// Copies the pages into a file of another name and renames it: half a copy is no ledger.
 fn copy_pages(snapshot: &Connection, to: &Folder) -> Result<(), OpenError> {
     let part = to.make_part()?;
     copy_into(&part, snapshot, to).map_err(|error| {

@@ -1,5 +1,5 @@
-//! What one commit is made of: everything the commands of a batch changed, each row once, in the
-//! state in which the batch leaves it.
+//! Writes the rows of one commit: everything the commands of a batch changed, each row once, in its
+//! state after the batch.
 
 use rusqlite::Connection;
 use soldonce_core::{Answer, BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version};
@@ -13,7 +13,7 @@ use crate::ledger::batch::{Batch, distinct};
 use crate::ledger::rows::charts::{document as document_of, sha256};
 use crate::webhook::Endpoint;
 
-/// Every unit that changed, once, in unit order, with its version before the batch.
+/// Lists every unit that changed, once, in unit order, with its version and state before the batch.
 fn changed_units(batch: &Batch) -> Vec<ChangedUnit> {
     let mut changed: Vec<ChangedUnit> = Vec::with_capacity(batch.steps);
     for commit in batch.commits() {
@@ -39,12 +39,12 @@ fn new_bookings(batch: &Batch) -> Vec<BookingId> {
     }))
 }
 
-/// Every event whose units changed, once.
+/// Lists every event whose units changed, once.
 fn moved_events(batch: &Batch) -> Vec<EventNo> {
     distinct(batch.commits().map(|commit| commit.event))
 }
 
-/// Events that are not new and changed.
+/// Lists events that are not new and whose policy or state changed.
 fn changed_events(batch: &Batch) -> Vec<EventNo> {
     let is_new = |event: &EventNo| batch.charts.iter().any(|(new, _)| new == event);
     let changed = batch.applied.iter().filter_map(|applied| applied.event);
@@ -54,24 +54,25 @@ fn changed_events(batch: &Batch) -> Vec<EventNo> {
 /// The end of each table that only grows, as of the last commit.
 #[derive(Clone, Debug)]
 pub(super) struct Tails {
-    /// Where the ledger stands.
+    /// The number, hash and time of the last commit.
     pub(super) head: Head,
-    /// Where the audit of each event stands, by its number.
+    /// The end of each event's audit chain, by event number.
     pub(super) chains: Vec<Chain>,
-    /// Charts that are stored, by the hash of their document.
+    /// Stored charts: the number and the hash of the document.
     pub(super) charts: Vec<(i64, [u8; 32])>,
-    /// The newest effect.
+    /// The number of the newest effect.
     pub(super) effect: i64,
-    /// Where messages go.
+    /// All webhook endpoints.
     pub(super) endpoints: Vec<Endpoint>,
-    /// The newest delivery.
+    /// The number of the newest delivery.
     pub(super) delivery: i64,
-    /// For the rows under the hashes, to be filled again and again.
+    /// A buffer for the rows that are hashed, used again for each one.
     pub(super) bytes: Vec<u8>,
 }
 
-/// Writes a batch, table by table, inside an open transaction, in the sequence that the triggers of `guards.sql`
-/// need: a unit leaves a hold that is over, and a line its booking before it is sold to another one.
+/// Writes a batch, table by table, in an open transaction, in the order that the triggers of
+/// `guards.sql` need: a unit leaves a hold that is over, and a line its booking before it is sold
+/// to another.
 pub(super) fn write(
     connection: &Connection,
     inventory: &Inventory,

@@ -1,11 +1,11 @@
-//! Moves the write-ahead log into the database file on a thread and a connection of its own: the move waits for
-//! the disk, and no hold should wait with it.
+//! Checkpoints: moves the write-ahead log into the database file on a thread and a connection of
+//! its own. The move waits for the disk, and no hold should wait with it.
 //!
-//! While the writer goes on writing, such a move never reaches the end of the log, so it alone would
-//! let the log grow for ever, and SQLite does not sync the database after it. The thread therefore
-//! syncs the file by itself, which is only a matter of time: the writer then moves the little that
-//! came on top, finds few pages left to sync, and the log begins anew. Two connections that write and move at
-//! once need SQLite 3.51.3: before, a reset of the log could damage it.
+//! While the writer goes on, such a checkpoint never reaches the end of the log, so alone it would
+//! let the log grow without bound, and SQLite does not sync the database after it. The thread
+//! therefore syncs the file itself, which costs only time: the writer then moves the little that
+//! was added meanwhile, finds few pages left to sync, and the log restarts. Two connections that
+//! write and checkpoint at once need SQLite 3.51.3: before, a reset of the log could damage it.
 
 use std::fs::File;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,21 +20,21 @@ use super::folder::Folder;
 
 use crate::locks::lock;
 
-/// How far a move has come.
+/// The state of the checkpoint that the thread makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// None is under way.
+    /// None is running.
     Idle,
-    /// The thread moves the log.
+    /// The thread is moving the log.
     Begun,
-    /// The thread is done; what came on top is the writer's to move.
+    /// The thread is done; the writer has to move what was added meanwhile.
     Done,
 }
 
-/// How far the move is, or why one failed, for good.
+/// The state, or the fault of a failed checkpoint, which is final.
 type State = Mutex<Result<Move, Fault>>;
 
-/// The thread that moves the log. Dropping it waits for a move under way.
+/// The thread that moves the log. Dropping it waits for a checkpoint that is running.
 pub(super) struct Checkpointer {
     orders: Option<SyncSender<()>>,
     state: Arc<State>,
@@ -60,10 +60,10 @@ impl Checkpointer {
         })
     }
 
-    /// How far the move has come.
+    /// Reads how far the checkpoint is.
     ///
     /// # Errors
-    /// The fault of a move that failed: nothing may be written any more.
+    /// The fault of a checkpoint that failed: nothing may be written any more.
     pub(super) fn state(&self) -> Result<Move, Fault> {
         let mut state = lock(&self.state);
         if let Ok(known) = &*state {
@@ -73,7 +73,7 @@ impl Checkpointer {
         std::mem::replace(&mut *state, Err(gone))
     }
 
-    /// Begins a move. The caller has seen [`Move::Idle`].
+    /// Orders a checkpoint from the thread. The caller has seen [`Move::Idle`].
     pub(super) fn begin(&self) {
         *lock(&self.state) = Ok(Move::Begun);
         let sent = self.orders.as_ref().map(|orders| orders.send(()));
@@ -82,7 +82,7 @@ impl Checkpointer {
         }
     }
 
-    /// Says that the writer has moved the rest. The caller has seen [`Move::Done`].
+    /// Notes that the writer has moved the rest. The caller has seen [`Move::Done`].
     pub(super) fn end(&self) {
         *lock(&self.state) = Ok(Move::Idle);
     }

@@ -1,4 +1,4 @@
-//! Opening the database: what every connection is set to, and the migrations.
+//! Opens the database: the settings of every connection, and the migrations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,18 +20,18 @@ mod migrations {
 /// The newest schema this program knows: the number of the last migration.
 pub(super) const SCHEMA: i64 = 12;
 
-/// How long a statement waits for another connection.
+/// How long a statement waits for a lock of another connection.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What the file refuses by itself. Can be run again.
+/// The triggers and indexes by which the file itself refuses wrong rows. Can be run again.
 const GUARDS: &str = include_str!("guards.sql");
 
-/// The one connection that writes.
+/// Opens the one connection that writes, and migrates the tables.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
     Ok(migrating_writer(folder)?.0)
 }
 
-/// The one connection that writes, and what bringing its tables up to date came to.
+/// Opens the one connection that writes; returns it and what the migration of the tables did.
 pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated), OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -56,10 +56,10 @@ fn set_up_writer(connection: &Connection) -> Result<(), Fault> {
     set_up(connection)
 }
 
-/// Makes durable what an earlier process left in the write-ahead log, before a caller hears of it. A process that was
-/// killed may have written a commit and not synced it. Where a sync failed, a later one of the same pages reports
-/// success without writing them: so the log is copied into the database, and then empty. While another program
-/// reads the file, the log stays, synced.
+/// Makes durable what an earlier process left in the write-ahead log, before it is shown to a
+/// caller. A process that was killed may have written a commit and not synced it. After a failed
+/// sync, a later one of the same pages reports success without writing them: so the log is copied
+/// into the database and truncated. While another program reads the file, the log stays, synced.
 fn settle_log(connection: &Connection, folder: &Folder) -> Result<(), Fault> {
     folder.sync_log()?;
     connection.busy_timeout(Duration::ZERO)?;
@@ -80,7 +80,7 @@ fn set_up(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A second connection that writes nothing of its own: it moves the log into the database.
+/// Opens a second connection that only checkpoints: it moves the log into the database.
 pub(super) fn checkpointer(folder: &Folder) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(folder.database(), flags)?;
@@ -92,7 +92,7 @@ pub(super) fn checkpointer(folder: &Folder) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// A connection that only reads. The database must exist and have the schema of this program.
+/// Opens a connection that only reads a database that exists and has this program's schema.
 pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     let connection = reader_of_any(folder)?;
     match version(&connection)? {
@@ -101,7 +101,7 @@ pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     }
 }
 
-/// The same of any schema.
+/// Opens a connection that only reads, to a database of any schema.
 fn reader_of_any(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let path = folder.database();
@@ -117,7 +117,7 @@ fn reader_of_any(folder: &Folder) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// What bringing the tables up to date would come to.
+/// Lists the migrations that the tables lack, and applies none.
 pub(super) fn migration(folder: &Folder) -> Result<Migrated, OpenError> {
     let found = if folder.has_database()? {
         version(&reader_of_any(folder)?)?
@@ -163,7 +163,7 @@ fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
-/// Makes the tables of this schema in an empty database.
+/// Creates the tables of this schema in an empty database.
 pub(super) fn make_tables(connection: &Connection) -> Result<(), Fault> {
     let runner = migrations::migrations::runner();
     let mut migrations: Vec<_> = runner.get_migrations().iter().collect();
@@ -178,7 +178,7 @@ fn set_guards(connection: &Connection) -> Result<(), Fault> {
     Ok(connection.execute_batch(GUARDS)?)
 }
 
-/// Tells how many pages are in the write-ahead log after each commit of `connection`.
+/// Returns a counter of the pages in the write-ahead log, set after each commit of `connection`.
 pub(super) fn watch_log(connection: &mut Connection) -> Result<Arc<AtomicU32>, Fault> {
     let pages = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&pages);
@@ -189,7 +189,7 @@ pub(super) fn watch_log(connection: &mut Connection) -> Result<Arc<AtomicU32>, F
     Ok(pages)
 }
 
-/// Moves the write-ahead log into the database file as far as readers allow; whether all of it.
+/// Moves the write-ahead log into the database file as far as readers allow; returns whether all.
 ///
 /// # Errors
 /// A failed sync is final: it is never tried again.
@@ -200,7 +200,7 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<bool, Fault> {
     Ok(log == moved)
 }
 
-/// Moves all of the log and empties it, unless another program reads the file.
+/// Moves all of the log and truncates it, unless another program reads the file.
 pub(super) fn final_checkpoint(connection: &Connection) -> Result<(), Fault> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())

@@ -1,5 +1,5 @@
-//! An operator's correction of the clock of a stopped ledger (`docs/decisions/0120`): one transaction, in
-//! which every time that is still to come moves with the clock.
+//! An operator's correction of the clock of a stopped ledger (`docs/decisions/0120`): one
+//! transaction that sets every time in the future back with the clock.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use soldonce_clock::{Clock, Entropy};
@@ -13,19 +13,19 @@ use super::{OpenError, SqliteOptions, connection, rebuild};
 use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
 
-/// The caps of live holds; their other columns and their checksums follow with the batch.
+/// Sets back the caps of live holds; the batch writes their other columns and checksums.
 const SET_CAPS_BACK: &str = "-- set_caps_back
 UPDATE holds SET max_expires_at = max_expires_at - ?1 WHERE state IN (0, 1)";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[SET_CAPS_BACK];
 
-/// Sets the clock of a folder's ledger back to the machine's, if it is ahead. Every hold keeps the time it has
-/// left, and the history of every event says so.
+/// Sets the clock of a folder's ledger back to the machine's, if it is ahead. Every hold keeps the
+/// time it has left, and the history of every event records the correction.
 ///
 /// # Errors
-/// [`OpenError`]: `Missing` when there is no ledger, `Locked` while a server has it, `Failed` when the
-/// machine's clock was never set.
+/// [`OpenError`]: `Missing` when there is no ledger, `Locked` while a server has it, `Failed` when
+/// the machine's clock was never set.
 pub fn correct_clock(
     options: &SqliteOptions,
     clock: &dyn Clock,

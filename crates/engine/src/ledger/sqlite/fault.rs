@@ -1,8 +1,8 @@
-//! What can go wrong between the ledger and its file. Every one of them stops the writer.
+//! The errors between the ledger and its file. Each one stops the writer if the writer meets it.
 
 use crate::ledger::rows::Damaged;
 
-/// The store failed, or does not hold what it should.
+/// The store failed, or its rows are not what they should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// SQLite refused or failed.
@@ -11,10 +11,10 @@ pub(crate) enum Fault {
     /// Another file of the folder failed.
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
-    /// A row has values that were never written.
+    /// A row has values that no build writes.
     #[error(transparent)]
     Damaged(#[from] Damaged),
-    /// A statement touched another number of rows than it must: memory and file differ.
+    /// A statement changed more or fewer rows than one: memory and file differ.
     #[error("{statement} changed {rows} rows instead of 1: memory and file differ")]
     Rows {
         statement: &'static str,
@@ -23,7 +23,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// What an error of the system means for `file`.
+    /// Wraps an I/O error of `file`.
     pub(crate) fn of_file(file: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::File {
             file: file.to_owned(),
@@ -31,7 +31,7 @@ impl Fault {
         }
     }
 
-    /// Whether the file refused what memory decided: one of the two is wrong, and nothing was stored.
+    /// Tells whether the file refused what memory decided: one is wrong, and nothing was stored.
     pub(crate) fn is_mismatch(&self) -> bool {
         match self {
             Self::Rows { .. } => true,
@@ -42,13 +42,13 @@ impl Fault {
         }
     }
 
-    /// `table` holds something impossible.
+    /// Creates the fault of a row of `table` that has illegal values.
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
         Self::Damaged(Damaged::new(table, what))
     }
 }
 
-/// Passes a statement that changed exactly one row.
+/// Fails with [`Fault::Rows`] unless a statement changed exactly one row.
 pub(crate) fn one_row(statement: &'static str, rows: usize) -> Result<(), Fault> {
     match rows {
         1 => Ok(()),

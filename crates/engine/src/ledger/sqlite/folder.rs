@@ -1,4 +1,4 @@
-//! The data folder: the lock that keeps a second process out, and the high-water file.
+//! The data folder: its lock against a second process, its file modes, and the high-water file.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read};
@@ -19,9 +19,9 @@ const LOCK: &str = "ledger.lock";
 const HIGH_WATER: &str = "high-water";
 /// Every file of a ledger.
 const FILES: [&str; 5] = [DATABASE, LOG, SHARED_MEMORY, LOCK, HIGH_WATER];
-/// The mode of each.
+/// The mode of each file.
 const PRIVATE: u32 = 0o600;
-/// The bits of a mode that are not the owner's.
+/// The bits of a mode for group and others.
 const OTHERS: u32 = 0o077;
 
 /// The folder of one ledger.
@@ -41,12 +41,12 @@ impl Folder {
         self.0.join(DATABASE)
     }
 
-    /// Whether there is a ledger. A folder that may not be looked into is an error, not an empty one.
+    /// Tells whether there is a database. A folder that may not be read is an error, not empty.
     pub(crate) fn has_database(&self) -> Result<bool, OpenError> {
         self.database().try_exists().map_err(self.failed())
     }
 
-    /// Whether the database is not there, or an empty file: SQLite would delete a log that was left with it.
+    /// Tells whether the database is missing or empty: SQLite would delete its leftover log.
     pub(super) fn is_without_database(&self) -> Result<bool, OpenError> {
         match std::fs::metadata(self.database()) {
             Ok(meta) => Ok(meta.len() == 0),
@@ -55,7 +55,7 @@ impl Folder {
         }
     }
 
-    /// Whether there is a file of a database: SQLite would add a log that was left behind to any other.
+    /// Tells whether any file of a database exists: SQLite would apply a leftover log to a new one.
     pub(super) fn has_any_of_database(&self) -> Result<bool, OpenError> {
         for name in [DATABASE, LOG, SHARED_MEMORY] {
             if self.0.join(name).try_exists().map_err(self.failed())? {
@@ -65,7 +65,7 @@ impl Folder {
         Ok(false)
     }
 
-    /// What an error of the system means for the folder.
+    /// Wraps an I/O error of the folder.
     fn failed(&self) -> impl FnOnce(std::io::Error) -> OpenError {
         |error| OpenError::Folder {
             folder: self.0.clone(),
@@ -73,14 +73,14 @@ impl Folder {
         }
     }
 
-    /// Opens a file of the folder to write, or makes it, readable by its owner only.
+    /// Opens a file of the folder for writing, or creates it, readable by its owner only.
     fn open_private(&self, name: &str) -> std::io::Result<File> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         options.mode(PRIVATE).open(self.0.join(name))
     }
 
-    /// Makes the folder, readable by its owner only, and takes its lock.
+    /// Creates the folder, readable by its owner only, and takes its lock, or fails with `Locked`.
     pub(super) fn take(&self) -> Result<FolderLock, OpenError> {
         let mut builder = DirBuilder::new();
         builder
@@ -98,9 +98,9 @@ impl Folder {
         }
     }
 
-    /// Makes the database's file, if it is not there, and takes every file of the ledger away from all
-    /// other users, in a folder of any mode: the database has the keys. SQLite gives its other files
-    /// the mode of the database.
+    /// Creates the database's file if it is missing, and sets every file of the ledger to mode
+    /// 0600, in a folder of any mode: the database has the keys. A file whose mode cannot be set is
+    /// only logged. SQLite gives its other files the mode of the database.
     pub(super) fn make_private(&self) -> Result<(), OpenError> {
         let mut options = OpenOptions::new();
         options.create(true).append(true).mode(PRIVATE);
@@ -125,12 +125,12 @@ impl Folder {
         Ok(())
     }
 
-    /// Whether a copy into it was cut off.
+    /// Tells whether a copy into the folder was interrupted.
     pub(super) fn has_part(&self) -> Result<bool, OpenError> {
         self.0.join(PART).try_exists().map_err(self.failed())
     }
 
-    /// Makes an empty file for a copy of a database, in place of one that was left half copied.
+    /// Creates an empty file for a copy of a database; replaces one that was left half copied.
     pub(super) fn make_part(&self) -> Result<PathBuf, OpenError> {
         let part = self.0.join(PART);
         let mut options = OpenOptions::new();
@@ -143,7 +143,7 @@ impl Folder {
         Ok(part)
     }
 
-    /// Makes the write-ahead log durable as it is.
+    /// Syncs the write-ahead log, if there is one.
     pub(super) fn sync_log(&self) -> Result<(), Fault> {
         match File::open(self.0.join(LOG)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -153,7 +153,7 @@ impl Folder {
         }
     }
 
-    /// Makes the names of the files in the folder durable, and the folder's own.
+    /// Syncs the folder and its parent: makes the names of the files and of the folder durable.
     pub(super) fn sync(&self) -> Result<(), OpenError> {
         let sync = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
         sync(&self.0).map_err(self.failed())?;
@@ -163,7 +163,7 @@ impl Folder {
         }
     }
 
-    /// What the high-water file says; nothing if there is none, or a start was killed before it wrote its first mark.
+    /// Reads the high-water file; none without one, or if a start was killed before its first mark.
     pub(crate) fn high_water(&self) -> Result<Option<Mark>, Fault> {
         let mut text = String::new();
         match File::open(self.0.join(HIGH_WATER)) {
@@ -181,13 +181,13 @@ impl Folder {
         }
     }
 
-    /// The device and the number of the database's file.
+    /// Reads the device and the inode number of the database's file.
     fn identity(&self) -> std::io::Result<(u64, u64)> {
         let found = std::fs::metadata(self.database())?;
         Ok((found.dev(), found.ino()))
     }
 
-    /// What an error of the system means for the high-water file.
+    /// Wraps an I/O error of the high-water file.
     fn fault(&self) -> impl FnOnce(std::io::Error) -> Fault {
         |error| Fault::File {
             file: self.0.join(HIGH_WATER).display().to_string(),
@@ -195,7 +195,7 @@ impl Folder {
         }
     }
 
-    /// Opens the high-water file and makes it say where the ledger stands, durably.
+    /// Opens the high-water file, writes `head` to it and syncs it.
     pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
         let file = self.open_private(HIGH_WATER).map_err(self.fault())?;
         let high_water = HighWater {
@@ -209,21 +209,21 @@ impl Folder {
     }
 }
 
-/// Keeps every other process out until it is dropped.
+/// The lock of the folder, which keeps every other process out until it is dropped.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _file: File,
 }
 
-/// Longer than any mark.
+/// Bytes that are read of the high-water file: more than any mark has.
 const MARK_BYTES_MAX: u64 = 256;
 
-/// A point that the ledger has reached, durably: it must never be seen before it.
+/// A point that the ledger has durably reached: a ledger that ends before it has lost commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// How many commits there were.
     pub(crate) commits: u64,
-    /// Of all of them.
+    /// The running hash of all of them.
     pub(crate) hash: [u8; 32],
 }
 
@@ -237,7 +237,7 @@ impl Mark {
             .cast_unsigned()
     }
 
-    /// One line of constant length, so that the next one covers it whole: commits, hash, checksum.
+    /// Formats commits, hash and checksum as one line of constant length: the next overwrites it.
     fn line(&self) -> String {
         let (high, low) = self.hash.split_at(16);
         let bits = |half: &[u8]| {
@@ -269,19 +269,19 @@ impl Mark {
     }
 }
 
-/// The file that remembers how far the ledger was. Written after each commit without a sync of its
-/// own: it may be behind the ledger, never ahead of it.
+/// The file that records how far the ledger was. It is written after each commit without a sync of
+/// its own: it may be behind the ledger, never ahead of it.
 #[derive(Debug)]
 pub(super) struct HighWater {
     file: File,
     folder: Folder,
-    /// Which file the database was.
+    /// The device and the inode number of the database's file when it was opened.
     database: (u64, u64),
 }
 
 impl HighWater {
-    /// Writes where the ledger stands. Fails when its database is no longer where it was: a commit in a file that was
-    /// deleted must not be acknowledged.
+    /// Writes the last commit of `head`. Fails when the database's file was moved, deleted or
+    /// replaced: a commit in a deleted file must not be acknowledged.
     pub(super) fn write(&self, head: &Head) -> Result<(), Fault> {
         if !self.folder.identity().is_ok_and(|now| now == self.database) {
             let gone = "it was moved, deleted or replaced while the server had it open";

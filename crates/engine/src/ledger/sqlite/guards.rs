@@ -1,5 +1,5 @@
-//! What the file refuses by itself: its tables with their checks, and the triggers and keys of `guards.sql`. A
-//! file in which one of them is missing or different still opens in any SQLite, and refuses less.
+//! The constraints of the file itself: its tables with their checks, and the triggers and keys of
+//! `guards.sql`. A file that lacks one of them still opens in any SQLite, and refuses less.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[SCHEMA];
 
-/// Returns the names of tables, indexes, triggers and views of the migrations and `guards.sql` that this file
-/// lacks, or has in another form.
+/// Lists the names of tables, indexes, triggers and views of the migrations and `guards.sql` that
+/// this file lacks, or has in another form.
 pub(super) fn missing(connection: &Connection) -> Result<Vec<String>, Fault> {
     let fresh = Connection::open_in_memory()?;
     connection::make_tables(&fresh)?;

@@ -1,10 +1,10 @@
-//! The SQLite ledger: one thread owns the rules' memory and the one connection that writes. It
-//! drains a bounded queue, decides each command in memory, writes all that changed in one
-//! transaction, and answers after COMMIT returned. A failed commit ends its writing for good.
+//! The SQLite ledger: one thread owns the inventory in memory and the one connection that writes.
+//! It drains a bounded queue, decides each command in memory, writes all that changed in one
+//! transaction, and answers after COMMIT returned. After a failed commit it never writes again.
 //!
-//! Reading order: `writer` (the thread), `batch` (what one commit is made of), `tables/` (the rows),
-//! `checkpoint` (the log's move into the database), `rebuild` (start), `readers` (everything that
-//! only looks).
+//! Reading order: `writer` (the thread), `batch` (the rows of one commit), `tables/` (the rows),
+//! `checkpoint` (moves the log into the database), `rebuild` (start), `readers` (everything that
+//! only reads).
 
 pub(crate) mod connection;
 pub(crate) mod fault;
@@ -58,19 +58,19 @@ use crate::locks::lock;
 pub use backup::{Copied, copy};
 pub use correct::correct_clock;
 
-/// Where the ledger is and what it may put up with.
+/// The options with which a ledger is opened.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// The data folder; made if it is not there.
+    /// The data folder; created if it is missing.
     pub folder: PathBuf,
-    /// Start even though commits that were acknowledged are missing. What is lost stays lost.
+    /// Start even if acknowledged commits are or may be missing. What is lost stays lost.
     pub accept_loss: bool,
-    /// Pages in the write-ahead log after which they are moved into the database file.
+    /// Pages in the write-ahead log at which a checkpoint moves them into the database file.
     pub log_pages: u32,
 }
 
 impl SqliteOptions {
-    /// A ledger in `folder` that accepts no loss.
+    /// Creates the options of a ledger in `folder` that accepts no loss.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -79,16 +79,16 @@ impl SqliteOptions {
         }
     }
 
-    /// Whether a ledger was made there before.
+    /// Tells whether the folder has a ledger.
     ///
     /// # Errors
-    /// [`OpenError`] when the folder may not be looked into.
+    /// [`OpenError`] when the folder may not be read.
     pub fn is_made(&self) -> Result<bool, OpenError> {
         folder::Folder::new(&self.folder).has_database()
     }
 }
 
-/// The version of the SQLite that is built in.
+/// Returns the version of the SQLite library that is built in.
 pub fn library_version() -> &'static str {
     rusqlite::version()
 }
@@ -100,7 +100,7 @@ pub enum OpenError {
     #[error("the data folder `{}` cannot be used: {error}", folder.display())]
     Folder {
         folder: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// Another process has it open.
@@ -109,7 +109,7 @@ pub enum OpenError {
         folder.display()
     )]
     Locked { folder: PathBuf },
-    /// There is a ledger where another one was to be put.
+    /// A ledger exists where another one was to be written.
     #[error("there is a ledger in `{}` already: name an empty folder, or move its `ledger.sqlite*` away", folder.display())]
     Taken { folder: PathBuf },
     /// There is no ledger to read.
@@ -130,17 +130,17 @@ pub enum OpenError {
     )]
     Behind {
         folder: PathBuf,
-        /// How that is known.
+        /// What shows that they are missing.
         what: String,
     },
-    /// Whether commits are missing cannot be told.
+    /// It cannot be told whether commits are missing.
     #[error(
         "the ledger in `{}` has no file `high-water`, so commits may be missing at its end unseen. Put \
          the file back; or, if this is the newest copy there is, start it once with `--accept-loss`",
         folder.display()
     )]
     Unmarked { folder: PathBuf },
-    /// What is stored cannot be, or cannot be read.
+    /// The stored rows are illegal or cannot be read.
     #[error("the ledger cannot be opened: {0} (`soldonce doctor` says what to do)")]
     Failed(String),
 }
@@ -153,7 +153,7 @@ fn fix(found: i64, known: i64) -> &'static str {
     }
 }
 
-/// Brings the tables of a folder up to date; gives what it did. Opening the ledger does so, too.
+/// Migrates the tables of a folder; returns what it did. Opening the ledger does so, too.
 ///
 /// # Errors
 /// [`OpenError`]: `Locked` while a server has it, `Schema` when it is newer than this program, `Behind` when its
@@ -169,7 +169,7 @@ pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
     Ok(migrated)
 }
 
-/// What [`migrate`] would do, without doing it.
+/// Returns what [`migrate`] would do, without doing it.
 ///
 /// # Errors
 /// [`OpenError`]: `Schema` when the ledger is newer than this program, `Behind` when its database is lost, `Failed`
@@ -202,7 +202,7 @@ impl From<Fault> for ReadError {
 
 /// The ledger of one data folder.
 ///
-/// Dropping it finishes what the writer has begun and waits for it; [`Ledger::close`] finishes
+/// Dropping it waits until the writer has finished what it has begun; [`Ledger::close`] finishes
 /// everything that waits.
 pub struct SqliteLedger {
     jobs: Option<SyncSender<Job>>,
@@ -213,7 +213,7 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Opens the ledger in a folder, or makes one, and takes it for this process alone.
+    /// Opens the ledger in a folder, or creates one, and locks the folder for this process.
     ///
     /// # Errors
     /// [`OpenError`], which says what to do.
@@ -251,7 +251,7 @@ impl SqliteLedger {
         })
     }
 
-    /// Hands a job to the writer; its answer comes when it is durable.
+    /// Sends a job to the writer, which answers when it is durable.
     fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(oneshot::Sender<Result<T, Rejection>>) -> Job,
@@ -272,8 +272,8 @@ impl SqliteLedger {
         })
     }
 
-    /// Has the writer do this between two batches. A fault in it ends the writing, and the caller hears
-    /// `OutcomeUnknown`.
+    /// Runs `work` on the writer between two batches. A fault in it ends the writing, and the
+    /// caller gets `OutcomeUnknown`.
     fn own<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<Result<T, Rejection>, Fault> + Send + 'static,
@@ -286,7 +286,7 @@ impl SqliteLedger {
         })
     }
 
-    /// Has the writer write this in a commit of its own.
+    /// Runs `write` on the writer in a commit of its own.
     fn own_commit<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,

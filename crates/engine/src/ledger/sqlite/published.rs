@@ -1,5 +1,5 @@
-//! What the writer and the ledger's other threads have in common: whether commands are taken, what
-//! time it is, and who holds what.
+//! State that the writer shares with the ledger's other threads: whether commands are accepted, the
+//! ledger's clock, and the live holds of each holder.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
 use crate::ledger::clock::LedgerClock;
 use crate::locks::lock;
 
-/// What the writer shares with the ledger's other threads.
+/// The state that the writer shares with the ledger's other threads.
 pub(super) struct Shared {
-    /// Whether commands are taken.
+    /// Whether commands are accepted.
     pub(super) writable: AtomicBool,
-    /// Whether its end was asked for.
+    /// Whether a close was asked for.
     pub(super) closing: AtomicBool,
     pub(super) closed: AtomicBool,
     clock: LedgerClock,
@@ -24,7 +24,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Of a ledger whose last commit was made at `last`.
+    /// Creates the state of a writable ledger whose last commit was made at `last`.
     pub(super) fn new(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self {
             writable: AtomicBool::new(true),
@@ -39,7 +39,7 @@ impl Shared {
         self.writable.load(Ordering::Acquire)
     }
 
-    /// Why it takes nothing.
+    /// Returns the rejection for commands while none are accepted.
     pub(super) fn why_not(&self) -> Rejection {
         if self.closing.load(Ordering::Acquire) {
             Rejection::ShuttingDown
@@ -52,12 +52,12 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// T1: never goes back.
+    /// Reads the ledger's clock, which never goes back (T1).
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The newest holds of a holder that are not over and older than `before`.
+    /// Lists at most `limit` holds of a holder that are live and older than `before`, newest first.
     pub(super) fn holds_of(
         &self,
         holder: &Holder,
@@ -70,7 +70,7 @@ impl Shared {
         older.take(limit).collect()
     }
 
-    /// Takes notice of holds that changed.
+    /// Adds or removes holds that changed, by whether they are over.
     pub(super) fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
         let mut holds = lock(&self.holds);
         for hold in changed.filter_map(|id| inventory.hold(id)) {

@@ -1,24 +1,24 @@
-//! Reads rows on one thread and takes them on another: a start decodes the next holds while it puts
-//! the last ones into memory.
+//! Reads rows on one thread and consumes them on another: a start decodes the next holds while it
+//! puts the last ones into memory.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::OpenError;
 use super::fault::Fault;
 
-/// How many things are handed over at once.
+/// How many items are sent at once.
 const CHUNK: usize = 1_024;
 /// How many chunks may wait before the reader does.
 const CHUNKS_WAITING: usize = 4;
 
-/// What the reader fills.
+/// The sending side, which the reader fills.
 pub(super) struct Chunks<T> {
     chunk: Vec<T>,
     send: SyncSender<Vec<T>>,
 }
 
 impl<T> Chunks<T> {
-    /// Hands a thing over.
+    /// Adds an item, and sends the chunk when it is full; blocks while [`CHUNKS_WAITING`] wait.
     ///
     /// # Errors
     /// When the receiver is gone: it has a fault to report.
@@ -38,7 +38,7 @@ impl<T> Chunks<T> {
     }
 }
 
-/// Lets `read` fill chunks on a thread of its own, and takes each thing here, in order.
+/// Runs `read` on a thread of its own, and passes each item to `take` on this one, in order.
 ///
 /// # Errors
 /// The fault of `take`, else that of `read`.

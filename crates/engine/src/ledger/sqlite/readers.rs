@@ -1,4 +1,4 @@
-//! Everything that only looks: a few connections that cannot write, used off the runtime's threads.
+//! A pool of a few read-only connections, used on the runtime's threads for blocking work.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::tables::{audit, charts, events, holds};
 use crate::ledger::{Read, ReadError};
 use crate::locks::lock;
 
-/// Connections that read.
+/// The pool of connections that read.
 pub(super) struct Readers {
     folder: Folder,
     free: Arc<Semaphore>,
@@ -36,7 +36,7 @@ impl Readers {
         }
     }
 
-    /// Reads once. Sees everything that was answered before the call, and one state of it.
+    /// Runs `look` in one read transaction that sees everything answered before the call.
     pub(super) fn read<T: Send + 'static>(
         self: &Arc<Self>,
         look: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -49,7 +49,7 @@ impl Readers {
             drop(waits);
             let own = Arc::clone(&readers);
             let look = move || {
-                // As long as it reads: a caller may hang up before.
+                // Held until the read ends: the caller may drop its future before.
                 let _permit = permit;
                 own.look(look)
             };
@@ -66,7 +66,7 @@ impl Readers {
                 .map_err(|error| ReadError::Failed(error.to_string()))?,
         };
         let read = in_one_state(&mut connection, look);
-        // A connection that met a fault is not used again; a damaged row may be its cache's fault.
+        // A connection that met a fault is closed: a damaged row may come from its page cache.
         if read.is_ok() && !self.shared.is_closed() {
             lock(&self.idle).push(connection);
         }
@@ -74,8 +74,8 @@ impl Readers {
     }
 }
 
-/// A booking and its lines are read by two statements, between which the writer may commit: all that
-/// one look sees is of one state.
+/// Runs `look` in one transaction. A booking and its lines are read by two statements, between
+/// which the writer may commit: so both see one state.
 fn in_one_state<T>(
     connection: &mut Connection,
     look: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -86,7 +86,7 @@ fn in_one_state<T>(
     Ok(read)
 }
 
-/// Counts one read that waits.
+/// Counts one waiting read until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
@@ -105,7 +105,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// All that happened in an event.
+/// Reads all commits of an event with the terms of its holds, for the auditor.
 pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, Fault> {
     let all = events::all(connection, |number| charts::find(connection, number))?;
     let found = all.iter().find(|event| event.id == *id);

@@ -1,5 +1,5 @@
-//! The start: memory is built again from the tables, one walk over each, and what does not fit
-//! together refuses the start instead of selling wrongly.
+//! The start: builds memory from the tables, one scan of each. Rows that contradict each other
+//! refuse the start, so that nothing is sold wrongly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ use super::{OpenError, SqliteOptions, connection, guards};
 use crate::ledger::MasterKey;
 use crate::ledger::stored_keys::StoredKeys;
 
-/// A ledger as it was found.
+/// An open ledger with its memory.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) checkpointer: Checkpointer,
@@ -81,7 +81,7 @@ pub(super) fn open(
     })
 }
 
-/// Passes a folder whose database is not lost, before another one is made in its place.
+/// Fails if the database of the folder is lost, before a new one is created in its place.
 pub(super) fn require_database(folder: &Folder) -> Result<(), OpenError> {
     if folder.is_without_database()? {
         if folder.has_part()? {
@@ -95,7 +95,7 @@ pub(super) fn require_database(folder: &Folder) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Passes a ledger that is not behind the point it once had reached.
+/// Fails if the ledger is or may be behind its high-water mark; `head` is none without a ledger.
 pub(super) fn require_whole(
     folder: &Folder,
     mark: Result<Option<Mark>, Fault>,
@@ -125,7 +125,7 @@ pub(super) fn require_whole(
     }
 }
 
-/// The first commit: a master key, and a head that no other ledger has.
+/// Writes the first rows of a new ledger: a master key, and a head that no other ledger has.
 fn start(connection: &mut Connection, entropy: &dyn Entropy) -> Result<Head, Fault> {
     let (mut secret, mut seed) = (Box::new([0; 32]), [0; 32]);
     entropy.fill(secret.as_mut_slice());
@@ -148,7 +148,7 @@ fn rebuild(
     head: Head,
 ) -> Result<(Inventory, StoredKeys, Tails), OpenError> {
     std::thread::scope(|scope| {
-        // A second connection reads what only has to be counted, while this one reads units and holds.
+        // A second connection reads what is only counted, while this one reads units and holds.
         let accounts = scope.spawn(|| Accounts::read(folder));
         let mut inventory = Inventory::new();
         let chains = rebuild_events(connection, &mut inventory)?;
@@ -209,15 +209,15 @@ fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<
     Ok(chains)
 }
 
-/// What must add up for one event.
+/// Sums of one event that must be equal to those of other tables.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    /// Of all unit versions: each transition added one.
+    /// The sum of all unit versions: each transition added one.
     versions: u64,
     held: u64,
 }
 
-/// Units, then the holds that own some of them: each side must know the other.
+/// Restores units, then the holds that own some of them: each side must refer to the other.
 fn rebuild_units(
     connection: &Connection,
     folder: &Folder,
@@ -228,7 +228,7 @@ fn rebuild_units(
     let mut oldest: Option<HoldId> = None;
     let dropped: BTreeSet<EventNo> = inventory.dropped().map(|(_, no)| no).collect();
     units::each(connection, |row| {
-        // What is still to be deleted.
+        // The row is still to be deleted.
         if dropped.contains(&row.event) {
             return Ok(());
         }
@@ -273,7 +273,7 @@ fn rebuild_units(
     Ok(())
 }
 
-/// A hold of the file: its units must know it.
+/// Restores a hold of the file; fails unless its units refer to it.
 fn restore_hold(
     connection: &Connection,
     inventory: &mut Inventory,
@@ -308,7 +308,7 @@ fn restore_hold(
     Ok(())
 }
 
-/// What is counted: units that holders have bought, and idempotency keys.
+/// The rows that are only counted: units that holders have bought, and idempotency keys.
 #[derive(Default)]
 struct Accounts {
     bought: Vec<(EventNo, Holder, u32)>,
@@ -333,7 +333,7 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// Gives the bought units to their holders; as many must be sold.
+    /// Adds the bought units to the counts of their holders; fails unless as many units are sold.
     fn restore_bought(&self, inventory: &mut Inventory) -> Result<(), Fault> {
         let mut sold: BTreeMap<EventNo, u64> = BTreeMap::new();
         for (event, holder, units) in &self.bought {

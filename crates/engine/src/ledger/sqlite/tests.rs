@@ -31,8 +31,8 @@ fn every_statement_prepares_on_a_migrated_database() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// SQLite plans some statements anew for each value they are given, which costs more than running
-/// them.
+/// Asserts that SQLite plans no statement again for each value of a parameter: planning costs more
+/// than running it.
 #[test]
 fn no_statement_is_prepared_again_for_other_values() {
     let folder = std::env::temp_dir().join(format!("soldonce-again-{}", std::process::id()));
@@ -45,7 +45,7 @@ fn no_statement_is_prepared_again_for_other_values() {
             for parameter in 1..=statement.parameter_count() {
                 statement.raw_bind_parameter(parameter, value).unwrap();
             }
-            // Whether it finds or changes anything, or is refused, is all the same here.
+            // It does not matter whether it finds or changes anything, or is refused.
             drop(statement.raw_query().next());
         }
         let again = statement.get_status(StatementStatus::RePrepare);

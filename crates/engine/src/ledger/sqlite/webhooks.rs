@@ -1,4 +1,4 @@
-//! Endpoints and deliveries: written by the writer, looked at by the readers.
+//! Endpoints and deliveries: written by the writer, read by the readers.
 
 use soldonce_core::{Span, Timestamp};
 

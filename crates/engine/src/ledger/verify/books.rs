@@ -1,5 +1,5 @@
-//! Checks the tables against the audit: unit rows, holds and bookings must all tell of the same
-//! units, in the state in which the audit leaves them (I3, I20).
+//! Checks the tables against the audit: unit rows, holds and bookings must all refer to the same
+//! units, in the state after their last audit row (I3, I20).
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,33 @@ use soldonce_core::{
 use super::VerifyReport;
 use super::walk::{HoldLeft, Left};
 
-/// A unit of the ledger.
+/// A unit of the ledger, by event and number.
 type Place = (EventNo, UnitNo);
 
-/// The units of some events as their rows say, and who is to have them.
+/// The unit rows of some events, and the holds and bookings that own units.
 pub(crate) struct Books<'a> {
     events: BTreeMap<EventNo, &'a Event>,
-    /// The holds of each event: those that are over, too.
+    /// The holds of each event, also those that are over.
     stated: BTreeMap<EventNo, Vec<Stated>>,
     live: Vec<Hold>,
     rows: BTreeMap<Place, Row>,
     shared: BTreeMap<BookingId, Shared>,
 }
 
-/// What the row of a hold says, without its units.
+/// The row of a hold without its units.
 struct Stated {
     terms: HoldTerms,
     state: &'static str,
     fence: Fence,
 }
 
-/// A unit row, and whether its owner was met.
+/// A unit row, and whether its owner was found; true if it needs none.
 struct Row {
     unit: Unit,
     is_owned: bool,
 }
 
-/// What of a booking's money is others', as it says and as they say.
+/// The money of a booking that belongs to others since an exchange: by its row, and by theirs.
 #[derive(Default, PartialEq, Eq)]
 struct Shared {
     event: Option<EventNo>,
@@ -57,9 +57,9 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Takes note of a hold: its terms for the auditor, and the whole of it if it is not over.
+    /// Adds a hold: its terms for the auditor, and the whole of it if it is not over.
     pub(crate) fn add_hold(&mut self, hold: Hold, report: &mut VerifyReport) {
-        // One of an event that is dropped is still to be deleted.
+        // The row of a dropped event is still to be deleted.
         if self.event(hold.event).is_none() {
             return;
         }
@@ -75,13 +75,13 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// The terms of the holds of an event.
+    /// Lists the terms of the holds of an event.
     pub(crate) fn terms(&self, event: EventNo) -> Vec<HoldTerms> {
         let stated = self.stated.get(&event).into_iter().flatten();
         stated.map(|stated| stated.terms.clone()).collect()
     }
 
-    /// The row of a unit is what its audit leaves.
+    /// Checks that the row of a unit has the state after its last audit row.
     pub(crate) fn check_unit(
         &mut self,
         event: &Event,
@@ -99,7 +99,7 @@ impl<'a> Books<'a> {
         self.rows.insert((event.no, no), Row { unit, is_owned });
     }
 
-    /// Every unit that the audit knows has a row.
+    /// Checks that every unit in the audit has a row.
     pub(crate) fn check_rows(&self, event: &Event, left: &Left, report: &mut VerifyReport) {
         for no in left.units.keys() {
             if !self.rows.contains_key(&(event.no, *no)) {
@@ -109,7 +109,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// The holds of an event are in the state and have the fence that their last steps gave them.
+    /// Checks that the holds of an event have the state and the fence of their last audit rows.
     pub(crate) fn check_stated(&mut self, event: &Event, left: &Left, report: &mut VerifyReport) {
         for Stated {
             terms,
@@ -133,7 +133,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// A hold that is not over has exactly its units, until its end and under its fence.
+    /// Checks that the units of each live hold are held by it, until its end and under its fence.
     pub(crate) fn check_holds(&mut self, report: &mut VerifyReport) {
         for hold in std::mem::take(&mut self.live) {
             for claimed in &hold.units {
@@ -160,7 +160,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// A booking has exactly the units of its sold lines.
+    /// Checks that a booking's state fits its lines, and that its sold lines have their units.
     pub(crate) fn check_booking(&mut self, booking: &Booking, report: &mut VerifyReport) {
         let Some(event) = self.event(booking.event) else {
             return;
@@ -206,7 +206,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// What bookings have of another one's money is what it says that they have.
+    /// Checks that the money a booking carries for others is the sum of what they count on.
     pub(crate) fn check_shares(&mut self, report: &mut VerifyReport) {
         for (id, shared) in std::mem::take(&mut self.shared) {
             if shared.carried != shared.credits {
@@ -218,7 +218,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// What is held or sold without an owner.
+    /// Finds units that are held or sold without an owner.
     pub(crate) fn check_ownerless(&self, report: &mut VerifyReport) {
         for ((event, no), row) in self.rows.iter().filter(|(_, row)| !row.is_owned) {
             if let Some(event) = self.event(*event) {
@@ -232,7 +232,7 @@ impl<'a> Books<'a> {
         self.events.get(&event).copied()
     }
 
-    /// The unit of which an owner was met.
+    /// Marks a unit as owned and returns it; a default unit if it has no row.
     fn own(&mut self, place: Place) -> Unit {
         match self.rows.get_mut(&place) {
             Some(row) => {
@@ -244,7 +244,7 @@ impl<'a> Books<'a> {
     }
 }
 
-/// Whether a hold whose units had this happen to them last is in this state.
+/// Tells whether a hold is in `state` if the last change of its units had this cause.
 fn leaves(cause: Cause, state: &str) -> bool {
     let word = match cause {
         Cause::Held | Cause::Extended | Cause::Changed | Cause::Unpinned => "active",
@@ -254,7 +254,7 @@ fn leaves(cause: Cause, state: &str) -> bool {
         Cause::Revoked => "revoked",
         Cause::Confirmed | Cause::Exchanged => "consumed",
         Cause::ClockCorrected => return matches!(state, "active" | "pinned"),
-        // Not in the name of a hold.
+        // These causes do not belong to a hold.
         Cause::SoldDirectly | Cause::Cancelled | Cause::Blocked | Cause::Unblocked => return true,
     };
     word == state

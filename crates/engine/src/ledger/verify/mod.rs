@@ -1,10 +1,11 @@
-//! The checks of a ledger against itself, whichever store it is in. The history of each event goes
-//! to the auditor and is hashed again link by link; what it leads to must be what the unit rows, the
-//! holds and the bookings say. Each store reads its own rows and hands them over: `sqlite/verify`,
-//! `postgres/verify`. `walk` has the auditor and the chain, `books` units, holds and bookings; each store's `rest`
-//! has its guards, keys, charts and what no event names; SQLite looks at pages and the check value of each row, and
-//! PostgreSQL at the numbers of the feed (`numbers`). Shares with what it judges: core's types, the row codecs
-//! and the chain's hash in `rows/`; not the rules, which the auditor has in words of its own.
+//! The consistency checks of a ledger, for every store. The history of each event is checked by the
+//! auditor and hashed again row by row; its final state must be that of the unit rows, the holds
+//! and the bookings. Each store reads its own rows and passes them on: `sqlite/verify`,
+//! `postgres/verify`. `walk` has the auditor and the chain, `books` units, holds and bookings; each
+//! store's `rest` has its guards, keys, charts and rows of no event; SQLite checks pages and the
+//! checksum of each row, and PostgreSQL the numbers of the feed (`numbers`). It shares core's
+//! types, the row codecs and the chain's hash in `rows/` with the code that it checks; not the
+//! rules, which the auditor implements itself.
 
 mod books;
 mod walk;
@@ -17,18 +18,18 @@ use soldonce_core::Event;
 pub(crate) use self::books::Books;
 pub(crate) use self::walk::{ChainEnd, Left, Walk, history_of};
 
-/// Something that is wrong with a ledger.
+/// Something that is wrong with a ledger, or could not be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Of which event; none for the ledger as a whole.
+    /// The id of the event; none for the ledger as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// Which promise is broken (assurance.md 3.1), or what was looked at.
+    /// The invariant that is broken (assurance.md 3.1), or what was checked.
     pub what: String,
     pub detail: String,
 }
 
-/// What was looked at and what was found wrong.
+/// What was checked and what was found wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     pub events: u64,
@@ -40,26 +41,26 @@ pub struct VerifyReport {
     pub bookings: u64,
     /// Everything that is wrong, at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,
-    /// What could not be looked at, and is not wrong for that.
+    /// What could not be checked; that alone is not wrong.
     pub remarks: Vec<Finding>,
 }
 
 /// Most findings in one report: a damaged store can have millions.
 pub const FINDINGS_MAX: usize = 1_000;
 
-/// How far a verification is: rows of the audit done, and rows in all.
+/// How far a verification is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Rows of the audit that were checked.
     pub done: u64,
-    /// Rows of the audit when it began, as far as the store tells without counting them.
+    /// Rows of the audit in all when it began, as far as the store knows without counting them.
     pub all: u64,
 }
 
-/// Who is told of the progress.
+/// The callback for the progress.
 pub type Watcher<'a> = dyn FnMut(Progress) + Send + 'a;
 
-/// Shows how far a verification is.
+/// Reports how far a verification is.
 pub(crate) struct Meter<'a> {
     pub(crate) all: u64,
     pub(crate) progress: &'a mut Watcher<'a>,
@@ -73,7 +74,7 @@ impl Meter<'_> {
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Tells whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
@@ -95,7 +96,7 @@ impl VerifyReport {
         }
     }
 
-    /// Notes what could not be looked at.
+    /// Notes what could not be checked.
     pub(crate) fn remark(&mut self, what: &str, detail: &str) {
         self.remarks.push(Finding {
             event: None,
@@ -104,12 +105,12 @@ impl VerifyReport {
         });
     }
 
-    /// A row that cannot be.
+    /// Notes a row with illegal values.
     pub(crate) fn damaged(&mut self, event: Option<&Event>, damage: &impl Display) {
         self.find(event, "damaged row", damage.to_string());
     }
 
-    /// Rows of this table belong to nothing that there is.
+    /// Notes rows of a table that belong to nothing; nothing if `rows` is 0.
     pub(crate) fn strays(&mut self, table: &str, rows: i64) {
         if rows > 0 {
             let detail = format!("{rows} rows of {table} belong to nothing");

@@ -1,6 +1,6 @@
-//! The walk along one event's audit: every hash again, every rule by the auditor, and the state of
-//! every unit and hold that it leads to. Keeps no more than one commit in memory, and what the
-//! auditor remembers.
+//! The scan of one event's audit: computes every hash again, has the auditor check every rule, and
+//! collects the final state of every unit and hold. Keeps in memory one commit and the auditor's
+//! state.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use soldonce_core::{
 use super::VerifyReport;
 use crate::ledger::rows::chain::{self, AuditRow};
 
-/// What the audit leads to. Units that never changed are not in it.
+/// The final states by the audit. Units that never changed are not in it.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) units: BTreeMap<UnitNo, Unit>,
     pub(crate) holds: BTreeMap<HoldId, HoldLeft>,
 }
 
-/// A hold as its last steps leave it.
+/// A hold by its last audit rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HoldLeft {
-    /// Why its units changed last.
+    /// The cause of the last change of its units.
     pub(crate) cause: Cause,
-    /// What it wrote to the units that it took last.
+    /// The fence that it wrote to its units when they were last held.
     pub(crate) fence: Fence,
 }
 
-/// Where the audit of one event ends.
+/// The end of one event's audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChainEnd {
-    /// Of the last commit.
+    /// The number of the last commit.
     pub(crate) seq: Seq,
-    /// How many rows there are, where the store remembers it.
+    /// How many rows there are, if the store records it.
     pub(crate) rows: Option<u64>,
-    /// Of the last row.
+    /// The hash of the last row.
     pub(crate) hash: [u8; 32],
 }
 
-/// An event's history before its first commit; `terms` are those that were in force all the time.
+/// Creates an event's history without commits; `terms` is its policy, if it never changed.
 pub(crate) fn history_of(event: &Event, terms: Option<Policy>, holds: Vec<HoldTerms>) -> History {
     History {
         units: event.chart.units(),
@@ -55,9 +55,9 @@ pub(crate) struct Walk<'a> {
     hash: [u8; 32],
     bytes: Vec<u8>,
     left: Left,
-    /// The last commit.
+    /// The number of the last commit.
     seq: Seq,
-    /// The first commit whose hash is not what its rows say.
+    /// The first commit whose stored hash is not that of its rows.
     broken: Option<Seq>,
     /// Rows of the audit so far.
     pub(crate) rows: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// At the beginning of the event; `history` is [`history_of`] it.
+    /// Starts before the first commit of the event; `history` is [`history_of`] it.
     pub(crate) fn begin(event: &'a Event, history: &'a History) -> Self {
         Self {
             event,
@@ -80,24 +80,24 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The last commit.
+    /// Returns the number of the last commit.
     pub(crate) fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// Links one more row to the chain.
+    /// Appends one more row to the chain's hash.
     pub(crate) fn link(&mut self, row: &AuditRow<'_>) {
         self.hash = chain::next(self.hash, row, &mut self.bytes);
     }
 
-    /// The chain must have come to this hash with commit `seq`.
+    /// Checks that the chain has this hash at a row of commit `seq`.
     pub(crate) fn require_hash(&mut self, seq: Seq, hash: [u8; 32]) {
         if self.hash != hash && self.broken.is_none() {
             self.broken = Some(seq);
         }
     }
 
-    /// Judges the next commit, and takes its steps.
+    /// Checks the next commit with the auditor, and applies its transitions to the final state.
     pub(crate) fn commit(&mut self, commit: &Commit) {
         for step in &commit.transitions {
             self.rows += 1;
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             version: step.version,
         };
         self.left.units.insert(step.unit, unit);
-        // What the clock or staff did to units without a hold has nothing to say of one.
+        // A change of units without a hold, by the clock or staff, says nothing about a hold.
         if let Some(hold) = step.hold {
             let cause = step.cause;
             let left = self.left.holds.entry(hold).or_insert(HoldLeft {
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The numbered commits must end where the store says they do.
+    /// Checks that the numbered commits end where the store's record of the chain does.
     pub(crate) fn check_end(&self, recorded: Option<ChainEnd>, report: &mut VerifyReport) {
         let event = Some(self.event);
         if let Some(seq) = self.broken {
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts what was walked, tells what the auditor found, and gives what the audit leads to.
+    /// Adds the counts and the auditor's findings to the report; returns the final states.
     pub(crate) fn finish(self, report: &mut VerifyReport) -> Left {
         report.transitions += self.rows;
         report.commits += self.commits;

@@ -1,5 +1,5 @@
-//! What others are told of a seat besides its word: the version, and all bits of its holder. Sixteen
-//! bytes a seat, and none without a shield between servers.
+//! What the shield between servers is told of a seat in addition to its word: the version, and all
+//! bits of its holder. It takes sixteen bytes a seat, and none without that shield.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use soldonce_core::{Inventory, Unit, UnitNo, Version};
 use super::who_has;
 use crate::shield::Who;
 
-/// Seats by their numbers; none if none is asked for.
+/// Seats by their numbers; empty without a shield between servers.
 #[derive(Default)]
 pub(super) struct Memory(Box<[Seat]>);
 
@@ -26,7 +26,7 @@ impl Memory {
         Self(seats.iter().map(seat).collect())
     }
 
-    /// Under the stamp of the shield, as its words.
+    /// Stores version and holder of a seat. The caller has made the shield's stamp odd.
     pub(super) fn keep(&self, seat: UnitNo, version: Version, who: Who) {
         if let Some(kept) = self.0.get(seat.index()) {
             kept.version.store(version.0, Ordering::Relaxed);
@@ -34,7 +34,7 @@ impl Memory {
         }
     }
 
-    /// Version and holder; to be believed if the stamp of the shield says so.
+    /// Reads version and holder of a seat; valid only if the shield's stamp is even and the same.
     pub(super) fn of_seat(&self, seat: UnitNo) -> Option<(Version, Who)> {
         let kept = self.0.get(seat.index())?;
         let version = Version(kept.version.load(Ordering::Relaxed));

@@ -1,6 +1,6 @@
-//! The shield in process: refuses losers without asking the ledger, and grants nothing. One word per
-//! seat, read without a lock; a sequence lock tells a reader that a commit came in between, and then
-//! the ledger decides.
+//! The shield in process: refuses requests for taken seats without asking the ledger, and grants
+//! nothing. It has one word per seat, read without a lock; a sequence lock (seqlock) tells a reader
+//! that a commit came in between, and then the ledger decides.
 
 mod memory;
 mod word;
@@ -16,36 +16,36 @@ use self::memory::Memory;
 use self::word::{Tag, Word};
 use crate::shield::{Known, KnownState, Thing, Who};
 
-/// What a shield says about a wish.
+/// The answer of the shield to wanted seats.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing known against it: ask the ledger.
+    /// No conflict is known: ask the ledger.
     Passed,
     /// Another holder has a wanted seat.
     Refused(Box<Unavailable>),
 }
 
-/// Whether other servers sell the same units and are told of them.
+/// Whether other servers sell the same units and share a shield with this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Company {
-    /// This one only, or none is named.
+    /// There is no shield between servers.
     None,
     Servers,
 }
 
-/// The seats of one event, as the last commit left them.
+/// The seats of one event after the last commit.
 pub struct LocalShield {
     seats: Box<[AtomicU64]>,
-    /// What a shield between servers is told besides.
+    /// What a shield between servers is told in addition.
     memory: Memory,
-    /// Rises with every commit that is noted; odd meanwhile.
+    /// The sequence number of the seqlock: rises with every write, and is odd during one.
     stamp: AtomicU64,
-    /// The number of the last commit that is shown: what a refusal carries.
+    /// The number of the last commit that is published, which a refusal carries.
     shown: AtomicU64,
 }
 
 impl LocalShield {
-    /// The shield of a ledger's inventory; whether it is one of several servers.
+    /// Creates the shield of an event from a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event, company: Company) -> Self {
         let seats = UnitNo(event.chart.seats()).index();
         let units = inventory
@@ -65,15 +65,15 @@ impl LocalShield {
         }
     }
 
-    /// Takes a commit over. One caller at a time: the ledger's writer.
+    /// Applies a commit. One caller at a time: the ledger's writer.
     pub(super) fn note(&self, inventory: &Inventory, commit: &Commit) {
         let steps = commit.transitions.iter();
         let states = steps.map(|step| (step.unit, step.to, step.version));
         self.write(inventory, states, Some(commit.seq));
     }
 
-    /// Takes units over as the inventory has them. One caller at a time for each event: a caller that
-    /// changed its inventory.
+    /// Copies the state of `units` from the inventory. One caller at a time for each event: one
+    /// that changed its inventory.
     pub(super) fn refresh(
         &self,
         inventory: &Inventory,
@@ -111,15 +111,16 @@ impl LocalShield {
         self.stamp.store(before.wrapping_add(2), Ordering::Release);
     }
 
-    /// The commits up to this number are shown.
+    /// Notes that the commits up to this number are published.
     pub(super) fn show(&self, seq: Seq) {
         self.shown.store(seq.0, Ordering::Relaxed);
     }
 
-    /// Whether another holder has one of the wanted seats, which are sorted.
+    /// Checks whether another holder has one of the wanted seats, which are sorted.
     ///
-    /// A refusal is exactly what the ledger would have said at the commit number it carries. When a
-    /// seat may be the holder's own, or a commit came in between, the ledger is asked.
+    /// On SQLite, a refusal is exactly what the ledger would have said at the commit number it
+    /// carries; on PostgreSQL the seats may be ahead of or behind that number. When a seat may be
+    /// the holder's own, or a commit came in between, the ledger is asked.
     pub fn try_seats(
         &self,
         chart: &Chart,
@@ -153,14 +154,14 @@ impl LocalShield {
         }))
     }
 
-    /// Whether a seat may be in a hold of this holder.
+    /// Tells whether a seat may be in a hold of this holder.
     pub(crate) fn may_be_held_by(&self, unit: UnitNo, holder: &Holder) -> bool {
         let own = Tag::of(Who::of(holder));
         let is_own = |word: Word| word.kind() == StateKind::Held && word.tag() == own;
         self.word(unit).is_some_and(is_own)
     }
 
-    /// Every conflict; nothing when one of the seats may be the holder's own.
+    /// Lists every conflict; none when one of the seats may be the holder's own.
     fn conflicts(&self, wanted: &[UnitNo], own: Tag, now: Timestamp) -> Option<Vec<Conflict>> {
         let mut conflicts = Vec::new();
         for unit in wanted {
@@ -183,8 +184,8 @@ impl LocalShield {
         Some(conflicts)
     }
 
-    /// A refusal for what others know and this server does not yet: `conflicts` are never offered
-    /// as alternatives. It carries the commit number that is shown.
+    /// Builds a refusal from `conflicts` that other servers know and this one does not yet. None of
+    /// them is offered as an alternative. It carries the commit number that is published.
     pub(crate) fn refusal(
         &self,
         chart: &Chart,
@@ -209,8 +210,8 @@ impl LocalShield {
         }
     }
 
-    /// What this server knows of a seat, for servers that know less. Nothing while a commit is taken
-    /// over, and nothing without other servers.
+    /// Returns the state of a seat, for servers that know an older one. None while a commit is
+    /// applied, and none without a shield between servers.
     pub(crate) fn known(&self, unit: UnitNo) -> Option<Known> {
         let before = self.stamp.load(Ordering::Acquire);
         let (word, (version, who)) = (self.word(unit)?, self.memory.of_seat(unit)?);
@@ -238,7 +239,7 @@ impl LocalShield {
     }
 }
 
-/// The holder of a unit in this state; none if it is not held.
+/// Finds the holder of a unit in this state; `Who(0)` if it is not held.
 pub(crate) fn who_has(inventory: &Inventory, state: UnitState) -> Who {
     match state {
         UnitState::Held { hold, .. } => inventory
@@ -248,11 +249,11 @@ pub(crate) fn who_has(inventory: &Inventory, state: UnitState) -> Who {
     }
 }
 
-/// The seats as the shield sees them at one time.
+/// The availability of the seats by the shield at one time.
 struct ShieldAt<'a> {
     shield: &'a LocalShield,
     now: Timestamp,
-    /// Seats that are taken all the same, sorted.
+    /// More seats that are taken, sorted.
     taken: &'a [UnitNo],
 }
 

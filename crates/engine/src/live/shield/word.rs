@@ -1,4 +1,4 @@
-//! What the shield in process knows of one seat, in 64 bits.
+//! The state of one seat for the shield in process, in 64 bits.
 
 use soldonce_core::{StateKind, Timestamp, UnitState};
 

@@ -57,10 +57,10 @@ const LEAST_OF: [(&str, i64); 24] = [
 /// Currencies without coins of their minor unit, though Stripe counts in it: multiples of this only.
 const STEP_OF: [(&str, i64); 2] = [("ISK", 100), ("UGX", 100)];
 
-/// Passes a price that Stripe charges.
+/// Checks that Stripe charges a price.
 ///
 /// # Errors
-/// Why it does not.
+/// Says why it does not.
 pub(super) fn require_chargeable(currency: Currency, price: Amount) -> Result<(), String> {
     let code = currency.as_str();
     let minor = price.minor();
@@ -80,10 +80,10 @@ pub(super) fn require_chargeable(currency: Currency, price: Amount) -> Result<()
     require_step(currency, price)
 }
 
-/// Passes an amount that can be moved in this currency, back too.
+/// Checks that an amount can be moved in this currency, back too.
 ///
 /// # Errors
-/// Why it cannot.
+/// Says why it cannot.
 pub(super) fn require_step(currency: Currency, amount: Amount) -> Result<(), String> {
     let (code, minor) = (currency.as_str(), amount.minor());
     let of_code = STEP_OF.iter().find(|(of, _)| *of == code);

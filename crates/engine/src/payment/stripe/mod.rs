@@ -41,7 +41,7 @@ pub use webhook::{WebhookError, WebhookSecrets, verify};
 /// The version of Stripe's API whose words are understood here; sent with each call.
 pub const API_VERSION: &str = "2025-03-31.basil";
 
-/// What Stripe calls a refusal because an intent is in another state.
+/// Stripe's code for a refusal because an intent is in another state.
 const UNEXPECTED_STATE: &str = "payment_intent_unexpected_state";
 
 /// The code with which a refund that failed at the buyer's bank is [`ProviderError::Refused`].
@@ -54,7 +54,7 @@ pub struct Stripe {
     capture: Capture,
 }
 
-/// What is asked of an intent that leads to one state, however often it is asked.
+/// A request that leads an intent to one state, however often it is made.
 #[derive(Clone, Copy)]
 enum Ending {
     Capture,
@@ -76,7 +76,7 @@ impl Ending {
         }
     }
 
-    /// Whether an intent of this status can be ended so.
+    /// Tells whether an intent of this status can be ended so.
     const fn may_follow(self, status: Status) -> bool {
         match self {
             Self::Capture => matches!(status, Status::RequiresCapture),
@@ -89,7 +89,7 @@ impl Ending {
 }
 
 impl Stripe {
-    /// Stripe with these settings; asks nothing yet.
+    /// Creates the provider with these settings; makes no call yet.
     ///
     /// # Errors
     /// [`StripeSetupError`] when it is to be reached without encryption beyond this machine, or TLS
@@ -124,7 +124,7 @@ impl Stripe {
         Ok(seen)
     }
 
-    /// Every refund of an intent.
+    /// Lists every refund of an intent.
     async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
         let page = format!("/v1/refunds?limit={STRIPE_PAGE_MAX}&payment_intent={intent}");
         let body = self.wire.call(&Ask::get(&page)).await?;
@@ -148,7 +148,7 @@ impl Stripe {
         Ok(refunds)
     }
 
-    /// The intent of an answer; retrieved, if the answer did not tell all of it.
+    /// Returns the intent of an answer; retrieves it, if the answer did not tell all of it.
     async fn in_full(&self, seen: Seen) -> Result<Intent, ProviderError> {
         if seen.is_half {
             return Ok(self.seen(&seen.intent.id).await?.intent);
@@ -224,7 +224,7 @@ impl Stripe {
         Err(all_stuck())
     }
 
-    /// Whether the refund of this key is made.
+    /// Tells whether the refund of this key is made; fails if that refund failed.
     async fn has_refunded(
         &self,
         intent: &IntentId,
@@ -236,7 +236,7 @@ impl Stripe {
         }
     }
 
-    /// Posts what may be done twice without harm.
+    /// Posts a request that may be made twice without harm.
     async fn post_harmless(
         &self,
         path: &str,
@@ -262,14 +262,14 @@ impl Stripe {
     }
 }
 
-/// A key, and those that are used in its place when it is stuck for a day.
+/// Lists a key, and those that are used in its place when it is stuck for a day.
 fn keys(key: &str) -> impl Iterator<Item = String> {
     let first = key.to_owned();
     let further = (2..=STRIPE_KEYS_MAX).map(move |at| format!("{key}.{at}"));
     std::iter::once(first).chain(further)
 }
 
-/// Whether a call was refused because of what the intent was.
+/// Tells whether a call was refused because of the state of the intent.
 fn is_of_state(error: &ProviderError) -> bool {
     matches!(error, ProviderError::Refused { code, .. } if code == UNEXPECTED_STATE)
 }

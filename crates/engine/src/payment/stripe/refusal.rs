@@ -1,11 +1,11 @@
-//! What an answer that is no yes means: which of them may be asked again, and which never change.
+//! The meaning of answers that are no success: which may be asked again, and which never change.
 
 use serde::Deserialize;
 use soldonce_core::Span;
 
 use crate::payment::ProviderError;
 
-/// An answer as it came.
+/// An answer as it was received.
 pub(super) struct Heard {
     pub(super) status: u16,
     /// Whether Stripe had given it before, to the same key.
@@ -14,14 +14,14 @@ pub(super) struct Heard {
     pub(super) body: Vec<u8>,
 }
 
-/// Why a call gave nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Missed {
     /// The first call with this key broke inside Stripe, which says so again for a day. Whether it
     /// took effect is not known; that it has ended is.
     #[error("status {0} again for the same key")]
     Stuck(u16),
-    /// As for any provider.
+    /// An error as of any provider.
     #[error(transparent)]
     Failed(#[from] ProviderError),
 }
@@ -67,7 +67,7 @@ struct ErrorShape {
 }
 
 impl Heard {
-    /// The body of a yes, or why it is none.
+    /// Returns the body of a success, or the error that the status means.
     pub(super) fn judge(self) -> Result<Vec<u8>, Missed> {
         let status = self.status;
         let failed = match status {

@@ -1,4 +1,4 @@
-//! How Stripe is reached.
+//! The settings of Stripe.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl StripeKey {
         Err(StripeSetupError::Key)
     }
 
-    /// Whether it moves real money, as its text says; old keys do not say.
+    /// Tells whether it moves real money, as its text says; `None` for old keys, which do not say.
     pub fn is_live(&self) -> Option<bool> {
         let (_, rest) = self.expose().split_once('_')?;
         match rest.split_once('_')?.0 {
@@ -59,7 +59,7 @@ words! {
     Automatic = "automatic",
 }
 
-/// How Stripe is reached.
+/// The settings of Stripe.
 #[derive(Clone, Debug)]
 pub struct StripeSettings {
     /// The account's secret key.
@@ -78,7 +78,7 @@ pub struct StripeSettings {
 }
 
 impl StripeSettings {
-    /// Stripe itself, with this key.
+    /// Returns the settings for Stripe itself, with this key.
     pub fn new(key: StripeKey) -> Self {
         Self {
             key,
@@ -91,19 +91,19 @@ impl StripeSettings {
     }
 }
 
-/// Why Stripe cannot be used as it is set up. Carries no secret.
+/// Why these settings cannot be used. Carries no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StripeSetupError {
     /// Not a key of a server.
     #[error("the Stripe key is none of a server: it begins with `sk_` or `rk_`")]
     Key,
-    /// Not a place to send a key to.
+    /// A URL that a key must not be sent to.
     #[error("`{0}` is no URL for Stripe: https://, or http:// of this machine, without a path")]
     Url(String),
     /// A signing secret that can be guessed.
     #[error("the signing secret of Stripe's webhook is shorter than {0} bytes")]
     SigningSecret(usize),
-    /// No TLS.
+    /// TLS cannot be set up.
     #[error("TLS for Stripe cannot be set up: {0}")]
     Tls(String),
 }

@@ -1,4 +1,4 @@
-//! Stripe's intents, charges and refunds, and what they are in our words (model.md 6).
+//! Stripe's intents, charges and refunds, and their conversion to our types (model.md 6).
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::REFUND_FAILED;
 use crate::payment::{ClientSecret, Intent, IntentId, ProviderError};
 
 words! {
-    /// What an intent is, in Stripe's words. One that is not here is not guessed at.
+    /// The status of an intent, in Stripe's words. An unknown one is an error, not a guess.
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub(super) Status:
@@ -23,7 +23,7 @@ words! {
 }
 
 impl Status {
-    /// Whether money may still come by it.
+    /// Tells whether it may still be paid.
     const fn may_be_paid(self) -> bool {
         match self {
             Self::RequiresPaymentMethod
@@ -88,28 +88,28 @@ enum ChargeStatus {
     Failed,
 }
 
-/// An intent in our words, with Stripe's name of it.
+/// An intent in our types, with its status at Stripe.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) intent: Intent,
     pub(super) status: Status,
-    /// Whether what it tells depends on its charge, which was not told in full.
+    /// Whether its state depends on its charge, which was not given in full.
     pub(super) is_half: bool,
 }
 
-/// The intent of an answer. One that cannot be read is an outcome that is not known.
+/// Parses the intent of an answer. One that cannot be read is an outcome that is not known.
 pub(super) fn intent(body: &[u8]) -> Result<Seen, ProviderError> {
     let shape: IntentShape = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
     seen(shape)
 }
 
-/// The intent of a notice.
+/// Parses the intent of a notice.
 pub(super) fn intent_of_notice(value: serde_json::Value) -> Result<Seen, ProviderError> {
     let shape: IntentShape = serde_json::from_value(value).map_err(|error| unreadable(&error))?;
     seen(shape)
 }
 
-/// Where, not what: an answer may hold a client secret.
+/// Says where the error is, not what is there: an answer may hold a client secret.
 fn unreadable(error: &serde_json::Error) -> ProviderError {
     let (line, column) = (error.line(), error.column());
     let why = format!("the answer cannot be read at line {line}, column {column}");
@@ -159,8 +159,8 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
 }
 
 impl Seen {
-    /// The same with what its refunds say. They were asked for later than the intent, so what it says
-    /// of them by itself may be older.
+    /// Adds what its refunds say. They were asked for later than the intent, so what it says of
+    /// them by itself may be older.
     pub(super) fn with(mut self, refunds: &RefundsShape) -> Result<Self, ProviderError> {
         let (made, bounced) = refunds.totals().ok_or_else(|| odd("sum of refunds"))?;
         let refunded = made.checked_sub(bounced).ok_or_else(|| odd("refund"))?;
@@ -178,8 +178,8 @@ impl DeclineShape {
 }
 
 impl FullCharge {
-    /// What was given back of what was taken. Stripe also counts as refunded what was reserved and
-    /// never taken.
+    /// Computes what was refunded of what was taken; `None` if the amounts make no sense. Stripe
+    /// also counts as refunded what was reserved and never taken.
     fn given_back(self) -> Option<i64> {
         if self.amount_captured == 0 {
             return Some(0);
@@ -190,7 +190,7 @@ impl FullCharge {
     }
 }
 
-/// The payment's state, and whether it depends on a charge that was only named, or not told of at all.
+/// Converts the state, and tells whether it depends on a charge that was only named or left out.
 fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (PaymentState, bool) {
     let is_half = matches!(
         shape.latest_charge,
@@ -224,7 +224,7 @@ fn taken(captured: Amount, refunded: Amount) -> PaymentState {
     }
 }
 
-/// A cancelled intent: Stripe gives up by itself what was reserved for too long.
+/// Tells how a cancelled intent ended: Stripe gives up by itself what was reserved for too long.
 fn given_up(shape: &IntentShape, charge: Option<FullCharge>) -> PaymentState {
     let was_reserved = charge.is_some_and(|charge| charge.status == ChargeStatus::Succeeded);
     match shape.cancellation_reason.as_deref() {
@@ -246,13 +246,13 @@ pub(super) struct RefundShape {
 }
 
 impl RefundShape {
-    /// How it failed, if it did.
+    /// Returns the status of a refund that failed; `None` if it did not.
     fn failure(&self) -> Option<&str> {
         let status = self.status.as_deref();
         status.filter(|status| matches!(*status, "failed" | "canceled"))
     }
 
-    /// Says no if the money did not go.
+    /// Fails if the refund failed or was cancelled.
     pub(super) fn require_alive(&self) -> Result<(), ProviderError> {
         match self.failure() {
             Some(status) => Err(ProviderError::Refused {
@@ -274,7 +274,7 @@ pub(super) struct RefundsShape {
 }
 
 impl RefundsShape {
-    /// These and the page that comes after them.
+    /// Appends the page that comes after them.
     pub(super) fn and(mut self, next: Self) -> Self {
         self.data.extend(next.data);
         self.has_more = next.has_more;
@@ -285,13 +285,13 @@ impl RefundsShape {
         self.data.len()
     }
 
-    /// The id that the next page begins after, if there is one.
+    /// Returns the id that the next page begins after, if there is one.
     pub(super) fn next_after(&self) -> Option<&str> {
         let last = self.data.last().filter(|_| self.has_more);
         last.map(|refund| refund.id.as_str())
     }
 
-    /// The refund that was made with this key.
+    /// Finds the refund that was made with this key.
     pub(super) fn of_key(&self, key: &str) -> Option<&RefundShape> {
         let is_own =
             |refund: &&RefundShape| refund.metadata.get("key").map(String::as_str) == Some(key);
@@ -300,7 +300,7 @@ impl RefundsShape {
 }
 
 impl RefundsShape {
-    /// What was sent back in all, and what of it came back again; nothing when that is no amount.
+    /// Sums what was sent back in all, and what of it came back again; `None` if that is no amount.
     fn totals(&self) -> Option<(Amount, Amount)> {
         let mut totals = (Amount::ZERO, Amount::ZERO);
         for refund in &self.data {

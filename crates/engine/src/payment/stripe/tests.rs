@@ -1,4 +1,4 @@
-//! What Stripe's objects are in our words.
+//! Conversion of Stripe's objects to our types.
 
 use serde_json::{Value, json};
 use soldonce_core::{BookingId, PaymentState as P};
@@ -45,7 +45,7 @@ fn read(shape: &Value) -> Result<Intent, ProviderError> {
     intent(shape.to_string().as_bytes()).map(|seen| seen.intent)
 }
 
-/// State, captured, refunded, whether it may be paid.
+/// Returns state, captured, refunded, and whether it may be paid.
 fn told(shape: &Value) -> (P, i64, i64, bool) {
     let intent = read(shape).unwrap();
     let (captured, refunded) = (intent.captured.minor(), intent.refunded.minor());

@@ -1,5 +1,5 @@
-//! Stripe's notices: the signature over the raw bytes first, then its age, and only then what the
-//! bytes say. An old notice with a true signature is as good as none.
+//! Stripe's notices: the signature over the raw bytes is checked first, then its age, and only then
+//! are the bytes parsed. An old notice with a genuine signature is refused.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct WebhookSecrets {
 }
 
 impl WebhookSecrets {
-    /// The secret in use, and the one before it while that still signs.
+    /// Takes the secret in use, and the one before it while that still signs.
     ///
     /// # Errors
     /// [`StripeSetupError::SigningSecret`] when one is too short to be a secret.
@@ -57,18 +57,18 @@ impl fmt::Debug for WebhookSecrets {
     }
 }
 
-/// Why a notice is not believed, or cannot be understood.
+/// Why a notice is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     /// Longer than any notice.
     #[error("the {what} is longer than {max} bytes")]
     TooLong {
-        /// Of what.
+        /// What is too long.
         what: &'static str,
         /// The longest that is read.
         max: usize,
     },
-    /// The header is none of Stripe's.
+    /// The header is not one of Stripe's.
     #[error("the Stripe-Signature header cannot be read: {0}")]
     Header(&'static str),
     /// Signed with none of our secrets.
@@ -77,15 +77,15 @@ pub enum WebhookError {
     /// Signed too long ago, or in the future: look at the clocks.
     #[error("the signature is {off_ms} ms away from our clock, at most {STRIPE_TOLERANCE_MS} ms")]
     Stale {
-        /// How far.
+        /// The difference to our clock, milliseconds.
         off_ms: u64,
     },
-    /// Genuine, and not what we know notices to be. It must not be taken for done.
+    /// Genuine, but not as we know notices. It must not be acknowledged.
     #[error("the notice is genuine, and its {0} cannot be read")]
     Unreadable(&'static str),
 }
 
-/// Reads a notice of which only the raw bytes and the `Stripe-Signature` header are known.
+/// Verifies and parses a notice from its raw bytes and its `Stripe-Signature` header.
 ///
 /// A notice of something else than payments is given with no subject. Amount, currency and account
 /// are for the caller to compare; its id is to be stored with its effect.
@@ -115,7 +115,7 @@ pub fn verify(
 
 /// A `Stripe-Signature` header.
 struct Signed<'a> {
-    /// The second of signing, as it stands under the signature.
+    /// The second of signing, as it is signed.
     second: &'a str,
     at: Timestamp,
     v1: Vec<[u8; 32]>,
@@ -141,7 +141,7 @@ impl<'a> Signed<'a> {
                 "v1" if v1.len() >= STRIPE_SIGNATURES_MAX => {
                     return Err(WebhookError::Header("too many signatures"));
                 }
-                // One that is none cannot match; the others may.
+                // One that is no signature cannot match; the others may.
                 "v1" => v1.extend(unhex(value.trim())),
                 // Signatures of other versions say nothing.
                 _ => {}
@@ -152,8 +152,8 @@ impl<'a> Signed<'a> {
         Ok(Self { second, at, v1 })
     }
 
-    /// Whether one of the signatures is by one of the secrets. Looks at all of them, found or
-    /// not, and compares in constant time.
+    /// Tells whether one of the signatures is by one of the secrets. Compares all of them, found or
+    /// not, in constant time.
     fn is_by_one_of(&self, secrets: &WebhookSecrets, body: &[u8]) -> bool {
         let mut any = Choice::from(0);
         for secret in secrets.all() {
@@ -172,7 +172,7 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// The time of decimal seconds: no sign, no spaces, no more digits than the year 9999 has.
+/// Parses decimal seconds: no sign, no spaces, no more digits than the year 9999 has.
 fn time(seconds: &str) -> Option<Timestamp> {
     let is_plain = (1..=12).contains(&seconds.len()) && seconds.bytes().all(|b| b.is_ascii_digit());
     let seconds: i64 = seconds.parse().ok().filter(|_| is_plain)?;
@@ -227,7 +227,7 @@ fn read(body: &[u8]) -> Result<Notice, WebhookError> {
     })
 }
 
-/// What Stripe calls a notice of its second kind, which names its object and does not tell it.
+/// Stripe's name for a notice of its second kind, which names its object and does not contain it.
 const THIN_NOTICE: &str = "v2.core.event";
 
 fn thin(told: &Value) -> Result<Notice, WebhookError> {
@@ -249,7 +249,7 @@ fn thin(told: &Value) -> Result<Notice, WebhookError> {
     })
 }
 
-/// What a notice is about: an intent that it tells in full, or something else that has an intent.
+/// Finds the subject of a notice: an intent that it contains in full, or an object that has one.
 fn subject(told: Value) -> Result<Option<Subject>, WebhookError> {
     let text = |name: &str| told.get(name).and_then(Value::as_str);
     let is_intent = text("object") == Some("payment_intent");

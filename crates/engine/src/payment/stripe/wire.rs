@@ -19,10 +19,10 @@ use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
 };
 
-/// One call.
+/// One request.
 pub(super) struct Ask<'a> {
     method: Method,
-    /// With its query. Holds no secret.
+    /// The path with its query. Holds no secret.
     path: &'a str,
     fields: &'a [(&'a str, String)],
     key: Option<&'a str>,
@@ -48,7 +48,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The way to Stripe.
+/// The HTTP client of Stripe.
 pub(super) struct Wire {
     client: Client,
     settings: StripeSettings,
@@ -94,8 +94,9 @@ impl Wire {
         })
     }
 
-    /// Makes a call, again with the same key while its outcome is not known; a body that says yes. All
-    /// tries together take no longer than the longest wait for one answer: a buyer waits for them.
+    /// Makes a call, again with the same key while its outcome is not known; returns a body of
+    /// success. All tries together take no longer than the longest wait for one answer: a buyer
+    /// waits.
     pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, Missed> {
         let patience = Duration::from_millis(self.settings.call_timeout.ms());
         let end = self.clock.boot().plus(patience);
@@ -123,7 +124,7 @@ impl Wire {
         }
     }
 
-    /// As long as Stripe says, else twice as long each time.
+    /// Returns the wait that Stripe asks for, else one that doubles with each try.
     fn pause(&self, tries: u32, said: Option<Span>) -> Duration {
         let doubled = self.settings.retry_wait.ms() << (tries - 1).min(8);
         let doubled = doubled.min(STRIPE_RETRY_AFTER_MS_MAX);
@@ -156,7 +157,7 @@ impl Wire {
     }
 }
 
-/// The whole body, unless it is longer than any answer should be.
+/// Reads the whole body, unless it is longer than any answer should be.
 async fn capped(response: &mut Response) -> Result<Vec<u8>, ProviderError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| unknown(&error))? {
@@ -169,7 +170,7 @@ async fn capped(response: &mut Response) -> Result<Vec<u8>, ProviderError> {
     Ok(body)
 }
 
-/// No answer, or half of one.
+/// Converts a failure of the connection: no answer, or half of one.
 fn unknown(error: &reqwest::Error) -> ProviderError {
     let why = if error.is_timeout() {
         "no answer in time"
@@ -186,7 +187,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Span> {
     Some(Span::from_ms(seconds.saturating_mul(1_000)))
 }
 
-/// A place to which a key may be sent, without the slash at its end.
+/// Checks a URL to which a key may be sent; returns it without the slash at its end.
 fn base_url(text: &str) -> Result<String, StripeSetupError> {
     let refused = || StripeSetupError::Url(text.to_owned());
     let url = Url::parse(text).map_err(|_| refused())?;

@@ -1,4 +1,4 @@
-//! What the buyers of a connection ask, again and again, each on seats of the connection's own.
+//! The requests of the buyers of a connection, over and over, on seats of the connection's own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use super::super::fresh::row_label;
 /// Seats of a row; each connection has a row.
 pub(super) const SEATS_PER_CONNECTION: u64 = 10;
 
-/// Answers with another status than their step has, by step and status.
+/// Counts of answers with another status than their step expects, by step and status.
 pub(super) type Odd = Arc<Mutex<BTreeMap<(Step, u16), u64>>>;
 
-/// The requests of all buyers, by connection.
+/// Builds the requests of all buyers, by connection.
 pub(super) fn makers(requests: &Requests, event: &'static str, odd: &Odd) -> Makers {
     let (requests, odd) = (requests.clone(), Arc::clone(odd));
     Box::new(move |connection| {
@@ -72,9 +72,9 @@ struct Buyers {
     row: String,
     connection: usize,
     purchases: u64,
-    /// Of the hold or the booking.
+    /// The id of the hold or the booking.
     id: String,
-    /// The next one; when an answer comes, that which it answers.
+    /// The next step; while an answer is taken, the one that it answers.
     step: Step,
 }
 

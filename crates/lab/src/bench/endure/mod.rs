@@ -79,7 +79,7 @@ async fn measure(args: &EndureArgs) -> anyhow::Result<EnduranceReport> {
     ))
 }
 
-/// A load, the answers that were odd, and what the server took.
+/// The report of the load, its unexpected answers, and samples of the server.
 type Endured = (LoadReport, Odd, Vec<Sample>);
 
 async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<Endured> {
@@ -111,7 +111,7 @@ async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<Endured> {
     Ok((load?, odd, samples?))
 }
 
-/// Looks at the server's memory and CPU time again and again, until the time is over.
+/// Samples the server's memory and CPU time at equal distances, until the time is over.
 async fn watch(server: u32, span: Duration) -> anyhow::Result<Vec<Sample>> {
     let clock = SystemClock;
     let (began, step) = (clock.boot(), span / ENDURE_SAMPLES);

@@ -1,4 +1,4 @@
-//! What a server took while it endured.
+//! Memory and CPU time of a server under the load of `endure`.
 
 use std::fmt::Write as _;
 use std::sync::PoisonError;
@@ -29,7 +29,7 @@ pub(super) struct EnduranceReport {
     samples: Vec<Sample>,
     /// Resident memory when the server was warm.
     warm_kib: u64,
-    /// The most of it from then on.
+    /// The most resident memory from then on.
     most_kib: u64,
     growth_permille: u64,
     cpu_permille: u64,

@@ -38,7 +38,7 @@ static TAKE: LazyLock<RedisScript> = LazyLock::new(|| {
     )
 });
 
-/// Sixteen random bytes.
+/// Draws sixteen random bytes.
 fn id() -> Vec<u8> {
     let mut bytes = [0; 16];
     SystemEntropy.fill(&mut bytes);
@@ -69,7 +69,7 @@ pub(super) async fn inserts(pool: &Pool, load: Load, run: u32) -> anyhow::Result
 /// A row that waits for its commit.
 type Waiter = (i32, oneshot::Sender<()>);
 
-/// The rows of a hold, as many holds a commit as wait for it.
+/// Measures stores of the rows of a hold, as many holds a commit as wait for it.
 pub(super) async fn batches(pool: &Pool, load: Load, run: u32) -> anyhow::Result<Rate> {
     let (jobs, queue) = mpsc::channel(CEILING_BATCH_MAX * 4);
     let request = move |n: u64| {
@@ -139,7 +139,7 @@ async fn store(pool: Pool, mut queue: mpsc::Receiver<Waiter>, run: u32) -> anyho
     Ok(())
 }
 
-/// An id that is above all before, as the product's are.
+/// Builds an id that is above all before, as the product's are.
 fn rising(run: u32, unit: i32) -> Vec<u8> {
     let mut bytes = id();
     let rising = (u64::from(run) << 32) | u64::try_from(unit).unwrap_or_default();
@@ -149,7 +149,7 @@ fn rising(run: u32, unit: i32) -> Vec<u8> {
     bytes
 }
 
-/// One script a request, on one seat.
+/// Measures one script a request, on one seat.
 pub(super) async fn scripts(url: &str, load: Load) -> anyhow::Result<Rate> {
     let namespace = Namespace::new("soldonce-lab").context("the name of the lab is legal")?;
     let scripts = RedisScripts::server(&RedisConfig::from(url), &namespace)?;

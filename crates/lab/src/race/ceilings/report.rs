@@ -132,7 +132,7 @@ impl CeilingsReport {
         }
     }
 
-    /// The report for a terminal.
+    /// Formats the report for a terminal.
     pub(in super::super) fn text(&self) -> String {
         let bare = self.bare.iter().map(Bare::row);
         let rows = bare.chain(self.strategies.iter().map(Figures::row));
@@ -256,7 +256,7 @@ fn figures(runs: &[Run], name: &'static str) -> Figures {
     }
 }
 
-/// A taken seat that an engine gave to another buyer.
+/// Describes how often an engine gave a taken seat to another buyer; None if it never did.
 fn sold_twice(runs: &[Run]) -> Option<String> {
     let engines = runs
         .iter()

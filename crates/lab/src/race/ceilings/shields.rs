@@ -101,7 +101,7 @@ async fn shared(environment: &Environment, hall: &Hall, load: Load) -> anyhow::R
     Ok(rate)
 }
 
-/// The shield alone: one script a request, over one connection.
+/// Measures the shield alone: one script a request, over one connection.
 async fn script(environment: &Environment, load: Load) -> anyhow::Result<Rate> {
     let shield = Arc::new(shield(environment)?);
     let zone = Zone {
@@ -192,7 +192,7 @@ async fn sees_event(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
     bail!("the second server did not see the event in {waited:?}")
 }
 
-/// Sends requests, each of another buyer.
+/// Measures refusals of the first seat, each request from another buyer.
 async fn refuse(engine: &Engine, event: &EventId, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let call = Arc::new(call(engine));
     let (engine, event, hall) = (engine.clone(), event.clone(), hall.clone());

@@ -62,14 +62,14 @@ pub(super) async fn measure(
     })
 }
 
-/// The buyer with this number, who wants this seat.
+/// Builds the request of buyer `first + n` for this seat, or for the seat of that number.
 fn want(first: u32, n: u64, seat: Option<u32>) -> Want {
     let buyer = u32::try_from(n).unwrap_or(u32::MAX).saturating_add(first);
     let seats = vec![seat.unwrap_or(buyer)];
     Want { buyer, seats }
 }
 
-/// Each request wants the next seat. Textbook strategies sell at once and give no holds.
+/// Measures holds, each of the next seat. Textbook strategies sell at once and give no holds.
 async fn hold(sale: &Sale, first: u32, load: Load) -> anyhow::Result<(Rate, Vec<OnHold>)> {
     let sale = sale.clone();
     let request = move |n| {
@@ -87,7 +87,7 @@ async fn hold(sale: &Sale, first: u32, load: Load) -> anyhow::Result<(Rate, Vec<
     Ok((rate, closed.answers.into_iter().flatten().collect()))
 }
 
-/// Each request comes from another buyer, and all want the seat that one has.
+/// Measures refusals: each request comes from another buyer, and all want a seat that one has.
 async fn refuse(sale: &Sale, first: u32, load: Load) -> anyhow::Result<Rate> {
     let sale = sale.clone();
     let request = move |n| {
@@ -103,7 +103,7 @@ async fn refuse(sale: &Sale, first: u32, load: Load) -> anyhow::Result<Rate> {
     Ok(Rate::of(&closed(load, request).await?))
 }
 
-/// Each request confirms the next of these holds.
+/// Measures confirms, each of the next of these holds.
 async fn confirm(sale: &Sale, held: &[OnHold], load: Load) -> anyhow::Result<Rate> {
     let (sale, held): (Sale, Arc<[OnHold]>) = (sale.clone(), held.into());
     let request = move |n: u64| {

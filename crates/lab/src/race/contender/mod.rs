@@ -58,7 +58,7 @@ impl Contender {
         })
     }
 
-    /// What it sends for one buyer of three seats, in order.
+    /// Returns the statements that it sends for one buyer of three seats, in order.
     pub(super) fn statements(&self) -> &'static [&'static str] {
         match self {
             Self::Textbook(textbook) => textbook.statements(),

@@ -153,7 +153,7 @@ fn on(hold: &Hold) -> OnHold {
     }
 }
 
-/// The event of a hall, and its seat plan as it is stored.
+/// Builds the event of a hall, and its seat plan as it is stored.
 pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<[u8]>)> {
     let seats = (0..hall.seats()).map(|seat| {
         let name = hall.seat_name(seat);

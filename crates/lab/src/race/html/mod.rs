@@ -44,7 +44,7 @@ fn each<T>(all: impl IntoIterator<Item = T>, html: impl Fn(T) -> String) -> Stri
     all.into_iter().map(html).collect()
 }
 
-/// The result in a sentence, or the faults.
+/// Writes the result as a sentence, or the faults.
 fn result(report: &RaceReport) -> String {
     if report.faults.is_empty() {
         let (count, verdict) = (report.strategies.len(), report.verdict());
@@ -59,7 +59,7 @@ fn result(report: &RaceReport) -> String {
     format!("<ul class=\"faults\">\n{faults}</ul>\n")
 }
 
-/// The few numbers to remember.
+/// Writes the few numbers to remember.
 fn tiles(report: &RaceReport) -> String {
     let tile = |(class, value, about): (&str, String, String)| {
         format!("<div class=\"tile {class}\"><strong>{value}</strong><span>{about}</span></div>\n")
@@ -135,7 +135,7 @@ fn double_sales(report: &RaceReport) -> String {
     )
 }
 
-/// The plots of one shape: answers a second, and how long the slowest wait, by buyers.
+/// Draws the plots of one shape, by buyers: answers per second, and p99 latency.
 fn plots(report: &RaceReport, shape: &str) -> String {
     let about = match shape {
         _ if shape.ends_with("crossed") => {
@@ -183,7 +183,7 @@ fn plots(report: &RaceReport, shape: &str) -> String {
     )
 }
 
-/// How each strategy works, why it holds or breaks, and what it sends.
+/// Explains how each strategy works, why it holds or breaks, and what it sends.
 fn cards(report: &RaceReport) -> String {
     let stopped = |name: &str| {
         let scenes = report.stopped.iter();
@@ -236,7 +236,7 @@ fn statements(statements: &[&str]) -> String {
     chunks.join("\n")
 }
 
-/// The figures of the largest crowd, in each shape.
+/// Writes the figures of the largest number of buyers, in each shape.
 fn largest(strategy: &StrategyReport) -> String {
     let most = strategy.cells.iter().map(|cell| cell.buyers).max();
     let cells = strategy
@@ -256,7 +256,7 @@ fn largest(strategy: &StrategyReport) -> String {
     )
 }
 
-/// The holders that were stopped for longer than their lease.
+/// Describes the holders that were stopped for longer than their lease.
 fn scenes(report: &RaceReport) -> String {
     if report.stopped.is_empty() {
         return String::new();
@@ -273,7 +273,7 @@ fn scenes(report: &RaceReport) -> String {
     )
 }
 
-/// Every cell, in the words of the terminal's table.
+/// Writes every cell, in the words of the terminal's table.
 fn figures(report: &RaceReport) -> String {
     let head = each(HEADER, |name| format!("<th>{name}</th>"));
     let count = HEADER.len();
@@ -295,7 +295,7 @@ fn figures(report: &RaceReport) -> String {
     )
 }
 
-/// What a reader must know to believe the figures.
+/// Writes what a reader must know to believe the figures.
 fn footer(report: &RaceReport) -> String {
     let machine = &report.machine;
     let machine = format!(
@@ -321,7 +321,7 @@ fn footer(report: &RaceReport) -> String {
     )
 }
 
-/// The class of a strategy's colour; one on guarded tables has the colour of its method.
+/// Returns the CSS class of a strategy's colour; one on guarded tables has that of its method.
 fn class(name: &str) -> String {
     match name.split_once('+') {
         Some((method, _)) => format!("{} guarded", escape(method)),

@@ -129,7 +129,7 @@ impl Plot<'_> {
         self.lines.iter().map(line).collect()
     }
 
-    /// The name of each line at its end, none over another.
+    /// Writes the name of each line at its end, none over another.
     fn names(&self, scale: &Scale) -> String {
         let ends = self.lines.iter();
         let mut ends: Vec<(&str, f64)> = ends
@@ -171,7 +171,7 @@ impl Scale {
     }
 }
 
-/// These heights, which rise, moved as little as keeps them apart and within the plot.
+/// Moves these ascending heights as little as keeps them apart and within the plot.
 fn apart(wanted: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut next = TOP;
     let mut heights: Vec<f64> = Vec::new();
@@ -194,7 +194,7 @@ fn svg(title: &str, (width, height): (f64, f64), drawing: &str) -> String {
     )
 }
 
-/// A count to draw with; none here is beyond four thousand millions.
+/// Converts a count to draw with; none here is beyond four thousand millions.
 fn float(value: u64) -> f64 {
     f64::from(u32::try_from(value).unwrap_or(u32::MAX))
 }

@@ -76,7 +76,7 @@ fn report() -> RaceReport {
     }
 }
 
-/// The first thing that is not well-formed: a tag without its end, a bare `<` or `&`.
+/// Finds the first thing that is not well-formed: a tag without its end, a bare `<` or `&`.
 fn flaw(page: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = page.strip_prefix("<!DOCTYPE html>")?;

@@ -68,7 +68,7 @@ pub(super) fn judge(winners: &Winners, history: &History) -> Judged {
     }
 }
 
-/// How many winners each seat has.
+/// Counts the winners of each seat.
 fn owners(winners: &[Want]) -> BTreeMap<u32, u64> {
     let mut owners = BTreeMap::new();
     for seat in winners.iter().flat_map(|want| &want.seats) {
@@ -94,7 +94,7 @@ pub(super) enum Promise {
     Broken,
 }
 
-/// The faults of a strategy over all cells, in words. None: it did as it promised.
+/// Describes the faults of a strategy over all cells; empty if it did as it promised.
 pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -> Vec<String> {
     let mut faults = Vec::new();
     for (cell, judged) in cells {

@@ -7,7 +7,7 @@ use soldonce_core::{
 
 use super::*;
 
-/// A history in which these buyers bought these seats, each as if the seat were free.
+/// Builds a history in which these buyers bought these seats, each as if the seat were free.
 fn history(sales: &[(u32, u32)]) -> History {
     let commits = (1_u64..).zip(sales).map(|(seq, (buyer, seat))| Commit {
         event: EventNo(0),

@@ -90,7 +90,7 @@ impl Textbook {
         })
     }
 
-    /// The statements and Redis commands of one buyer of three seats, in order.
+    /// Returns the statements and Redis commands of one buyer of three seats, in order.
     pub(super) fn statements(&self) -> &'static [&'static str] {
         match self.method {
             Method::Naive => naive::STATEMENTS,
@@ -132,7 +132,7 @@ impl Textbook {
         }
     }
 
-    /// Whether it has a holder who can be stopped.
+    /// Tells whether it has a holder that can be stopped.
     pub(super) fn has_holder(method: Method) -> bool {
         matches!(method, Method::Lease | Method::Redlock)
     }
@@ -150,7 +150,7 @@ impl Textbook {
     }
 }
 
-/// Whether one of these rows `(seat, buyer)` has a buyer.
+/// Tells whether one of these rows `(seat, buyer)` has a buyer.
 fn is_taken(rows: &[Row]) -> Result<bool, Error> {
     let mut taken = false;
     for row in rows {

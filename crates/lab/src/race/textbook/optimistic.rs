@@ -32,7 +32,7 @@ pub(super) async fn buy(pool: &Pool, purchase: &Purchase) -> Result<Outcome, Out
     Ok(Outcome::Failed("overtaken too often".to_owned()))
 }
 
-/// One attempt; None when a row had another version.
+/// Tries to buy once; None when a row had another version.
 async fn try_to_buy(
     connection: &mut Object,
     purchase: &Purchase,

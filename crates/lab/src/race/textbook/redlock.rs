@@ -75,7 +75,7 @@ async fn release(
     Ok(())
 }
 
-/// A random time below 16 ms, so that buyers do not retry in step.
+/// Waits a random time below 16 ms, so that buyers do not retry in step.
 async fn pause() {
     let mut draw = [0];
     SystemEntropy.fill(&mut draw);
@@ -83,7 +83,7 @@ async fn pause() {
     SystemClock.sleep_until(SystemClock.boot().plus(span)).await;
 }
 
-/// A hundredth of the ttl and two milliseconds, for clocks that run at different speeds.
+/// Returns the allowance for clock drift: a hundredth of the ttl and two milliseconds.
 fn drift(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }

@@ -12,11 +12,11 @@ use super::super::plan::{Hall, Want};
 use super::lease::{Lease, look_and_write, write};
 use super::{Guards, Purchase, Textbook};
 
-/// The lease of the scene.
+/// The ttl of the lease in the scene.
 const TTL: Duration = Duration::from_millis(200);
-/// Most looks whether the lease is over.
+/// Most retries of an acquire until the lease is over.
 const LOOKS_MAX: u32 = 1_000;
-/// Between two of them.
+/// Time between two of them.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How the scene ended.
@@ -30,7 +30,7 @@ pub(in super::super) struct Scene {
     pub(in super::super) refused: Option<&'static str>,
 }
 
-/// Plays the scene in a hall of its own.
+/// Runs the scene in a hall of its own.
 pub(in super::super) async fn stop_the_holder(
     (strategy, guards): (&'static str, Guards),
     textbook: &Textbook,
@@ -67,7 +67,7 @@ pub(in super::super) async fn stop_the_holder(
     })
 }
 
-/// Returns a lease, asked for again while it is refused.
+/// Acquires a lease, with retries while it is refused.
 async fn acquired(textbook: &Textbook, purchase: &Purchase) -> anyhow::Result<Lease> {
     for _ in 0..=LOOKS_MAX {
         let acquired = textbook.acquire(purchase, TTL).await;

@@ -95,8 +95,8 @@ pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History>
     Ok(history_of(hall.seats(), &sold))
 }
 
-/// Every buyer's purchase is a commit, and each of its seats goes from free to sold, as its writer
-/// believed. The auditor compares that with the seat's last state.
+/// Builds a history: every buyer's purchase is a commit, and each of its seats goes from free to
+/// sold, as its writer believed. The auditor compares that with the seat's last state.
 fn history_of(seats: u32, sold: &[Sold]) -> History {
     let mut buyers: Vec<u32> = Vec::new();
     let mut bought: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -70,7 +70,7 @@ impl Contender {
 }
 
 impl Flow {
-    /// The peer's own settings for it: the flow, and how often a busy lock is asked for again.
+    /// Returns the peer's settings for it: the flow, and how often it retries a busy lock.
     pub(super) fn settings(self) -> [(&'static str, &'static str); 2] {
         let (flow, retries) = match self {
             Self::Distributed => ("distributed", "3"),

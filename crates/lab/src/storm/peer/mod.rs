@@ -22,7 +22,7 @@ use crate::load::Transport;
 /// Every contender's storm, in the order of the turns.
 type Run = Vec<(Contender, Measured)>;
 
-/// Runs all storms and prints the report. Refused if any server gave a seat twice.
+/// Runs all storms and prints the report. Refused after a violation, such as a seat given twice.
 pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let services = Services::start(args, folder)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,7 +57,7 @@ async fn measure(
     Ok(runs)
 }
 
-/// One contender's turn: no other runs meanwhile.
+/// Runs one contender's turn: no other runs meanwhile.
 async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::Result<Measured> {
     let (key, data) = (admin_key(), RunFolder::make(None)?);
     let mut command = services.command(contender, (&key, data.path()))?;

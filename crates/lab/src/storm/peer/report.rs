@@ -97,7 +97,7 @@ impl PeerReport {
         }
     }
 
-    /// The report for a terminal.
+    /// Formats the report for a terminal.
     pub(super) fn text(&self) -> String {
         let none = || "-".to_owned();
         let article = [
@@ -188,7 +188,7 @@ impl Figures {
         ]
     }
 
-    /// Its name, with its settings if it prints some.
+    /// Returns its name, with its settings if it prints some.
     fn title(&self) -> String {
         let name = self.name;
         match self.setting.split_once(" (") {
@@ -210,8 +210,8 @@ fn goals(runs: &[Run], (own, rival): (Contender, Contender)) -> [Verdict; 2] {
     ]
 }
 
-/// How many times as many answers a second as the rival, and how many times lower an average latency,
-/// in thousandths.
+/// Computes how many times as many answers a second as the rival, and how many times lower an
+/// average latency, in thousandths.
 fn times(runs: &[Run], (own, rival): (Contender, Contender)) -> (u64, u64) {
     let figures = |of_whom, figure: fn(&LoadReport) -> u64| {
         of(runs, of_whom).map(move |one| figure(&one.storm.load))
@@ -224,7 +224,7 @@ fn times(runs: &[Run], (own, rival): (Contender, Contender)) -> (u64, u64) {
     )
 }
 
-/// The violations of all storms, warm-ups too.
+/// Collects the violations of all storms, warm-ups too.
 fn faults(runs: &[Run]) -> Vec<String> {
     let turns = runs.iter().flatten();
     let storms = turns.flat_map(|(contender, one)| {
@@ -237,7 +237,7 @@ fn faults(runs: &[Run]) -> Vec<String> {
     faults.collect()
 }
 
-/// The turns of one contender, in the order of the runs.
+/// Finds the turns of one contender, in the order of the runs.
 fn of(runs: &[Run], contender: Contender) -> impl Iterator<Item = &Measured> {
     let all = runs.iter().flatten();
     all.filter(move |(found, _)| *found == contender)

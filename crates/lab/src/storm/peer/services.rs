@@ -29,7 +29,7 @@ enum Servers {
 }
 
 impl Servers {
-    /// Its address as the product takes it.
+    /// Returns its address as the product takes it.
     fn url(&self) -> String {
         match self {
             Self::One(redis) => redis.url.clone(),
@@ -37,7 +37,7 @@ impl Servers {
         }
     }
 
-    /// Its addresses as the peer takes them: `HOST:PORT,HOST:PORT`.
+    /// Returns its addresses as the peer takes them: `HOST:PORT,HOST:PORT`.
     fn addresses(&self) -> String {
         match self {
             Self::One(redis) => addresses(redis.private.as_slice()),
@@ -93,7 +93,7 @@ impl Services {
         Ok(())
     }
 
-    /// What starts a contender; a ledger of its own is in `data`.
+    /// Builds the command that starts a contender; a ledger of its own is in `data`.
     pub(super) fn command(
         &self,
         contender: Contender,

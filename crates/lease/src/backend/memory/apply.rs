@@ -56,7 +56,7 @@ pub(super) fn acquire(
     })
 }
 
-/// Which of the names it will be if any one is asked for: the owner's own, else the first that is free.
+/// Picks the name to grant if any one is asked for: the owner's own, else the first free one.
 fn pick(state: &State, now: BootTime, ask: &Acquire) -> Option<Name> {
     if !ask.names.is_any() {
         return None;
@@ -67,7 +67,7 @@ fn pick(state: &State, now: BootTime, ask: &Acquire) -> Option<Name> {
     own.or_else(free).map(|(_, name)| name)
 }
 
-/// The owner already holds all names by one grant: the same token and a fresh ttl (B3).
+/// Renews if the owner already holds all names by one grant: same token, fresh ttl (B3).
 fn acquire_again(
     state: &mut State,
     now: BootTime,
@@ -92,7 +92,7 @@ fn acquire_again(
     })
 }
 
-/// Gives all names a fresh ttl; answers the shortest life.
+/// Gives all names a fresh ttl, and returns the shortest life.
 fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for place in places(names) {
@@ -104,8 +104,8 @@ fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Du
     shortest
 }
 
-/// Refuses when a name is another's or an earlier waiter lives. Nothing of ours stays (B2), and
-/// every conflict is listed (B9).
+/// Refuses if another owner holds a name or an earlier waiter is alive. Nothing of this owner stays
+/// (B2), and every conflict is listed (B9). `None` if the names are free.
 fn refuse(
     state: &mut State,
     now: BootTime,
@@ -150,7 +150,7 @@ fn refuse(
     })
 }
 
-/// Keeps a place for a fair waiter; groups have no queue.
+/// Keeps a place for a fair waiter, and returns whether it did; groups have no queue.
 fn queue(state: &mut State, now: BootTime, ask: &Acquire) -> Result<bool, Full> {
     let Some(waiter) = ask.waiter.filter(|_| ask.fair) else {
         return Ok(false);
@@ -169,7 +169,7 @@ fn leave_queue(state: &mut State, place: &LeaseKey, ask: &Acquire) {
     }
 }
 
-/// Owner and token must both be the current ones (B4); a ttl of zero only asks.
+/// Renews if owner and token are both the current ones (B4); a ttl of zero only asks.
 pub(super) fn renew(state: &mut State, now: BootTime, ask: &Renew) -> RenewReply {
     let of = |place| match state.live(&place, now) {
         None => OfName::Gone,
@@ -188,7 +188,7 @@ fn is_grant(held: &Held, owner: crate::Owner, token: FencingToken) -> bool {
     held.owner == owner && held.token.number() == token.number()
 }
 
-/// Removes the names that are the owner's by this grant and leaves all others alone (B5).
+/// Releases the names that are the owner's by this grant, and leaves all others alone (B5).
 pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> ReleaseReply {
     let names: Vec<OfName> = places(&ask.names)
         .map(|place| release_one(state, now, (ask, place)))

@@ -1,5 +1,5 @@
-//! Leases in this process: the embedded default, and the oracle that every other backend is held
-//! against. `lease.md` 5.2.
+//! Leases in this process: the embedded default, and the reference that the tests compare every
+//! other backend with. `lease.md` 5.2.
 
 mod apply;
 mod state;
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceKind, FenceSource, Name};
 
-/// Listeners are told of releases by shard: a few wake for nothing, and names take no memory.
+/// Listeners are woken by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
 
-/// Commands between two looks for names that have ended.
+/// Commands between two sweeps for names that have ended.
 const SWEEP_EVERY: u32 = 4_096;
 
 /// A [`Backend`] in this process. Clones share the same leases, so that several [`crate::Leases`]
@@ -37,7 +37,7 @@ struct Inner {
     wake: Vec<WakeSender>,
 }
 
-/// What makes tokens rise through a restart.
+/// The source of the epochs that make tokens rise through a restart.
 struct Source {
     fence: Arc<dyn FenceSource>,
     namespace: Box<str>,
@@ -50,7 +50,7 @@ impl Source {
             .next(FenceKind::Epoch, &self.namespace, above.into());
         let given = next.await?;
         let epoch = u32::try_from(given).ok().filter(|&epoch| epoch > above);
-        // One that is no higher would be asked for again, for ever.
+        // One that is no higher would be asked for again, in an endless loop.
         epoch.ok_or_else(|| {
             FenceError::Unavailable(format!("the source gave {given}, not one above {above}"))
         })
@@ -70,15 +70,15 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// An empty backend on `clock`. Its tokens begin with the time of day, so they rise over restarts as far as that
-    /// clock does.
+    /// Creates an empty backend on `clock`. Its tokens begin with the time of day, so they rise
+    /// over restarts as far as that clock does.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let state = State::after(crate::token::of_clock(clock.wall_ms()));
         Self::of(clock, None, state)
     }
 
-    /// An empty backend on `clock` that takes one epoch of `namespace` now, and another whenever a
-    /// floor asks for it.
+    /// Creates an empty backend on `clock` that takes one epoch of `namespace` now, and another
+    /// whenever a floor requires it.
     ///
     /// # Errors
     /// [`BackendError::Config`] when the source has no epoch.
@@ -112,12 +112,12 @@ impl Memory {
         }
     }
 
-    /// What is kept now; with [`Memory::restore`], a failover to a replica that was behind.
+    /// Copies the state; with [`Memory::restore`] it imitates a failover to a replica that lagged.
     pub fn snapshot(&self) -> State {
         self.kept().state.clone()
     }
 
-    /// Puts `state` in the place of what is kept.
+    /// Replaces the whole state by `state`.
     pub fn restore(&self, state: State) {
         self.kept().state = state;
     }
@@ -149,7 +149,7 @@ impl Memory {
             };
             let epoch = match &self.inner.source {
                 Some(source) => source.epoch(above).await,
-                // Tokens of a clock go on above the floor.
+                // Tokens of a clock continue above the floor.
                 None if above < EPOCH_MAX => Ok(above + 1),
                 None => Err(FenceError::Exhausted {
                     above: above.into(),

@@ -1,4 +1,4 @@
-//! What the memory backend keeps: holders and queues by name, and the two halves of its tokens.
+//! The state of the memory backend: holders and queues by name, and the two halves of its tokens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::backend::{Holder, Waiter};
 use crate::limits::{QUEUE_MAX, WAITER_ALIVE};
 use crate::{BootTime, FencingToken, Name, Owner};
 
-/// Where a name lives: its group, if it has one, and the name itself.
+/// The key of a name: its group, if it has one, and the name itself.
 pub(super) type LeaseKey = (Option<Name>, Name);
 
-/// Everything that the memory backend knows. Only the rules in `apply` change it.
+/// The whole state of the memory backend. Only the rules in `apply` change it.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub(super) held: HashMap<LeaseKey, Held>,
@@ -32,12 +32,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Expiry is decided here and nowhere else: the instant itself is already too late.
+    /// Tells whether it is live. Only this decides on expiry: the instant itself is too late.
     pub(super) fn is_live(&self, now: BootTime) -> bool {
         now < self.expires
     }
 
-    /// Lets it live at least `ttl` from `now`, never beyond its cap. What it has stays if that is longer.
+    /// Extends its life to at least `ttl` from `now`, never beyond its cap. A longer life stays.
     pub(super) fn live_on(&mut self, now: BootTime, ttl: Duration) {
         let wished = now.plus(ttl);
         let within = self.cap_end.map_or(wished, |end| wished.min(end));
@@ -56,7 +56,7 @@ impl Held {
     }
 }
 
-/// Waiters of one name in the order of their arrival, each with the time it asked last.
+/// Waiters of one name in the order of their arrival, each with the time it last asked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue(Vec<(Waiter, BootTime)>);
 
@@ -65,20 +65,20 @@ pub(super) struct Queue(Vec<(Waiter, BootTime)>);
 pub(super) struct Full;
 
 impl Queue {
-    /// Forgets the waiters that stopped asking.
+    /// Removes the waiters that stopped asking.
     pub(super) fn bury(&mut self, now: BootTime) {
         self.0.retain(|(_, beat)| now.since(*beat) < WAITER_ALIVE);
     }
 
-    /// How long until the first waiter before `waiter` counts as dead. All waiters are before one
-    /// without a place. Zero if there is none.
+    /// Computes how long until the first waiter before `waiter` counts as dead; `None` if there is
+    /// none. All waiters are before one that has no place in the queue.
     pub(super) fn blocked(&self, waiter: Option<Waiter>, now: BootTime) -> Option<Duration> {
         let (first, beat) = self.0.first()?;
         let dies = beat.plus(WAITER_ALIVE).since(now);
         (Some(*first) != waiter).then_some(dies)
     }
 
-    /// Notes that `waiter` asked, at the end if it is new.
+    /// Notes that `waiter` asked, at the end of the queue if it is new. Fails if that is full.
     pub(super) fn beat(&mut self, waiter: Waiter, now: BootTime) -> Result<(), Full> {
         if let Some((_, beat)) = self.0.iter_mut().find(|(known, _)| *known == waiter) {
             *beat = now;
@@ -104,7 +104,7 @@ impl Queue {
 pub(super) struct NeedsEpoch(pub(super) u32);
 
 impl State {
-    /// A state whose tokens are above `number`.
+    /// Creates an empty state whose tokens are above `number`.
     pub fn after(number: u64) -> Self {
         let last = FencingToken::new(number);
         Self {
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// A state whose tokens carry `epoch`.
+    /// Creates an empty state whose tokens carry `epoch`.
     pub fn with_epoch(epoch: u32) -> Self {
         Self {
             epoch,
@@ -122,12 +122,12 @@ impl State {
         }
     }
 
-    /// The live holder at `place`.
+    /// Returns the live holder at `place`.
     pub(super) fn live(&self, place: &LeaseKey, now: BootTime) -> Option<&Held> {
         self.held.get(place).filter(|held| held.is_live(now))
     }
 
-    /// The next token, above `floor` and all earlier ones.
+    /// Mints the next token, above `floor` and all earlier ones. Fails if that needs a new epoch.
     pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, NeedsEpoch> {
         let floor = floor.filter(|floor| floor.epoch() >= self.epoch);
         let mut after = self.counter;
@@ -144,7 +144,7 @@ impl State {
         Ok(token)
     }
 
-    /// Begins a higher epoch; a lower or equal one changes nothing.
+    /// Begins `epoch` if it is higher than the present one; else changes nothing.
     pub(super) fn install(&mut self, epoch: u32) {
         if epoch > self.epoch {
             self.epoch = epoch;
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// Drops what has ended, so that names used once take no memory for ever.
+    /// Removes what has ended, so that names used once do not take memory without end.
     pub(super) fn sweep(&mut self, now: BootTime) {
         self.held.retain(|_, held| held.is_live(now));
         self.queues.retain(|_, queue| {

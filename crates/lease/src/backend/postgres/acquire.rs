@@ -1,4 +1,4 @@
-//! Grants, and a look at who has one.
+//! Acquires, and reads of a holder.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ SELECT l.owner, l.token, soldonce_lease_us(t.now - l.born_at),
 FROM soldonce_lease l, (SELECT clock_timestamp() AS now) t
 WHERE l.ns = $1 AND l.name = $2 AND l.owner IS NOT NULL AND l.expires_at > t.now";
 
-/// When to ask again after the rows could not be locked in time: their holder needs about so long.
+/// When to ask again after a time-out of row locks: their holder needs about this long.
 const CONTENDED_RETRY: Duration = Duration::from_millis(50);
 
-// What `sql/acquire.sql` answers.
+// The outcomes of `sql/acquire.sql`.
 const CONFLICT: i32 = 0;
 const GRANTED: i32 = 1;
 const AGAIN: i32 = 2;
@@ -62,7 +62,7 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
     }
 }
 
-/// The token of a column.
+/// Reads the token of a column.
 pub(super) fn token(number: i64) -> Result<FencingToken, BackendError> {
     let number = u64::try_from(number).ok();
     let token = number.and_then(FencingToken::new);
@@ -96,7 +96,7 @@ fn number_at(row: &Row, at: usize) -> Result<i64, BackendError> {
     row.try_get(at).map_err(|_| garbled("number"))
 }
 
-/// The name of a row, which is one of those that were asked for.
+/// Reads the name of a row, which is one of those that were asked for.
 fn asked_name(command: &Acquire, row: &Row) -> Result<Name, BackendError> {
     let shown: &str = row.try_get(1).map_err(|_| garbled("name"))?;
     let name = shown.rsplit('/').next().unwrap_or(shown);

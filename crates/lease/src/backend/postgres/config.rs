@@ -1,4 +1,4 @@
-//! Where the PostgreSQL server is, and how it is used.
+//! The address of the PostgreSQL server, and how it is used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use super::tls::{self, Tls};
 use crate::BackendError;
 
-/// The port of a server, unless it is set.
+/// The default port.
 const PORT: u16 = 5_432;
 
-/// Connections that acquire, unless it is set.
+/// The default of [`PgConfig::connections`].
 const CONNECTIONS: usize = 4;
 
 /// Most connections that acquire.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Where the PostgreSQL server is, and how it is used. Works through `PgBouncer` in transaction mode,
-/// except for [`PgConfig::notify`]. With the feature `tls`, `sslmode`, `sslrootcert`, `sslcert` and `sslkey`
-/// of an address are those of libpq; without it connections are not encrypted.
+/// The address and the use of the PostgreSQL server. Works through `PgBouncer` in transaction mode,
+/// except for [`PgConfig::notify`]. With the feature `tls`, `sslmode`, `sslrootcert`, `sslcert` and
+/// `sslkey` of an address are those of libpq; without it connections are not encrypted.
 #[derive(Clone)]
 pub struct PgConfig {
     driver: tokio_postgres::Config,
@@ -30,14 +30,14 @@ pub struct PgConfig {
 }
 
 impl PgConfig {
-    /// The server at `url`: `postgres://user:password@host:5432/database`, or `host=.. user=..
+    /// Parses an address: `postgres://user:password@host:5432/database`, or `host=.. user=..
     /// dbname=..`. Of several hosts the one that takes writes is used.
     ///
     /// # Errors
-    /// [`BackendError::Config`] when the text is neither, asks for encryption that cannot be had, or names
-    /// files that cannot be used.
+    /// [`BackendError::Config`] when the text is neither, asks for encryption that is not
+    /// available, or names files that cannot be used.
     pub fn url(url: &str) -> Result<Self, BackendError> {
-        // These words hold no password.
+        // The error text holds no password.
         let read = tls::read(url);
         let (driver, tls) =
             read.map_err(|why| BackendError::Config(format!("PostgreSQL address: {why}")))?;
@@ -59,24 +59,23 @@ impl PgConfig {
         }
     }
 
-    /// Answers the server's question for a password.
+    /// Sets the password.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.driver.password(password);
         self
     }
 
-    /// How many connections acquire, 1 to 64: 4 unless it is set. Names are spread over them, each
-    /// opens when it is needed first. One more renews and releases.
+    /// Sets how many connections acquire, 1 to 64; the default is 4. Names are spread over them,
+    /// and each opens when it is first needed. One more renews and releases.
     #[must_use]
     pub fn connections(mut self, count: usize) -> Self {
         self.connections = count.clamp(1, CONNECTIONS_MAX);
         self
     }
 
-    /// Tells waiters of a release by NOTIFY, on one more connection, which must be direct. Every
-    /// process must ask for it. Off unless asked for: NOTIFY takes a lock of the whole server at
-    /// commit.
+    /// Notifies waiters of a release by NOTIFY, on one more connection, which must be direct. Every
+    /// process must enable it. Off by default: NOTIFY takes a lock of the whole server at commit.
     #[must_use]
     pub fn notify(mut self) -> Self {
         self.notify = true;
@@ -100,7 +99,7 @@ impl PgConfig {
         &self.driver
     }
 
-    /// Where the server is, without a login.
+    /// Returns host and port of each server, without a login.
     pub(super) fn address(&self) -> String {
         let mut ports = self.driver.get_ports().iter().copied().cycle();
         let hosts = self.driver.get_hosts().iter().map(|host| {
@@ -131,7 +130,7 @@ impl FromStr for PgConfig {
 }
 
 impl fmt::Debug for PgConfig {
-    /// Without the password.
+    /// Formats without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PgConfig")
             .field("hosts", &self.driver.get_hosts())

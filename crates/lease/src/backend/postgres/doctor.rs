@@ -1,4 +1,4 @@
-//! What the doctor looks at on a PostgreSQL server. `lease.md` 8.
+//! The doctor's checks of a PostgreSQL server. `lease.md` 8.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ const EPOCH: &str = "\
 -- doctor_epoch
 SELECT coalesce(max(epoch), 0) FROM soldonce_lease_epoch WHERE ns = $1";
 
-/// Least version: the oldest one that is still maintained.
+/// Oldest version that is still maintained.
 const VERSION_MIN: i32 = 140_000;
 
-/// A client whose wall clock differs by more than that confuses people who compare logs.
+/// A larger clock skew confuses people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
 /// A twentieth of the shortest ttl.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
 
-/// What `doctor_settings` answers.
+/// The row that `doctor_settings` returns.
 struct Settings {
     in_recovery: bool,
     version_number: i32,
@@ -105,7 +105,7 @@ fn version(settings: &Settings) -> Finding {
     Finding::new(check, Verdict::Ok, found, "")
 }
 
-/// Whether a crash can take back what was answered.
+/// Checks whether a crash can lose commits that were answered.
 fn durability(settings: &Settings) -> Finding {
     let check = "commits are durable";
     let found = format!(
@@ -123,7 +123,7 @@ fn durability(settings: &Settings) -> Finding {
     Finding::new(check, Verdict::Ok, found, "")
 }
 
-/// Whether a promotion can lose what was answered.
+/// Checks whether a promotion can lose commits that were answered.
 fn standbys(settings: &Settings) -> Finding {
     let check = "standbys are synchronous";
     let fix = "set synchronous_standby_names and synchronous_commit = on; or accept that leases \
@@ -150,7 +150,7 @@ fn isolation(settings: &Settings) -> Finding {
     Finding::new(check, Verdict::Warn, found, fix)
 }
 
-/// Round trip on an open connection, and how far the wall clocks are apart.
+/// Measures the round trip on an open connection, and the clock skew. Empty without an answer.
 async fn clocks(backend: &Postgres) -> Vec<Finding> {
     let begun = backend.clock.boot();
     let Ok(rows) = backend.settling.query(WALL, &[]).await else {
@@ -203,7 +203,7 @@ async fn tables(backend: &Postgres) -> Finding {
     }
 }
 
-/// How many epochs are left; nothing while the tables are not there.
+/// Counts the epochs that are left; `None` while the tables are not installed.
 async fn epochs(backend: &Postgres) -> Option<Finding> {
     let params = [(&backend.namespace.as_str() as _, Type::TEXT)];
     let rows = backend.settling.query(EPOCH, &params).await.ok()?;

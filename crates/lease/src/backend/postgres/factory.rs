@@ -1,4 +1,4 @@
-//! How PostgreSQL becomes the backend of a [`Leases`].
+//! Makes PostgreSQL the backend of a [`Leases`].
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind
 use crate::{BackendError, Builder, Leases, timing};
 
 impl Leases {
-    /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens need no
-    /// source: their epochs are in the same database.
+    /// Starts a builder for leases in a PostgreSQL database that `postgres::migrate` has prepared.
+    /// Tokens need no source: their epochs are in the same database.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

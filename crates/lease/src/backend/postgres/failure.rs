@@ -1,4 +1,4 @@
-//! What an error of the driver means. Told apart by SQLSTATE and severity, never by text.
+//! Classifies errors of the driver, by SQLSTATE and severity, never by text.
 //!
 //! A statement is its own transaction here, so an answer of severity ERROR means that nothing was
 //! written. FATAL ends the connection, possibly while the commit was waiting for a standby: it is
@@ -8,7 +8,7 @@ use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::BackendError;
 
-/// A lock was not free in time, or two waited for each other: ask again.
+/// A lock was not free in time, or there was a deadlock: retry.
 const CONTENTION: [SqlState; 3] = [
     SqlState::LOCK_NOT_AVAILABLE,
     SqlState::T_R_DEADLOCK_DETECTED,
@@ -16,14 +16,14 @@ const CONTENTION: [SqlState; 3] = [
     SqlState::T_R_SERIALIZATION_FAILURE,
 ];
 
-/// The objects of `migrate` are not there, or are older than this client.
+/// The objects of `migrate` are missing, or older than this client.
 const NOT_INSTALLED: [SqlState; 3] = [
     SqlState::UNDEFINED_FUNCTION,
     SqlState::UNDEFINED_TABLE,
     SqlState::UNDEFINED_COLUMN,
 ];
 
-/// What a failed connect means. Nothing was sent.
+/// Classifies an error of a connect. Nothing was sent.
 pub(super) fn of_connect(error: &tokio_postgres::Error) -> BackendError {
     let Some(said) = error.as_db_error() else {
         #[cfg(feature = "tls")]
@@ -41,14 +41,14 @@ pub(super) fn of_connect(error: &tokio_postgres::Error) -> BackendError {
     }
 }
 
-/// What a failed statement means, which was sent.
+/// Classifies an error of a statement that was sent.
 pub(super) fn of_statement(error: &tokio_postgres::Error) -> BackendError {
     let Some(said) = error.as_db_error() else {
         return BackendError::Unknown(chain(error));
     };
     let certain = matches!(said.parsed_severity(), Some(Severity::Error));
     let code = said.code();
-    // 08: the connection. 40003: the server itself does not know.
+    // 08: the connection. 40003: the server itself does not know the outcome.
     if !certain
         || code.code().starts_with("08")
         || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
@@ -67,7 +67,7 @@ pub(super) fn of_statement(error: &tokio_postgres::Error) -> BackendError {
     }
 }
 
-/// Whether the statement only came at a bad moment, and wrote nothing.
+/// Tells whether the statement failed only by contention, and wrote nothing.
 pub(super) fn is_contention(error: &BackendError) -> bool {
     let BackendError::Rejected { code, .. } = error else {
         return false;
@@ -75,7 +75,7 @@ pub(super) fn is_contention(error: &BackendError) -> bool {
     CONTENTION.iter().any(|state| state.code() == code)
 }
 
-/// Whether another server may do better, so that the connection is worth nothing.
+/// Tells whether the server is read-only: another may be the primary, so drop the connection.
 pub(super) fn is_misplaced(error: &BackendError) -> bool {
     let read_only = SqlState::READ_ONLY_SQL_TRANSACTION;
     matches!(error, BackendError::Rejected { code, .. } if *code == read_only.code())
@@ -91,7 +91,7 @@ fn words(said: &DbError) -> String {
     format!("{} {}{at}", said.code().code(), said.message())
 }
 
-/// The driver keeps the reason in the source.
+/// Formats an error with its source, where the driver keeps the reason.
 fn chain(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

@@ -1,4 +1,4 @@
-//! One connection that is opened when it is needed and again when it broke. Every wait has an end.
+//! One connection, opened when first needed and again after it broke. Every wait has a time-out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,29 @@ use tokio_postgres::{Client, Row};
 use super::{PgConfig, failure};
 use crate::{BackendError, BootTime, Clock};
 
-/// A parameter and its type. Types are told, never asked for: a statement that is prepared to learn
-/// them would need the same session again, which a pool in transaction mode does not give.
+/// A parameter and its type. Types are given, never asked for: a statement that is prepared to
+/// learn them would need the same session again, which a pool in transaction mode does not give.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// A connection to the server of a [`PgConfig`]. Statements of several callers go through it in the
+/// A connection to the server of a [`PgConfig`]. Statements of several callers are pipelined in the
 /// order of their calls, without waiting for each other's answers.
 pub(crate) struct Link {
     config: PgConfig,
     clock: Arc<dyn Clock>,
     limit: Duration,
-    // Held while connecting, so that callers who meet a broken connection build one new, not many.
+    // Held while connecting, so that callers that find a broken connection open one new, not many.
     live: Mutex<Option<Live>>,
 }
 
 struct Live {
     client: Arc<Client>,
-    /// Moves bytes between client and socket; ends with this value, or when the server goes away.
+    /// Moves bytes between client and socket; ends with this value, or when the connection ends.
     _driver: JoinSet<()>,
 }
 
 impl Link {
-    /// Opens nothing yet. `limit` is the longest wait for one answer or one connection.
+    /// Creates a link, which opens nothing yet. `limit` is the time-out of one answer or one
+    /// connect.
     pub(crate) fn new(config: PgConfig, clock: Arc<dyn Clock>, limit: Duration) -> Self {
         Self {
             config,
@@ -42,12 +43,11 @@ impl Link {
         }
     }
 
-    /// The rows of one statement, which is a transaction by itself.
+    /// Runs one statement, which is a transaction by itself, and returns its rows.
     ///
     /// # Errors
-    /// `NotSent` and `Config` when no connection could be had; `Rejected` when the server refused
-    /// the statement and so wrote nothing; `Unknown` in all other cases, the end of the wait
-    /// included.
+    /// `NotSent` and `Config` when no connection could be made; `Rejected` when the server refused
+    /// the statement and so wrote nothing; `Unknown` in all other cases, the time-out included.
     ///
     /// # Cancel safety
     /// A dropped call may have run.
@@ -59,7 +59,7 @@ impl Link {
         self.query_within(self.limit, sql, params).await
     }
 
-    /// The same, with a shorter limit for connection and answer together.
+    /// Runs as [`Link::query`], with a shorter time-out for connection and answer together.
     ///
     /// # Errors
     /// As [`Link::query`].
@@ -92,7 +92,7 @@ impl Link {
             Some(Err(error)) => failure::of_statement(&error),
             None => BackendError::Unknown(late("the answer", limit)),
         };
-        // Behind a statement without an answer everything else would wait too.
+        // All later statements would wait behind one without an answer.
         if matches!(error, BackendError::Unknown(_)) || failure::is_misplaced(&error) {
             self.give_up(&client).await;
         }
@@ -116,7 +116,7 @@ impl Link {
         }
     }
 
-    /// The longest wait for one answer.
+    /// Returns the longest wait for one answer.
     pub(super) fn limit(&self) -> Duration {
         self.limit
     }
@@ -148,7 +148,7 @@ impl Link {
         Ok(client)
     }
 
-    /// Closes the connection, unless it is another one by now.
+    /// Closes the connection, unless it has been replaced already.
     async fn give_up(&self, client: &Arc<Client>) {
         let mut live = self.live.lock().await;
         if live
@@ -159,7 +159,7 @@ impl Link {
         }
     }
 
-    /// The future's result; `None` when it took too long.
+    /// Waits for the future's result; `None` after the time-out of this link.
     pub(super) async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         self.until(self.clock.boot().plus(self.limit), future).await
     }

@@ -1,5 +1,5 @@
-//! Wake-ups by NOTIFY, for those who asked for them: one connection that listens for the releases
-//! of a namespace. Hints only; waiters poll all the same.
+//! Wake-ups by NOTIFY, if enabled: one connection that listens for the releases of a namespace.
+//! Hints only; waiters poll all the same.
 
 use std::collections::HashMap;
 use std::future::{pending, poll_fn};
@@ -14,10 +14,10 @@ use super::PgConfig;
 use crate::Clock;
 use crate::backend::{Names, WakeSender, WakeStream};
 
-/// Pause before the connection is made again.
+/// Pause before a reconnect.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// Names without a listener are forgotten when there are more than that.
+/// With more names than this, those without a listener are removed.
 const FORGET_ABOVE: usize = 256;
 
 /// Listens from the first call of [`Listener::listen`] on.
@@ -27,7 +27,7 @@ pub(super) struct Listener {
     task: Mutex<JoinSet<()>>,
 }
 
-/// What the task needs.
+/// The state of the listening task.
 #[derive(Clone)]
 struct Ear {
     config: PgConfig,
@@ -50,12 +50,12 @@ impl Listener {
         }
     }
 
-    /// Where releases are told of.
+    /// Returns the channel on which releases are notified.
     pub(super) fn channel(&self) -> &str {
         &self.ear.channel
     }
 
-    /// A stream of hints about `names`, ready when the server listens for us or `within` is over.
+    /// Subscribes to hints about `names`; ready when the server listens or `within` is over.
     pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
         let Some(home) = names.routing_key() else {
             return WakeStream::silent();
@@ -73,7 +73,7 @@ impl Listener {
         stream
     }
 
-    /// Starts the task, if it does not run.
+    /// Starts the task if it is not running.
     fn begin(&self) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         while task.try_join_next().is_some() {}
@@ -97,7 +97,7 @@ impl Ear {
         wakes.entry(home.to_owned()).or_default().stream()
     }
 
-    /// What is told is the name of a row: a group, a slash and a name, or a name.
+    /// Wakes the waiters for a notification. Its payload is a row's name: `group/name`, or a name.
     fn wake(&self, message: &AsyncMessage) {
         let AsyncMessage::Notification(told) = message else {
             return;
@@ -130,7 +130,7 @@ impl Ear {
                 return tracing::debug!(%error, "no wake-ups");
             }
             listening.send_replace(true);
-            // What was told before we listened is lost, so everybody looks again.
+            // Notifications before the LISTEN are lost, so all waiters ask again.
             self.wakes().values().for_each(WakeSender::wake);
             pending::<()>().await;
         };

@@ -1,7 +1,7 @@
-//! Leases in PostgreSQL: rows that are believed until they expire, on the server's clock. Every
+//! Leases in PostgreSQL: rows that are valid until they expire, on the server's clock. Every
 //! command is one statement, and that statement is its own transaction: no session is needed, so it
-//! works through `PgBouncer` in transaction mode. The rules live in `sql/`; this side sends and reads.
-//! Tokens are epoch row and sequence of the same database. `lease.md` 5.5.
+//! works through `PgBouncer` in transaction mode. The rules are in `sql/`; this side sends and
+//! reads. Tokens are made of an epoch row and a sequence of the same database. `lease.md` 5.5.
 
 mod acquire;
 mod config;
@@ -32,7 +32,7 @@ use crate::backend::{
 use crate::{BackendError, Clock, Name, Namespace};
 use listener::Listener;
 
-/// Longest sleep of a waiter between two tries: there is no wake-up unless asked for.
+/// Longest sleep of a waiter between two tries: there is no wake-up unless it is enabled.
 const POLL: Duration = Duration::from_millis(250);
 
 /// A backend on one PostgreSQL database.
@@ -41,21 +41,21 @@ pub struct Postgres {
     namespace: Namespace,
     clock: Arc<dyn Clock>,
     call_timeout: Duration,
-    /// Each acquires the names that hash to it, so that a wait for a lock of one name delays
-    /// few others.
+    /// Each acquires the names that hash to it, so that a wait for the lock of one name delays few
+    /// others.
     acquirers: Vec<Link>,
     /// Renews and releases: no acquire can delay a renewal.
     settling: Link,
-    /// Hears of releases, if that was asked for.
+    /// Listens for releases, if enabled.
     listener: Option<Listener>,
-    /// Removal of idle rows, under way.
+    /// Deletes of idle rows, under way.
     pruning: std::sync::Mutex<JoinSet<()>>,
 }
 
 impl Postgres {
-    /// A backend of `namespace` on the database of `config`, which `migrate` must have prepared.
-    /// Connects when it is used first. Waits at most `call_timeout` for a connection and for an
-    /// answer. Must be used from one tokio runtime.
+    /// Creates a backend of `namespace` on the database of `config`, which `migrate` must have
+    /// prepared. Connects when it is first used. Waits at most `call_timeout` for a connection and
+    /// for an answer. Must be used from one tokio runtime.
     pub fn new(
         config: PgConfig,
         namespace: Namespace,
@@ -77,7 +77,7 @@ impl Postgres {
         }
     }
 
-    /// The connection that acquires names which are routed by `key`.
+    /// Returns the connection that acquires the names with routing key `key`.
     fn acquirer(&self, key: Option<&Name>) -> &Link {
         let bytes = key.map_or(&[][..], |key| key.as_str().as_bytes());
         let hash = bytes.iter().fold(0_usize, |hash, &byte| {
@@ -90,7 +90,7 @@ impl Postgres {
     }
 }
 
-/// The column `name` of a name: a name holds no slash, so no two of them are written the same way.
+/// Writes a name as the column `name`, as no other one: a name holds no slash.
 fn column(group: Option<&Name>, name: &Name) -> String {
     match group {
         Some(group) => format!("{group}/{name}"),
@@ -105,17 +105,17 @@ fn columns(names: &Names) -> impl Iterator<Item = String> + '_ {
         .map(|name| column(names.group(), name))
 }
 
-/// Microseconds for the server; the longest that is asked for is 30 days.
+/// Converts to microseconds for the server; the longest span that is asked for is 30 days.
 fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// A span from the server, which gives none below zero.
+/// Converts microseconds of the server, which never sends a span below zero.
 fn span(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// The server ran the statement and answered something else than its contract says.
+/// Fails with `Unknown`: the server ran the statement, and its answer breaks the contract.
 fn garbled(what: &str) -> BackendError {
     BackendError::Unknown(format!("the answer has no {what}"))
 }

@@ -14,8 +14,8 @@ SELECT inet_client_port(), inet_server_port()";
 
 const CHECK: &str = "pooling";
 
-/// The server sees both ports of its connection: ours, or those of a pool's or proxy's own. One of the
-/// two may be the same by chance, because a system gives one port to connections to several servers.
+/// Compares the ports of a connection as both ends see them: with a pool or proxy they differ. One
+/// may be the same by chance, because a system gives one port to connections to several servers.
 pub(super) async fn examine(backend: &Postgres) -> Finding {
     let unseen = |found: &str| Finding::new(CHECK, Verdict::NotVerifiable, found, "");
     match backend.settling.within(ports(&backend.config)).await {
@@ -35,7 +35,7 @@ pub(super) async fn examine(backend: &Postgres) -> Finding {
     }
 }
 
-/// The ports of our end and of the other, as they are here and as the server sees them.
+/// Reads the ports of the client and the server, as seen here and as seen by the server.
 async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> {
     let Some(Host::Tcp(host)) = config.driver().get_hosts().first() else {
         return Err("a Unix socket, which has no port");
@@ -61,7 +61,7 @@ async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> 
         .query_typed(SEEN_PORTS, &[])
         .await
         .map_err(|_| "no answer")?;
-    // A pool may reach its server by a Unix socket: no port, and not ours.
+    // A pool may connect to its server by a Unix socket: no port, so not ours.
     let seen = |column: usize| -> u16 {
         let port: Option<i32> = rows
             .first()

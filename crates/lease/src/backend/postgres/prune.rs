@@ -1,4 +1,4 @@
-//! Removes rows that were unused for a day, so that old names take no space.
+//! Deletes rows that were unused for a day, so that old names take no space.
 
 use std::sync::PoisonError;
 
@@ -7,11 +7,11 @@ use tokio_postgres::types::Type;
 use super::{Link, Postgres};
 use crate::Owner;
 
-/// One grant in so many is followed by a look for idle rows.
+/// One grant in this many is followed by a prune.
 const GRANTS_PER_PRUNE: u128 = 1_024;
 
-/// Skips rows that another transaction has locked: they are not idle. Removes more rows at once
-/// than were made since the last time, so the table cannot grow for ever.
+/// Skips rows that another transaction has locked: they are not idle. Deletes more rows at once
+/// than were made since the last time, so the table cannot grow without bound.
 const PRUNE: &str = "\
 -- lease_prune
 DELETE FROM soldonce_lease d USING (
@@ -20,8 +20,8 @@ DELETE FROM soldonce_lease d USING (
     LIMIT 65536 FOR UPDATE SKIP LOCKED
 ) idle WHERE d.ns = $1 AND d.name = idle.name";
 
-/// Removes idle rows in the background after this grant, or not. The bits of the owner decide,
-/// so it needs neither a timer nor a counter, and processes that live for one grant do their share.
+/// Deletes idle rows in the background after this grant, or not. The bits of the owner decide, so
+/// it needs neither a timer nor a counter, and processes that live for one grant do their share.
 pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
     if !u128::from_be_bytes(owner.expose()).is_multiple_of(GRANTS_PER_PRUNE) {
         return;

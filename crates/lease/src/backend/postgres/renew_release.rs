@@ -1,4 +1,4 @@
-//! Renewals and releases: batches of grants, flattened into one array of rows and folded again.
+//! Renewals and releases: batches of grants, flattened into arrays of names and folded again.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,11 +18,11 @@ const RELEASE: &str = "\
 -- lease_release
 SELECT out_grant, out_outcome, out_token FROM soldonce_lease_release($1, $2, $3, $4, $5, $6)";
 
-// What both functions answer for a name, beside a life or a 1.
+// The outcomes of both functions for a name, other than a life or a 1.
 const GONE: i64 = 0;
 const TAKEN: i64 = -1;
 
-/// One element of the arrays for each name of each grant.
+/// Arrays with one element for each name of each grant.
 #[derive(Default)]
 struct Elements {
     grants: Vec<i32>,
@@ -44,7 +44,7 @@ impl Elements {
     }
 }
 
-/// Folds rows of (grant, outcome, token) into what became of each of `count` grants.
+/// Folds rows of (grant, outcome, token) into the worst outcome of each of `count` grants.
 fn fold(rows: &[Row], count: usize) -> Result<Vec<OfName>, BackendError> {
     let mut grants: Vec<Option<OfName>> = vec![None; count];
     for row in rows {

@@ -1,4 +1,4 @@
-//! The tables and functions in the database, and the one way to put them there.
+//! The tables and functions in the database, and their installation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use super::{Link, PgConfig};
 use crate::{BackendError, SystemClock};
 
-/// The form of the objects that this crate speaks to; `sql/version.sql` tells the same.
+/// The version of the objects that this crate uses; `sql/version.sql` has the same.
 pub(super) const VERSION: i32 = 3;
 
-/// Longest wait for a connection and a look at what is installed.
+/// Longest wait for a connection and the installed version.
 const REACH: Duration = Duration::from_secs(1);
 
-/// Longest wait for the objects to be made: another process may be making them.
+/// Longest wait for the installation: another process may be installing.
 const MIGRATE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// In order: later files use what earlier ones make.
+/// In order: later files use what earlier ones create.
 const FILES: [&str; 7] = [
     include_str!("sql/tables.sql"),
     include_str!("sql/settings.sql"),
@@ -30,7 +30,7 @@ const FILES: [&str; 7] = [
 /// each other; it ends with the transaction, so a pool cannot keep it.
 const BEGIN: &str = "BEGIN; SELECT pg_advisory_xact_lock(7310307612);\n";
 
-/// The form that is installed; no row when none is.
+/// Reads whether any version is installed.
 const INSTALLED: &str = "\
 -- lease_installed
 SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'soldonce_lease_version'
@@ -40,12 +40,12 @@ const INSTALLED_VERSION: &str = "\
 -- lease_version
 SELECT soldonce_lease_version()";
 
-/// Puts the tables and functions of leases and epochs into the database, into the first schema of
-/// the user's search path. May run at every start and in many processes at once: what is there
-/// stays. The user needs the right to create; one that only leases needs none of it afterwards.
+/// Installs the tables and functions of leases and epochs in the first schema of the user's search
+/// path. May run at every start and in many processes at once: what is there stays. The user needs
+/// the right to create; a user that only leases does not need it afterwards.
 ///
 /// # Errors
-/// [`BackendError`]; `Config` when a newer form than this crate knows is installed.
+/// [`BackendError`]; `Config` when a newer version than this crate knows is installed.
 ///
 /// # Cancel safety
 /// All or nothing: it is one transaction.
@@ -63,7 +63,7 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
     }
 }
 
-/// The form that is installed, if one is.
+/// Reads the version that is installed; `None` if none is.
 pub(super) async fn installed(link: &Link) -> Result<Option<i32>, BackendError> {
     installed_within(link, link.limit()).await
 }

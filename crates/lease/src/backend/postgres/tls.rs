@@ -1,8 +1,8 @@
-//! TLS to the server; without the feature `tls` none, and an error for an address that asks for it.
+//! TLS to the server. Without feature `tls` an address that requires it is an error.
 
 use tokio_postgres::{Client, Config, Error, Socket};
 
-/// An open connection, which its owner drives.
+/// An open connection, which its owner must poll.
 pub(super) type Connection = tokio_postgres::Connection<Socket, Stream>;
 
 #[cfg(feature = "tls")]
@@ -15,7 +15,7 @@ type Stream = soldonce_tls::postgres::PgStream<Socket>;
 #[cfg(not(feature = "tls"))]
 type Stream = tokio_postgres::tls::NoTlsStream;
 
-/// Reads an address. What is said of a wrong one holds no part of it but names of files.
+/// Parses an address. The error for a wrong one holds no part of it but file names.
 #[cfg(feature = "tls")]
 pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
     let read = soldonce_tls::postgres::read(url);
@@ -32,7 +32,7 @@ pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
     Ok((config, Tls))
 }
 
-/// Connects; with the feature `tls` to the first of several hosts that answers, without it in their order.
+/// Connects; with feature `tls` to the first host that answers, without it in their order.
 #[cfg(feature = "tls")]
 pub(super) async fn connect(driver: &Config, tls: Tls) -> Result<(Client, Connection), Error> {
     soldonce_tls::postgres::connect(driver, &tls).await

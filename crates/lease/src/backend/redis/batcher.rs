@@ -1,9 +1,9 @@
-//! Batches acquires and releases: those that wait at the same moment go in one
-//! script. A batch forms only from what waits already, never by a timer, so a lone request goes at
-//! once; while calls are under way, the next batch gathers. `docs/decisions/0014`.
+//! Batches acquires and releases: those that wait at the same moment are sent in one script. A
+//! batch is made only of what waits already, never by a timer, so a lone request is sent at once;
+//! while calls are under way, the next batch collects. `docs/decisions/0014`.
 //!
-//! A caller drives only what it sends alone, because nothing else waits. Tasks of the batcher drive the
-//! batches, so that a caller that goes away takes no answer from others.
+//! A caller polls only what it sends alone, because nothing else waits. Tasks of the batcher poll
+//! the batches, so that a caller that is cancelled takes no answer from others.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -30,23 +30,23 @@ const ITEMS_MAX: usize = 32;
 /// Lease keys after which no further item joins a script.
 const KEYS_MAX: usize = 64;
 
-/// Scripts under way at once to one shard: one that the server runs, one on the network. One more goes where
-/// callers drive these, because a caller may leave off.
+/// Most scripts under way at once to one shard: one that the server runs, one on the network. One
+/// more is possible where callers poll these, because a caller may stop polling.
 const UNDER_WAY_MAX: usize = 2;
 
 /// A command that is sent in batches.
 pub(super) trait Batched: Clone + Send + Sync + 'static {
-    /// What the server answers to one item.
+    /// The server's answer to one item.
     type Reply: Send + 'static;
 
     fn names(&self) -> &Names;
 
-    /// Whether it may share a script with `first`.
+    /// Tells whether it may share a script with `first`.
     fn joins(&self, first: &Self) -> bool;
 
     fn call(calls: &Calls, batch: &[Self]) -> Call;
 
-    /// One reply for each item of `batch`. If one has an unknown form, none can be told from the next.
+    /// Reads one reply for each item. An unknown form fails all: where the next begins is unknown.
     fn replies(value: Value, batch: &[Self]) -> Result<Vec<Self::Reply>, BackendError>;
 }
 
@@ -90,7 +90,7 @@ impl Batched for Release {
     }
 }
 
-/// Who gets the answer to an item.
+/// The channel for the answer to an item.
 type To<R> = oneshot::Sender<Result<R, BackendError>>;
 
 /// The answer to an item. Dropped before the item is sent, it is never sent; afterwards it may
@@ -107,7 +107,7 @@ impl<R> Future for Pending<R> {
     }
 }
 
-/// A batch, and who gets the answers to its items.
+/// A batch, and the channels for the answers to its items.
 type Batch<F> = (Vec<F>, Vec<To<<F as Batched>::Reply>>);
 
 pub(super) struct Batcher<F: Batched> {
@@ -115,14 +115,14 @@ pub(super) struct Batcher<F: Batched> {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// What the tasks share.
+/// The state that the tasks share.
 struct Dispatch<F: Batched> {
     link: Arc<Link>,
     calls: Arc<Calls>,
     within: Duration,
-    /// Where the tasks run: the runtime of the first call. A call may be dropped elsewhere.
+    /// The runtime of the tasks: that of the first call. A call may be dropped elsewhere.
     runtime: OnceLock<Handle>,
-    /// Whose items are sent first, if any wait when a batch of these is sent.
+    /// The releases to send first, if any wait when a batch of these is sent.
     first: Option<Arc<Batcher<Release>>>,
     /// By shard.
     queues: Box<[Mutex<BatchQueue<F>>]>,
@@ -132,9 +132,9 @@ struct Dispatch<F: Batched> {
 /// which waits for one item.
 struct BatchQueue<F: Batched> {
     waiting: VecDeque<(F, To<F::Reply>)>,
-    /// Calls that their callers drive. One that is not polled stays.
+    /// Calls that their callers poll. One that is not polled stays counted.
     alone: usize,
-    /// While anything waits there is one, which takes it along, unless its runtime has ended.
+    /// Runs under way. While items wait there is one, unless its runtime has ended.
     runs: usize,
 }
 
@@ -153,7 +153,7 @@ impl<F: Batched> BatchQueue<F> {
         self.alone + self.runs < UNDER_WAY_MAX
     }
 
-    /// The next batch. Items whose callers have gone away are left out: they were never sent.
+    /// Takes the next batch. Items whose callers are gone are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
         let (mut batch, mut recipients, mut keys) = (Vec::<F>::new(), Vec::new(), 0);
         while let Some((item, to)) = self.waiting.pop_front() {
@@ -178,7 +178,7 @@ impl<F: Batched> BatchQueue<F> {
 }
 
 impl<F: Batched> Batcher<F> {
-    /// Sends what waits in `first` before each batch.
+    /// Creates a batcher, which sends what waits in `first` before each batch.
     pub(super) fn new(
         link: &Arc<Link>,
         calls: &Arc<Calls>,
@@ -247,13 +247,13 @@ impl<F: Batched> Batcher<F> {
     fn spawn(&self, run: impl Future<Output = ()> + Send + 'static) {
         let runtime = self.dispatch.runtime.get_or_init(Handle::current);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that have ended.
+        // Removes the tasks that have ended.
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(run, runtime);
     }
 }
 
-/// A call that its caller drives. When it ends, a run takes its place if anything waits.
+/// A call that its caller polls. When it ends, a run takes its place if anything waits.
 struct Alone<'a, F: Batched> {
     batcher: &'a Batcher<F>,
     shard: Shard,
@@ -269,7 +269,7 @@ impl<F: Batched> Drop for Alone<'_, F> {
 }
 
 impl<F: Batched> Dispatch<F> {
-    /// Each shard has one.
+    /// Locks the queue of `shard`. Each shard has one.
     fn queue(&self, shard: Shard) -> Option<MutexGuard<'_, BatchQueue<F>>> {
         let queue = self.queues.get(usize::from(shard.index()))?;
         Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
@@ -291,7 +291,7 @@ impl<F: Batched> Dispatch<F> {
         }
     }
 
-    /// Begins a call for one item, if nothing would wait for it to end.
+    /// Begins a call for one item, if no other item waits and not too many calls are under way.
     fn begin_alone(&self, shard: Shard) -> bool {
         // Known before the call begins: it may end where there is no runtime.
         self.runtime.get_or_init(Handle::current);
@@ -300,7 +300,7 @@ impl<F: Batched> Dispatch<F> {
         queue.as_mut().map(|queue| queue.alone += 1).is_some()
     }
 
-    /// Ends it. Returns a run for what waits, if one may begin.
+    /// Ends a call of one item. Returns a run for what waits, if one may begin.
     fn end_alone(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
         let mut queue = self.queue(shard)?;
         queue.alone = queue.alone.saturating_sub(1);
@@ -308,7 +308,7 @@ impl<F: Batched> Dispatch<F> {
         begins.then(|| self.run(shard, &mut queue))
     }
 
-    /// A run for what waits, however many are under way.
+    /// Begins a run for what waits, however many are under way; `None` if nothing waits.
     fn begin_waiting(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
         let mut queue = self.queue(shard)?;
         let waits = !queue.waiting.is_empty();
@@ -354,8 +354,8 @@ impl<F: Batched> Dispatch<F> {
     }
 }
 
-/// In a slot that is being moved, a server refuses a call of which it has some keys and lacks
-/// others. An item alone may have all of its keys in one shard.
+/// Tells whether other items of the batch caused the refusal. In a slot that is being moved, a
+/// server refuses a call of which it lacks some keys; an item alone may have all keys in one shard.
 fn is_of_neighbours(error: &BackendError) -> bool {
     matches!(error, BackendError::Rejected { code, .. } if code == "TRYAGAIN")
 }
@@ -368,18 +368,18 @@ struct BatchRun<F: Batched> {
 }
 
 impl<F: Batched> BatchRun<F> {
-    /// It begins after all tasks that were ready before it, so their items are in the queue.
+    /// Runs until nothing waits. Tasks ready before it run first, so their items are queued.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
             let replies = self.dispatch.send_batch(&batch).await;
             for (to, reply) in recipients.into_iter().zip(replies) {
-                // Fails when the caller has gone away, who then releases by owner.
+                // Fails when the caller is gone, which then releases by owner.
                 drop(to.send(reply));
             }
         }
     }
 
-    /// Takes the next batch. With none the run has ended, under the same lock: the next item
+    /// Takes the next batch. If there is none the run has ended, under the same lock: the next item
     /// begins another.
     fn next(&mut self) -> Option<Batch<F>> {
         let mut queue = self.dispatch.queue(self.shard)?;

@@ -1,4 +1,4 @@
-//! Builds the calls: which script, which keys, which arguments, on which shard.
+//! Builds the calls of scripts: script, keys, arguments, shard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ pub(super) struct Call {
     script: &'static Script,
 }
 
-/// Arguments of a command before its keys: its name, the script, how many keys.
+/// Arguments of a command before the number of its keys: its name and the script.
 const HEAD: usize = 2;
 
-/// Room for what most items have beside their keys, so that a command is not moved while it grows.
+/// Capacity for the other arguments of most items, so that a command is not moved while it grows.
 const ARGS: usize = 3;
 const ARGS_BYTES: usize = 96;
 
@@ -35,7 +35,7 @@ impl Call {
         Self::of_batch((shard, script), keys, 1)
     }
 
-    /// A call with room for the arguments of `items`.
+    /// Builds a call with room for the arguments of `items`.
     fn of_batch((shard, script): (Shard, &'static Script), keys: &[String], items: usize) -> Self {
         let bytes: usize = keys.iter().map(String::len).sum();
         let (args, room) = (keys.len() + items * ARGS, bytes + items * ARGS_BYTES);
@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// The same call with the text of the script, for a server that does not know its hash.
+    /// Builds the same call with the text of the script, for a server that does not know its hash.
     pub(super) fn by_text(&self) -> Cmd {
         let mut command = redis::cmd("EVAL");
         command.arg(self.script.text());
@@ -62,14 +62,14 @@ impl Call {
     }
 }
 
-/// Renewals of one shard that go in one script: how many keys each grant has, and which it is in
-/// the batch.
+/// Renewals of one shard that are sent in one script: for each grant its index in the batch, and
+/// how many keys it has.
 pub(super) struct RenewPart {
     pub(super) call: Call,
     pub(super) grants: Vec<(usize, usize)>,
 }
 
-/// Makes calls in one namespace.
+/// Builds calls in one namespace.
 pub(super) struct Calls {
     pub(super) keys: Arc<Keyspace>,
     pub(super) scripts: &'static Scripts,
@@ -83,7 +83,7 @@ impl Calls {
         names.as_slice().iter().map(key)
     }
 
-    /// The queue of a name. Groups have none, so theirs is always empty.
+    /// Returns the queue key of a name. Groups have no queue, so theirs is always empty.
     fn queue(&self, shard: Shard, names: &Names) -> String {
         let first = names.as_slice().first().or(names.routing_key());
         first.map_or_else(String::new, |name| {
@@ -91,7 +91,7 @@ impl Calls {
         })
     }
 
-    /// Writes on which terms a grant is asked for.
+    /// Writes the terms of an acquire: ttl, cap, floor.
     fn terms(&self, command: &mut Cmd, ask: &Acquire) {
         command.arg(millis(ask.ttl)).arg(ask.cap.map_or(0, millis));
         match ask.floor {
@@ -100,7 +100,7 @@ impl Calls {
         };
     }
 
-    /// Plain acquires of one slot in one script, on the terms of the first; `asked` is not empty.
+    /// Batches plain acquires of one slot on the terms of the first; `asked` is not empty.
     pub(super) fn grant(&self, asked: &[Acquire]) -> Call {
         let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
         let home = asked.first().map(shard).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Calls {
         call
     }
 
-    /// An acquire of any kind in a script of its own.
+    /// Builds a script of its own for an acquire of any kind.
     pub(super) fn acquire(&self, ask: &Acquire) -> Call {
         let shard = self.keys.shard_of_names(&ask.names);
         let mut keys = vec![self.keys.fence(shard), self.keys.mark(shard)];
@@ -139,7 +139,7 @@ impl Calls {
         call
     }
 
-    /// A vote for `command` under `token`. A server younger than `least_age` gives none.
+    /// Builds a vote for `command` under `token`. A server younger than `least_age` does not vote.
     #[cfg(feature = "redlock")]
     pub(super) fn vote(&self, command: &Acquire, token: u64, least_age: Duration) -> Call {
         let names = &command.names;
@@ -159,7 +159,7 @@ impl Calls {
         call
     }
 
-    /// Begins `epoch` for `command`, which had the answer `ask`.
+    /// Builds the install of `epoch` for `command`, which was answered with `ask`.
     pub(super) fn install(&self, command: &Acquire, epoch: u32, ask: &str) -> Call {
         let shard = self.keys.shard_of_names(&command.names);
         let floor = command.floor.map_or(0, FencingToken::number);
@@ -168,7 +168,7 @@ impl Calls {
         call
     }
 
-    /// Releases of one slot in one script; `releases` is not empty.
+    /// Builds one script for releases of one slot; `releases` is not empty.
     pub(super) fn release(&self, releases: &[Release]) -> Call {
         let shard = |release: &Release| self.keys.shard_of_names(&release.names);
         let placed: Vec<(Shard, &Release)> = releases.iter().map(|one| (shard(one), one)).collect();
@@ -209,7 +209,7 @@ impl Calls {
         )
     }
 
-    /// One call for each shard, or more where it has many keys. A grant is never split.
+    /// Builds one call for each shard, or more where it has many keys. A grant is never split.
     pub(super) fn renew(&self, batch: &[Renew]) -> Vec<RenewPart> {
         let shard = |renew: &Renew| self.keys.shard_of_names(&renew.names);
         let mut order: Vec<(usize, &Renew)> = batch.iter().enumerate().collect();
@@ -255,7 +255,7 @@ impl Calls {
     }
 }
 
-/// What is published on which channel, when any of the names was released.
+/// Collects the channels and topics to publish if any of the names is released.
 fn messages(placed: &[(Shard, &Release)]) -> Vec<(Shard, String)> {
     let mut messages: Vec<(Shard, String)> = Vec::new();
     for (shard, release) in placed {
@@ -281,7 +281,7 @@ fn waiter(waiter: Option<Waiter>) -> String {
         .unwrap_or_default()
 }
 
-/// What a release must match: what is stored begins with it.
+/// Writes the prefix that a stored lease must begin with to be released.
 fn proof(release: &Release) -> String {
     let owner = hex(release.owner);
     match release.token {
@@ -290,7 +290,7 @@ fn proof(release: &Release) -> String {
     }
 }
 
-/// `WAIT`: how many replicas have all that its connection wrote.
+/// Builds `WAIT`, which counts the replicas that have all that its connection wrote.
 pub(super) fn wait(n: u32, within: Duration) -> Cmd {
     let mut command = redis::cmd("WAIT");
     command.arg(n).arg(millis(within));

@@ -1,9 +1,9 @@
 //! A Redis Cluster: the driver's connection finds the slots, and a watchdog replaces it when a
-//! shard falls silent, because the driver reads the slots again only when someone answers.
+//! shard falls silent, because the driver reads the slots again only when a node answers.
 //! `lease.md` 8.
 //!
-//! The driver repeats nothing by itself: it would repeat a command whose connection broke, and then
-//! report the refusal of the repetition although the first may have run (law B7).
+//! The driver's retries are off: it would repeat a command whose connection broke, and then report
+//! the refusal of the repetition although the first may have run (law B7).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Longest `WAIT` for replicas.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often one call follows a redirection.
+/// Most redirections that one call follows.
 const HOPS: usize = 3;
 
 pub(super) struct ClusterLink {
@@ -46,8 +46,8 @@ pub(super) struct ClusterLink {
 }
 
 impl ClusterLink {
-    /// A link that connects when it is first used. A node that says nothing for as long as a call
-    /// may take is passed over, also when the driver asks it for the slots.
+    /// Creates a link that connects when it is first used. A node that says nothing for as long as
+    /// a call may take is passed over, also when the driver asks it for the slots.
     pub(super) fn new(
         seeds: &[RedisConfig],
         keys: Arc<Keyspace>,
@@ -143,14 +143,14 @@ impl ClusterLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Where the seeds are, without a login.
+    /// Returns host and port of the seeds, without a login.
     pub(super) fn address(&self) -> String {
         let seeds = self.entry.seeds.iter().map(|seed| seed.addr().to_string());
         seeds.collect::<Vec<_>>().join(",")
     }
 
-    /// A connection of its own that hands messages, and word of the end of any node's connection,
-    /// to `heard`.
+    /// Opens a connection that sends its messages, and the end of any node's connection, to
+    /// `heard`.
     pub(super) async fn subscriber(
         &self,
         heard: impl AsyncPushSender,
@@ -170,10 +170,10 @@ impl ClusterLink {
     }
 }
 
-/// Where connections to a cluster begin, and what its nodes must prove.
+/// The seeds of a cluster, and the certificates that its nodes must prove.
 struct Entry {
     seeds: Vec<ConnectionInfo>,
-    /// Those of the first seed count for all nodes.
+    /// Those of the first seed apply to all nodes.
     #[cfg(feature = "tls")]
     certificates: Option<redis::TlsCertificates>,
 }
@@ -217,7 +217,7 @@ fn build(builder: ClusterClientBuilder) -> Result<ClusterClient, BackendError> {
     builder.build().map_err(|error| failure::of_connect(&error))
 }
 
-/// Sends a script, and follows it to where its slot is now.
+/// Sends a script, and follows redirections to the present node of its slot.
 async fn hop(
     mut connection: ClusterConnection,
     call: &Call,

@@ -1,5 +1,5 @@
-//! What the doctor looks at on Redis: settings that lose leases, and what the server hides. Of a
-//! cluster it looks at one primary, that of the first shard. `lease.md` 8.
+//! The doctor's checks of Redis: settings that lose leases, and what the server hides. Of a cluster
+//! it checks one primary, that of the first shard. `lease.md` 8.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::{ConnectionRole, RedisBackend, keys::Shard, reply};
 use crate::EPOCH_MAX;
 use crate::backend::{Finding, Kind, Verdict};
 
-/// Oldest server: scripts with flags, sharded channels.
+/// Oldest version with script flags and sharded channels.
 const VERSION_MIN: (u32, u32, u32) = (7, 0, 0);
 
-/// Wall clocks that differ by more confuse people who compare logs.
+/// A larger clock skew confuses people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
-/// What whole milliseconds leave out, of three times together.
+/// Error, in ms, of three times that are rounded to whole milliseconds.
 const ROUNDED_MS: i64 = 2;
 
 /// A twentieth of the shortest ttl.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
 
-/// Epochs in use from which on someone should know: 90 %.
+/// Epochs in use from which on the doctor warns: 90 %.
 const EPOCHS_WARN: u32 = EPOCH_MAX / 10 * 9;
 
 impl RedisBackend {
@@ -65,7 +65,7 @@ impl RedisBackend {
         findings
     }
 
-    /// The text of a plain answer; nothing when the server refuses.
+    /// Runs a plain command and returns its text; `None` if the server refuses.
     async fn look(&self, words: &[&str]) -> Option<String> {
         let mut command = redis::Cmd::new();
         command.arg(words);
@@ -77,7 +77,7 @@ impl RedisBackend {
         server_info::text(answer.ok()?)
     }
 
-    /// A setting by its name; nothing when the server does not tell.
+    /// Reads a setting by its name; `None` if the server hides it.
     async fn setting(&self, name: &str) -> Option<String> {
         let answer = self.look(&["CONFIG", "GET", name]).await?;
         let value = answer.lines().nth(1)?;
@@ -180,7 +180,7 @@ fn hidden(check: &'static str, found: &str, fix: &str) -> Finding {
     Finding::new(check, Verdict::NotVerifiable, found, fix)
 }
 
-/// Scripts see by this id that the server has lost its data.
+/// Checks that the replication id is shown: by it scripts see that the server has lost its data.
 fn tokens(server: Option<&ServerInfo<'_>>) -> Finding {
     let id = server.and_then(|server| server.field("master_replid"));
     let found = if id.is_some() { "shown" } else { "hidden" };
@@ -213,7 +213,7 @@ fn role(server: &ServerInfo<'_>) -> Finding {
     )
 }
 
-/// Distributions fix it without a new number, so an old one is no proof.
+/// Checks for a security fix. Only warns: distributions apply it without a new version number.
 fn script_fixes(server: &ServerInfo<'_>) -> Finding {
     let check = "script engine is fixed";
     verdict(
@@ -250,7 +250,7 @@ fn coverage(setting: Option<&str>) -> Finding {
     }
 }
 
-/// A lease should outlive the vote on a new primary: twice the node timeout, and 3 s.
+/// Checks that a lease outlives the vote on a new primary: twice the node time-out, and 3 s.
 fn node_timeout(setting: Option<&str>) -> Finding {
     let check = "ttl outlives a failover";
     let millis = setting.and_then(|text| text.parse::<u64>().ok());

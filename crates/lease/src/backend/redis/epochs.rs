@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use crate::{EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, Namespace};
 
-/// Epochs from here on are those of a clock, since the year 1996. `scripts/install.lua` knows it, too.
+/// Epochs from here on are of a clock, since the year 1996. `scripts/install.lua` has it, too.
 const CLOCK_EPOCHS: u32 = 400_000;
 
 pub(super) struct Epochs {
@@ -16,7 +16,7 @@ pub(super) struct Epochs {
     namespace: Namespace,
     /// How many draws have begun.
     begun: AtomicU64,
-    /// The last draw. One draw at a time is the purpose of this lock, so it lives across the wait.
+    /// The last draw. The lock is held across the wait, so that there is one draw at a time.
     last: Mutex<Draw>,
 }
 
@@ -37,16 +37,16 @@ impl Epochs {
         }
     }
 
-    /// The lowest token an acquire may get: with a source, one that has an epoch.
+    /// Returns the lowest token an acquire may get: with a source, one that has an epoch.
     pub(super) fn floor(&self) -> Option<FencingToken> {
         self.source
             .is_some()
             .then(|| FencingToken::from_parts(1, 0))?
     }
 
-    /// An epoch above `above` for a record that has just asked, drawn after this call: everything
-    /// that the record ever granted has a lower one, because its epoch was drawn before. Without a
-    /// source it is 0, which binds the record to the server and lets it go on from the server's clock.
+    /// Draws an epoch above `above` after this call, for a record that has just asked: all that it
+    /// ever granted is lower, because its epoch was drawn before. Without a source it is 0, which
+    /// binds the record to the server and lets it continue from the server's clock.
     pub(super) async fn above(&self, above: u32) -> Result<u32, FenceError> {
         let Some(source) = &self.source else {
             return Ok(0);
@@ -72,7 +72,7 @@ impl Epochs {
         Ok(epoch)
     }
 
-    /// Whether a record whose epoch is `current` after an install can serve this process.
+    /// Checks that a record whose epoch is `current` after an install can serve this process.
     pub(super) fn accepts(&self, current: u32) -> Result<(), FenceError> {
         if self.source.is_none() && (1..CLOCK_EPOCHS).contains(&current) {
             let why = "this namespace has a fence source, and this process has none";

@@ -1,4 +1,4 @@
-//! Where the backends plug in: `Leases::redis` and `Leases::cluster`.
+//! Makes Redis the backend: `Leases::redis` and `Leases::cluster`.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind
 use crate::{BackendError, Builder, Leases, timing};
 
 impl Leases {
-    /// Leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
-    /// [`Builder::namespace`], and [`Builder::fence`] if tokens are to rise through loss of its
-    /// data even if its clock is wrong.
+    /// Starts a builder for leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
+    /// [`Builder::namespace`], and [`Builder::fence`] if tokens must rise through loss of its data
+    /// even if its clock is wrong.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,8 +27,8 @@ impl Leases {
         Builder::of(Server(config.into()))
     }
 
-    /// Leases on a Redis Cluster, reached through any of its nodes. Names of a group share one slot
-    /// by their key form. Needs what [`Leases::redis`] needs.
+    /// Starts a builder for leases on a Redis Cluster, reached through any of its nodes. Names of a
+    /// group share one slot by their key form. Needs what [`Leases::redis`] needs.
     #[cfg(feature = "cluster")]
     pub fn cluster(seeds: impl IntoIterator<Item: Into<RedisConfig>>) -> Builder {
         Builder::of(Seeds(seeds.into_iter().map(Into::into).collect()))

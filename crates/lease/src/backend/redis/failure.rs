@@ -1,4 +1,4 @@
-//! What an error of the driver means: certainly not sent, refused, or perhaps done. In doubt it is
+//! Classifies errors of the driver: certainly not sent, refused, or perhaps done. In doubt it is
 //! `Unknown` (law B7). `lease.md` 6.4.
 
 use std::time::Duration;
@@ -7,8 +7,8 @@ use redis::{ErrorKind, RedisError};
 
 use crate::BackendError;
 
-/// Answers with which a server refuses a command before any of it ran. The scripts of this crate
-/// check types and read everything before their first write, so `WRONGTYPE` is one of them.
+/// Error codes with which a server refuses a command before any of it ran. The scripts of this
+/// crate check types and read everything before their first write, so `WRONGTYPE` is one of them.
 const REFUSED: [&str; 20] = [
     "ASK",
     "BUSY",
@@ -32,10 +32,10 @@ const REFUSED: [&str; 20] = [
     "NOPROTO",
 ];
 
-/// Answers that ask for another user or password.
+/// Error codes that require another user or password.
 const LOGIN: [&str; 3] = ["NOAUTH", "NOPERM", "WRONGPASS"];
 
-/// The meaning of an error of a command that was handed to a connection.
+/// Classifies an error of a command that was handed to a connection.
 pub(super) fn of_command(error: &RedisError) -> BackendError {
     match error.code() {
         Some(code) if REFUSED.contains(&code) => BackendError::Rejected {
@@ -47,12 +47,12 @@ pub(super) fn of_command(error: &RedisError) -> BackendError {
     }
 }
 
-/// Whether no connection took the command: none could be made, or the driver knew of none.
+/// Tells whether no connection took the command: none could be made, or the driver knew of none.
 fn was_not_sent(error: &RedisError) -> bool {
     error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
 }
 
-/// What went wrong, for people who gave a wrong address.
+/// Explains the error to people who gave a wrong address.
 fn words(error: &RedisError) -> String {
     if error.kind() == ErrorKind::Parse {
         return format!("what answers there is not Redis ({error})");
@@ -63,7 +63,7 @@ fn words(error: &RedisError) -> String {
     error.to_string()
 }
 
-/// The meaning of an error of a connection that was being made: nothing was sent on it.
+/// Classifies an error of a connect: nothing was sent on the connection.
 pub(super) fn of_connect(error: &RedisError) -> BackendError {
     let login = error.code().is_some_and(|code| LOGIN.contains(&code));
     let settings = [
@@ -78,7 +78,7 @@ pub(super) fn of_connect(error: &RedisError) -> BackendError {
     }
 }
 
-/// Whether the other end proves nothing that counts here.
+/// Tells whether this end refuses the certificate of the other.
 fn is_certificate_refusal(error: &RedisError) -> bool {
     #[cfg(feature = "tls")]
     let is_refusal = soldonce_tls::is_certificate_refusal(error);
@@ -87,8 +87,8 @@ fn is_certificate_refusal(error: &RedisError) -> bool {
     is_refusal
 }
 
-/// The meaning of an error of the first command, which changes nothing: whether it ran is not asked.
-/// A server that wants another login will not change its mind.
+/// Classifies an error of the first command, which changes nothing: whether it ran does not matter.
+/// A server that requires another login will not change its mind.
 pub(super) fn of_first(error: BackendError) -> BackendError {
     match error {
         BackendError::Rejected { code, message } if LOGIN.contains(&code.as_str()) => {
@@ -99,33 +99,33 @@ pub(super) fn of_first(error: BackendError) -> BackendError {
     }
 }
 
-/// Whether the connection is of no use any more.
+/// Tells whether the connection is broken.
 pub(super) fn breaks(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.kind() == ErrorKind::Io
 }
 
-/// Whether the server does not know the script.
+/// Tells whether the server does not know the script.
 pub(super) fn lacks_script(error: &RedisError) -> bool {
     error.code() == Some("NOSCRIPT")
 }
 
-/// Whether another node of the cluster decides.
+/// Tells whether another node of the cluster has the slot.
 #[cfg(feature = "cluster")]
 pub(super) fn is_elsewhere(error: &RedisError) -> bool {
     ["MOVED", "READONLY"].map(Some).contains(&error.code())
 }
 
-/// Whether the server has no right to decide any more: it became a replica.
+/// Tells whether the server became a replica, and may not decide any more.
 pub(super) fn is_demoted(error: &RedisError) -> bool {
     error.code() == Some("READONLY")
 }
 
-/// Time was up before there was a connection.
+/// Builds the error for a time-out before there was a connection.
 pub(super) fn not_connected(within: Duration) -> BackendError {
     BackendError::NotSent(format!("no connection in {} ms", within.as_millis()))
 }
 
-/// Time was up after the command was handed to the connection.
+/// Builds the error for a time-out after the command was handed to the connection.
 pub(super) fn not_answered(within: Duration) -> BackendError {
     BackendError::Unknown(format!("no answer in {} ms", within.as_millis()))
 }

@@ -1,4 +1,4 @@
-//! One acquire: the script, the epochs that it asks for, and the replicas that have its grant.
+//! One acquire: the script, the epochs that it needs, and the replicas that have its grant.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{BackendError, FenceError, Notice, NoticeKind};
 /// another process installs at the same moment, or the server is flushed once more.
 const EPOCH_ROUNDS: usize = 4;
 
-/// Whether it asks for one name and for nothing else: such acquires share a script.
+/// Tells whether it asks for one name and nothing else: such acquires share a script.
 fn is_plain(command: &Acquire) -> bool {
     let asks_more = command.fair || command.waiter.is_some() || !command.meta.is_empty();
     command.names.as_slice().len() == 1 && !asks_more
@@ -57,7 +57,7 @@ impl RedisBackend {
         ask
     }
 
-    /// Asks the script for plain acquires if it may decide, and else the other.
+    /// Asks the script for plain acquires if it may decide, else the one for every kind.
     async fn ask(&self, command: &Acquire) -> Result<Answer, BackendError> {
         if is_plain(command) {
             let answer = self.acquires.send(self.above_floor(command.clone())).await;
@@ -78,7 +78,7 @@ impl RedisBackend {
         reply::acquire(answer, &ask)
     }
 
-    /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
+    /// Draws an epoch and installs it. After any answer, even a lost one, the caller asks again.
     async fn install(&self, command: &Acquire, above: u32, ask: &str) -> Result<(), AcquireReply> {
         let epoch = self
             .epochs
@@ -111,7 +111,7 @@ impl RedisBackend {
             .tell(|| Notice::of(NoticeKind::EpochInstalled, kind).because(reason()));
     }
 
-    /// Adds how many replicas have a grant. Too few never undo it.
+    /// Adds to a grant how many replicas have it. Too few never undo it.
     async fn replicated(
         &self,
         mut reply: AcquireReply,

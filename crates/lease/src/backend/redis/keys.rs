@@ -1,4 +1,4 @@
-//! Where a name lives: its shard, and the keys of that shard. All keys of one script share one
+//! Where a name is stored: its shard, and the keys of that shard. All keys of one script share one
 //! hash tag, so they share one slot of a cluster for all names. `lease.md` 6.1.
 
 use std::borrow::Cow;
@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use crate::backend::Names;
 use crate::{Name, Namespace};
 
-/// Where the keys of a namespace live. All processes of a namespace on one backend agree on it, because
-/// nothing sets it.
+/// The layout of the keys of a namespace. All processes of a namespace on one backend agree on it,
+/// because it is not a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyScheme {
-    /// One server: one fence record, and channels enough that a process hears little of what it does not
-    /// wait for.
+    /// One server: one fence record, and enough channels that a process receives few messages that
+    /// it does not wait for.
     Server,
-    /// Slots of a cluster: a fence record and a channel in each.
+    /// Slots of a cluster: each has a fence record and a channel.
     Slots,
 }
 
@@ -26,7 +26,7 @@ impl KeyScheme {
     }
 }
 
-/// Slots of a Redis Cluster.
+/// The number of slots of a Redis Cluster.
 #[cfg(any(test, feature = "cluster"))]
 const SLOTS: u16 = 16_384;
 
@@ -45,7 +45,7 @@ impl Shard {
 pub(super) struct Keyspace {
     namespace: Namespace,
     scheme: KeyScheme,
-    /// What all keys of a shard begin with. Every call needs some, and to write numbers is slow.
+    /// The prefix of all keys of each shard. Every call needs some, and to format numbers is slow.
     heads: Vec<String>,
 }
 
@@ -59,12 +59,12 @@ impl Keyspace {
         }
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     pub(super) fn shards(&self) -> u16 {
         self.scheme.shards()
     }
 
-    /// The slot of every key of the shard.
+    /// Computes the cluster slot of every key of the shard.
     #[cfg(feature = "cluster")]
     pub(super) fn slot(&self, shard: Shard) -> u16 {
         crc16(format!("{}.{:02x}", self.namespace, shard.0).as_bytes()) % SLOTS
@@ -78,12 +78,12 @@ impl Keyspace {
         Shard(crc16(home) % self.scheme.shards())
     }
 
-    /// The hash tag of the shard, braces included.
+    /// Returns the hash tag of the shard, braces included.
     pub(super) fn tag(&self, shard: Shard) -> String {
         format!("{{{}.{:02x}}}", self.namespace, shard.0)
     }
 
-    /// The shard of a grant; that of an empty one is never asked for.
+    /// Computes the shard of a grant; that of an empty one is never asked for.
     pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
         names
             .routing_key()
@@ -104,17 +104,17 @@ impl Keyspace {
         key
     }
 
-    /// The fence record of the shard's names, the only key that does not end by itself.
+    /// Returns the key of the fence record of the shard's names, the only key that does not expire.
     pub(super) fn fence(&self, shard: Shard) -> String {
         self.key(self.shard_of_fence(shard), &["f"])
     }
 
-    /// The key that is there while a fair queue of any of these names has a waiter.
+    /// Returns the key that exists while a fair queue of any of these names has a waiter.
     pub(super) fn mark(&self, shard: Shard) -> String {
         self.key(self.shard_of_fence(shard), &["m"])
     }
 
-    /// Where the fence record of the shard's names is.
+    /// Returns the shard that has the fence record of this shard's names.
     fn shard_of_fence(&self, shard: Shard) -> Shard {
         match self.scheme {
             KeyScheme::Server => Shard::default(),
@@ -122,7 +122,7 @@ impl Keyspace {
         }
     }
 
-    /// The channel on which releases of the shard's names are published.
+    /// Returns the channel on which releases of the shard's names are published.
     pub(super) fn channel(&self, shard: Shard) -> String {
         self.key(shard, &["w"])
     }
@@ -135,7 +135,7 @@ impl Keyspace {
         self.named(shard, "q:", group, name)
     }
 
-    /// The last token that this node granted for a name, for Redlock.
+    /// Returns the key of the last token that this node granted for a name, for Redlock.
     #[cfg(feature = "redlock")]
     pub(super) fn record(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
         self.named(shard, "t:", group, name)
@@ -153,7 +153,7 @@ fn head_of(namespace: &Namespace, shard: Shard) -> String {
     format!("sl:{{{namespace}.{:02x}}}:", shard.0)
 }
 
-/// What a release publishes on the channel, and what waiters listen for: a name, or a whole group with
+/// Returns the topic that a release publishes and waiters listen for: a name, or a whole group with
 /// a slash, which no name can hold. A message holds topics with [`TOPICS_APART`] between them.
 pub(super) fn topic(names: &Names) -> String {
     match (names.group(), names.routing_key()) {
@@ -163,10 +163,10 @@ pub(super) fn topic(names: &Names) -> String {
     }
 }
 
-/// Stands between the topics of a message; no name can hold it.
+/// Separates the topics of a message; no name can hold it.
 pub(super) const TOPICS_APART: char = ' ';
 
-/// CRC-16/XMODEM, with which Redis Cluster maps a hash tag to its slot (Redis Cluster
+/// Computes CRC-16/XMODEM, with which Redis Cluster maps a hash tag to its slot (Redis Cluster
 /// specification, key distribution model).
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
@@ -176,7 +176,7 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// What one byte does to the sum: every call takes it for its whole name.
+/// The CRC table by byte: every call hashes its whole name.
 #[expect(clippy::indexing_slicing, reason = "done by the compiler")]
 static CRC_STEPS: [u16; 256] = {
     let mut steps = [0; 256];

@@ -1,5 +1,5 @@
-//! What a backend talks through: one server, or a cluster. Errors in the words of the contract;
-//! the driver stays behind it. `lease.md` 8.
+//! The connections of a backend: to one server, or to a cluster. Errors are those of the contract;
+//! the driver is hidden. `lease.md` 8.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Link {
         }
     }
 
-    /// Whether all shards are in one place, so that one script may serve several of them.
+    /// Tells whether all shards are on one server, so that one script may serve several of them.
     pub(super) fn is_one_server(&self) -> bool {
         match self {
             Link::Server(_) => true,
@@ -66,7 +66,7 @@ impl Link {
         }
     }
 
-    /// Sees that the other end answers, and lets us in.
+    /// Checks that the server answers and accepts the login.
     pub(super) async fn ping(&self, shard: Shard, within: Duration) -> Result<(), BackendError> {
         let answer = self
             .plain((shard, &redis::cmd("PING")), ConnectionRole::Main, within)
@@ -74,7 +74,7 @@ impl Link {
         answer.map(drop).map_err(failure::of_first)
     }
 
-    /// What the server at the other end says of itself, as its first command.
+    /// Reads `INFO server`, as the first command on the connection.
     #[cfg(feature = "redlock")]
     pub(super) async fn introduce(&self, within: Duration) -> Result<String, BackendError> {
         let mut info = redis::cmd("INFO");
@@ -84,7 +84,7 @@ impl Link {
         Ok(server_info::text(answer).unwrap_or_default())
     }
 
-    /// Where the other end is.
+    /// Returns the address of the server or of the seeds, without a login.
     #[cfg(feature = "redlock")]
     pub(super) fn address(&self) -> String {
         match self {
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// A connection of its own that hands messages, and word of its own end, to `heard`.
+    /// Opens a connection that sends its messages, and the news of its own end, to `heard`.
     pub(super) async fn subscriber(
         &self,
         heard: impl AsyncPushSender,
@@ -107,8 +107,8 @@ impl Link {
         }
     }
 
-    /// Ready when a connection was replaced because its other end fell silent: others to the same
-    /// place are of no use either.
+    /// Waits until a connection was replaced because its server fell silent: other connections to
+    /// the same place are of no use either. Never ready for one server.
     pub(super) async fn rebuilt(&self) {
         match self {
             Link::Server(_) => std::future::pending().await,

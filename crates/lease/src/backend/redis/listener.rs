@@ -1,5 +1,5 @@
-//! Tells waiters that a name was released: one connection, one sharded channel for each shard that
-//! a waiter listens on. Hints only; a waiter that misses one asks again by itself. `lease.md` 7.
+//! Wakes waiters when a name is released: one connection, one sharded channel for each shard that a
+//! waiter listens on. Hints only; a waiter that misses one asks again by itself. `lease.md` 7.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,14 +21,14 @@ use crate::{BackendError, Clock};
 /// Longest wait for the connection, and for each answer on it.
 const STEP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A subscription that has been quiet for so long is asked whether it still lives.
+/// A subscription that was quiet for this long is pinged.
 const QUIET_MAX: Duration = Duration::from_secs(3);
 
 /// Shortest and longest pause between two attempts to connect.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Requests that may wait for their turn.
+/// Requests that may be queued for the task.
 const ASKED_MAX: usize = 1_024;
 
 enum Ask {
@@ -42,13 +42,13 @@ pub(super) struct Listener {
     keys: Arc<Keyspace>,
     topics: Arc<Topics>,
     asks: mpsc::Sender<Ask>,
-    /// What the task begins with; taken by the first waiter, on the runtime that waits.
+    /// The task before its start; taken by the first waiter, on the runtime that waits.
     unstarted: Mutex<Option<Task>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Listener {
-    /// A listener that connects when someone waits.
+    /// Creates a listener that connects when there is a waiter.
     pub(super) fn new(
         link: Arc<Link>,
         keys: Arc<Keyspace>,
@@ -88,7 +88,7 @@ impl Listener {
                 self.asks.send(Ask::Listen(shard, listening)).await.ok()?;
                 listens.await.ok()
             };
-            // Without the acknowledgement the stream may miss a release, which a poll makes good.
+            // Without the acknowledgement the stream may miss a release, which a poll finds.
             timeout(within, ask).await.ok();
         }
         stream
@@ -116,7 +116,7 @@ struct Task {
     asked: mpsc::Receiver<Ask>,
     clock: Arc<dyn Clock>,
     replaced: Replaced,
-    /// Whether another connection did this work before.
+    /// Whether this task had another connection before.
     has_served: bool,
 }
 
@@ -148,7 +148,7 @@ impl Task {
             if push.kind == PushKind::SMessage {
                 hear(&topics, &asks, &push.data);
             }
-            // The driver says the first; the server says the second when a slot moves away.
+            // The driver sends the first; the server sends the second when a slot moves away.
             let dropped =
                 push.kind == PushKind::SUnsubscribe && topics.is_wanted(&channel_of(&push.data));
             if push.kind == PushKind::Disconnection || dropped {
@@ -159,8 +159,8 @@ impl Task {
         self.link.subscriber(heard, STEP_TIMEOUT).await
     }
 
-    /// Subscribes again to all that is waited for, then does what is asked, until the connection
-    /// breaks. A server that refuses the subscription is asked again after longer and longer pauses.
+    /// Subscribes again to all that is waited for, then serves requests until the connection
+    /// breaks. A server that refuses the subscription is asked again with a back-off.
     async fn serve(
         &mut self,
         mut subscriber: Subscriber,
@@ -216,7 +216,7 @@ impl Task {
     }
 }
 
-/// A message on a channel: wakes the waiters for its names.
+/// Reads a message on a channel, and wakes the waiters for its names.
 fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
     let [Value::BulkString(channel), Value::BulkString(told)] = message else {
         return;

@@ -1,5 +1,5 @@
 //! Leases on Redis: one primary, or the slots of a cluster. Every decision is one script on one
-//! slot, by the server's clock; this side sends, reads the answer, and installs epochs. Holds no
+//! slot, by the server's clock; this side sends, reads the answer, and installs epochs. Has no
 //! timer, no retry of a refused name and no deadline: those are the facade's. `lease.md` 5.3, 6.
 //!
 //! Connections belong to the runtime that first used them, so one backend is used from one runtime.
@@ -62,7 +62,7 @@ use role::ConnectionRole;
 use script::Scripts;
 use server::ServerLink;
 
-/// Calls that the first connection is allowed to take.
+/// The time-out of the first connection, in call time-outs.
 const CONNECT_CALLS: u32 = 4;
 
 /// A backend on one Redis primary, or on a Redis Cluster.
@@ -81,7 +81,7 @@ pub struct RedisBackend {
 }
 
 impl RedisBackend {
-    /// A backend on the primary at `config`, reached once to see that it answers.
+    /// Connects to the primary at `config`, with one command to see that it answers.
     ///
     /// # Errors
     /// `Config` when the address or the settings cannot work or the server refuses the password;
@@ -96,7 +96,7 @@ impl RedisBackend {
         Self::of_server(config, settings)?.reached().await
     }
 
-    /// The same, which connects when it is first used.
+    /// Creates a backend on one server, which connects when it is first used.
     fn of_server(config: &RedisConfig, settings: RedisSettings) -> Result<Self, BackendError> {
         let replaced = Replaced::new(Kind::Redis, &settings.notices);
         let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
@@ -104,7 +104,7 @@ impl RedisBackend {
         Ok(Self::unreached(Kind::Redis, link, keys, settings))
     }
 
-    /// A backend on the cluster that any of `seeds` belongs to, reached once.
+    /// Connects to the cluster that any of `seeds` belongs to, with one command to check it.
     ///
     /// # Errors
     /// As [`RedisBackend::connect`].
@@ -121,7 +121,7 @@ impl RedisBackend {
         let Err(BackendError::NotSent(_)) = &connected else {
             return connected;
         };
-        // The driver says of each seed that it is not reached. One that refuses the login is.
+        // The driver reports each seed as not reached, even one that refuses the login.
         let alone = seeds.iter().map(async |seed| {
             let link = ServerLink::new(seed, Replaced::new(Kind::Cluster, &notices))?;
             let link = Link::Server(Box::new(link));
@@ -134,7 +134,7 @@ impl RedisBackend {
         }
     }
 
-    /// The same, which connects when it is first used.
+    /// Creates a backend on a cluster, which connects when it is first used.
     #[cfg(feature = "cluster")]
     fn of_cluster(seeds: &[RedisConfig], settings: RedisSettings) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(&settings.namespace, KeyScheme::Slots));
@@ -150,7 +150,7 @@ impl RedisBackend {
         Ok(self)
     }
 
-    /// A backend that connects when it is used first.
+    /// Creates a backend on `link`, which connects when it is first used.
     fn unreached(kind: Kind, link: Link, keys: Arc<Keyspace>, settings: RedisSettings) -> Self {
         let link = Arc::new(link);
         let mut facts = Facts::of(kind);

@@ -1,6 +1,6 @@
 //! A connection that is made when it is first needed, shared while it works, and made again after
-//! it broke. One attempt at a time; all that wait for it share its result. It goes on without them: a server that is
-//! far away is reached in the time of several calls.
+//! it broke. One attempt at a time; all that wait for it share its result. It continues without
+//! them: a server that is far away is reached in the time of several calls.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 
 use crate::BackendError;
 
-/// After so many timeouts in a row a connection counts as broken: its other end may be gone
-/// without a word (lease.md 8).
+/// After this many time-outs in a row a connection counts as broken: its server may be gone without
+/// a word (lease.md 8).
 const TIMEOUTS_MAX: u32 = 2;
 
 #[derive(Debug)]
@@ -20,20 +20,20 @@ pub(super) struct Reconnecting<C> {
     current: Mutex<Arc<Attempt<C>>>,
 }
 
-/// One connection, made or about to be.
+/// One connection, made or not yet made.
 #[derive(Debug)]
 pub(super) struct Attempt<C> {
     made: OnceLock<C>,
     making: Mutex<Option<Making<C>>>,
     timeouts: AtomicU32,
-    /// It takes the place of one that broke.
+    /// Whether it replaces one that broke.
     replaces: bool,
 }
 
-/// What a try to connect came to; `None` while it goes on.
+/// The result of a connect; `None` while it is under way.
 type Outcome<C> = Option<Result<C, BackendError>>;
 
-/// A try to connect, which ends with the attempt.
+/// A connect under way, which ends when it is dropped.
 #[derive(Debug)]
 struct Making<C> {
     outcome: watch::Receiver<Outcome<C>>,
@@ -58,7 +58,7 @@ impl<C> Attempt<C> {
         }
     }
 
-    /// Whether another connection was given up for it.
+    /// Tells whether it replaces a connection that was given up.
     pub(super) fn replaces(&self) -> bool {
         self.replaces
     }
@@ -70,13 +70,13 @@ impl<C: Clone> Reconnecting<C> {
         Self { current }
     }
 
-    /// The attempt that is current now.
+    /// Returns the current attempt.
     pub(super) fn current(&self) -> Arc<Attempt<C>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
-    /// Puts a connection that was made elsewhere in the place of the current one.
+    /// Replaces the current connection by one that was made elsewhere.
     #[cfg(feature = "cluster")]
     pub(super) fn replace(&self, made: C) {
         let fresh = Attempt {
@@ -87,8 +87,8 @@ impl<C: Clone> Reconnecting<C> {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
     }
 
-    /// Gives up `attempt`, unless another took its place already. Calls in flight on it end by
-    /// themselves. Answers whether it was this call that gave it up.
+    /// Gives up `attempt`, unless it has been replaced already, and returns whether it did. Calls
+    /// in flight on it end by themselves.
     pub(super) fn give_up(&self, attempt: &Arc<Attempt<C>>) -> bool {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current = Arc::ptr_eq(&current, attempt);
@@ -103,7 +103,7 @@ impl<C: Clone> Reconnecting<C> {
 }
 
 impl<C: Clone + Send + Sync + 'static> Attempt<C> {
-    /// The connection, made by `connect` if it is not yet. Callers may go away meanwhile.
+    /// Returns the connection, made by `connect` if need be. The connect outlives a dropped caller.
     pub(super) async fn get<F>(&self, connect: impl FnOnce() -> F) -> Result<C, BackendError>
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
@@ -119,7 +119,7 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
         Ok(self.made.get_or_init(|| made).clone())
     }
 
-    /// The try that goes on, or a new one.
+    /// Returns the connect under way, or starts a new one.
     fn making<F>(&self, connect: impl FnOnce() -> F) -> watch::Receiver<Outcome<C>>
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
@@ -140,14 +140,14 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
         making.outcome.clone()
     }
 
-    /// An answer came.
+    /// Notes an answer, which resets the count of time-outs.
     pub(super) fn answered(&self) {
         if self.timeouts.load(Ordering::Relaxed) != 0 {
             self.timeouts.store(0, Ordering::Relaxed);
         }
     }
 
-    /// No answer came in time. Tells whether the connection counts as broken now.
+    /// Notes a time-out. Returns whether the connection counts as broken now.
     pub(super) fn timed_out(&self) -> bool {
         self.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_MAX
     }

@@ -1,4 +1,4 @@
-//! Reads what the renew script answered: for each grant the worst of its keys.
+//! Reads the answers of the renew script: for each grant the worst of its keys.
 
 use redis::Value;
 
@@ -8,7 +8,7 @@ use crate::BackendError;
 use crate::backend::worst::OfName;
 use crate::backend::{Renew, RenewReply};
 
-/// One reply for each renewal of the batch; `answers` are those of its parts.
+/// Reads one reply for each renewal of the batch; `answers` are those of its `parts`.
 pub(super) fn all(
     batch: &[Renew],
     parts: &[RenewPart],

@@ -1,9 +1,9 @@
-//! Word of connections that took the place of others.
+//! Reports replaced connections.
 
 use crate::Notices;
 use crate::backend::Kind;
 
-/// Tells that a connection of one backend was replaced.
+/// Reports that a connection of one backend was replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Replaced {
     kind: Kind,
@@ -16,9 +16,9 @@ impl Replaced {
         Self { kind, notices }
     }
 
-    /// `which` connection, and where it leads to or why it was replaced.
+    /// Reports `which` connection, and where it leads to or why it was replaced.
     pub(super) fn tell(&self, which: &str) {
-        // Many callers share it, so it lies in no span of one of them.
+        // Many callers share the connection, so the event is in no span of one of them.
         tracing::warn!(parent: None, backend = self.kind.as_str(), which, "connection replaced");
         self.notices.link_rebuilt(self.kind, which);
     }

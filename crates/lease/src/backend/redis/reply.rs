@@ -1,4 +1,4 @@
-//! Reads the scripts' answers. An answer of an unknown form is `Unknown`: the script has run.
+//! Reads the answers of scripts. One of an unknown form is `Unknown`: the script has run.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::backend::worst::OfName;
 use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
 use crate::{BackendError, Conflict, FencingToken, Name, Owner, Refusal};
 
-/// What a script answered to an acquire.
+/// The answer of a script to an acquire.
 pub(super) enum Answer {
     Reply(AcquireReply),
     /// The script for plain acquires leaves it to the one that serves every kind.
     Unusual,
-    /// It needs an epoch above this one, installed with this ask.
+    /// The record needs an epoch above this one, installed with this `ask`.
     Epoch {
         above: u32,
         ask: String,
@@ -65,7 +65,7 @@ impl Fields {
         token(&self.text()?)
     }
 
-    /// The name that was picked, if any one was asked for.
+    /// Reads the name that was picked, if any one was asked for.
     fn picked(&mut self, command: &Acquire) -> Result<Option<Name>, BackendError> {
         if !command.names.is_any() {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Fields {
         name.cloned().map(Some).ok_or_else(odd)
     }
 
-    /// The next item that was not granted, if there is one.
+    /// Reads the next item that was not granted, if there is one.
     fn refused(&mut self) -> Result<Option<Refused>, BackendError> {
         if self.is_done() {
             return Ok(None);
@@ -90,13 +90,13 @@ impl Fields {
     }
 }
 
-/// An item that was not granted, and who holds its name for how long, if the script knows it.
+/// An item that was not granted, with remaining life and token of the holder, if known.
 struct Refused {
     index: usize,
     held: Option<(Duration, FencingToken)>,
 }
 
-/// Milliseconds of the server. A key without a ttl answers -1; it is treated as ended.
+/// Converts milliseconds of the server. A key without a ttl has -1, which counts as ended.
 pub(super) fn span(millis: i64) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
@@ -109,10 +109,10 @@ fn number(digits: &str) -> Result<u64, BackendError> {
     digits.parse().map_err(|_| odd())
 }
 
-/// The token of all grants where none is minted.
+/// The token of all grants if fencing is off.
 const NO_TOKEN: u64 = 1;
 
-/// The answers to plain acquires: one for each of `asked`.
+/// Reads the answers to plain acquires, one for each of `asked`.
 pub(super) fn grants(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, BackendError> {
     let mut fields = Fields::of(value)?;
     if fields.is_done() {
@@ -132,14 +132,14 @@ pub(super) fn grants(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, Bac
             answers.push(Answer::Reply(fresh(number, command)?));
         }
     }
-    // An index that is out of order was not met.
+    // An index that is out of order is left over.
     match (refused, fields.is_done()) {
         (None, true) => Ok(answers),
         (_, _) => Err(odd()),
     }
 }
 
-/// A grant that was not the owner's before.
+/// Builds the reply for a grant that the owner did not hold before.
 fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
     let ttl = command.ttl;
     Ok(AcquireReply::Granted {
@@ -151,7 +151,7 @@ fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
     })
 }
 
-/// The refusal of a single name.
+/// Builds the refusal of a single name.
 fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> Answer {
     let of = |name: &Name| Conflict {
         name: name.clone(),
@@ -165,7 +165,7 @@ fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> 
     }))
 }
 
-/// The answer to an acquire of any kind.
+/// Reads the answer to an acquire of any kind.
 pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
     let mut fields = Fields::of(value)?;
     let fields = &mut fields;
@@ -202,18 +202,18 @@ pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, Backend
     }))
 }
 
-/// Whether a refusal leaves the waiter a place in the queue.
+/// Tells whether a refusal leaves the waiter a place in the queue.
 fn queued(command: &Acquire) -> bool {
     command.fair && command.waiter.is_some()
 }
 
-/// What one node of a Redlock answered.
+/// The answer of one node of a Redlock.
 #[cfg(feature = "redlock")]
 pub(super) enum Vote {
     Reply(AcquireReply),
-    /// This token was granted before, and ours is not above it.
+    /// This token was granted before, and the offered one is not above it.
     TooLow(FencingToken),
-    /// The server started so long ago, which is too short.
+    /// The server started this long ago, which is too short for a vote.
     Young(Duration),
 }
 
@@ -234,7 +234,7 @@ pub(super) fn vote(value: Value, command: &Acquire) -> Result<Vote, BackendError
     })
 }
 
-/// The answers that both scripts share.
+/// Reads the answers that both acquire scripts share.
 fn told(code: i64, fields: &mut Fields, command: &Acquire) -> Result<AcquireReply, BackendError> {
     Ok(match code {
         0 => AcquireReply::Refused(refusal(fields, command)?),
@@ -264,7 +264,7 @@ fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendErr
     })
 }
 
-/// `None` when it was installed, else the epoch that is stored there.
+/// Reads the answer to an install: `None` if it was installed, else the epoch that is stored.
 pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     let mut fields = Fields::of(value)?;
     let installed = fields.int()? == 1;
@@ -272,7 +272,7 @@ pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     Ok((!installed).then_some(epoch))
 }
 
-/// The answers to a batch of releases: one for each of `asked`.
+/// Reads the answers to a batch of releases, one for each of `asked`.
 pub(super) fn releases(value: Value, asked: &[Release]) -> Result<Vec<ReleaseReply>, BackendError> {
     let mut fields = Fields::of(value)?;
     let answers = asked.iter().map(|command| release(&mut fields, command));
@@ -316,13 +316,13 @@ pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
     }))
 }
 
-/// The epoch of a fence record, which begins with the last token; 0 of anything else.
+/// Parses the epoch of a fence record, which begins with the last token; 0 of any other text.
 pub(super) fn epoch_of(record: &str) -> u32 {
     let last = record.split('|').next().unwrap_or_default();
     token(last).map_or(0, FencingToken::epoch)
 }
 
-/// The number that `WAIT` answered.
+/// Reads the number that `WAIT` answered.
 pub(super) fn count(value: &Value) -> Option<u32> {
     if let Value::Int(number) = value {
         return u32::try_from(*number).ok();

@@ -1,19 +1,19 @@
 //! The connections to one server. `lease.md` 8.
 
-/// Which connection a call takes.
+/// The connection that a call is sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionRole {
     /// All calls that have no reason to take another.
     Main,
     /// Renewals: no slow call delays them.
     Renew,
-    /// Grants that wait for replicas: `WAIT` holds up everything behind it, and looks only at the
-    /// writes of its own connection.
+    /// Grants that wait for replicas: `WAIT` blocks all calls behind it, and counts only the writes
+    /// of its own connection.
     Durable,
 }
 
 impl ConnectionRole {
-    /// The word for it in logs and notices.
+    /// Returns the word for it in logs and notices.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             ConnectionRole::Main => "calls",

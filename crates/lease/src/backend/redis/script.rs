@@ -66,12 +66,12 @@ scripts! {
 static SHIPPED: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 impl Scripts {
-    /// As they are shipped.
+    /// Returns the scripts of this crate.
     pub(super) fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// With another text in this file. It is never freed, as little as the shipped ones are.
+    /// Builds the scripts with another text for this file, which is never freed, like the others.
     #[cfg(all(feature = "test-kit", debug_assertions))]
     pub(super) fn with(file: &str, text: String) -> &'static Self {
         let mut scripts = Self::new();
@@ -86,7 +86,7 @@ impl Scripts {
 mod tests {
     use super::*;
 
-    /// The rules of lease.md 6.2 that a reader would otherwise have to trust.
+    /// Lists the broken rules of lease.md 6.2, which a reader would otherwise have to trust.
     fn broken_rules(text: &str) -> Vec<&'static str> {
         let mut broken = Vec::new();
         if !text.starts_with("#!lua") {

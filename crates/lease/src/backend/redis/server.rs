@@ -1,5 +1,5 @@
-//! One Redis server: three connections that are made again by themselves, a limit of time for each
-//! call, and errors in the words of the contract. Hides the driver. `lease.md` 8.
+//! One Redis server: three connections that reconnect by themselves, a time-out for each call, and
+//! the errors of the contract. Hides the driver. `lease.md` 8.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +18,10 @@ use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
 use crate::BackendError;
 
-/// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
+/// Most calls queued for a connection. The driver's 50 would make callers wait in turn.
 const QUEUED_CALLS_MAX: usize = 1_024;
 
-/// Shortest limit of a connection, with all its round trips. After it the address is looked up again.
+/// Shortest time-out of a connect with all its round trips. The address is then looked up again.
 const CONNECT_LEAST: Duration = Duration::from_secs(1);
 
 pub(super) struct ServerLink {
@@ -33,7 +33,7 @@ pub(super) struct ServerLink {
 }
 
 impl ServerLink {
-    /// A link that connects when it is first used.
+    /// Creates a link that connects when it is first used.
     pub(super) fn new(config: &RedisConfig, replaced: Replaced) -> Result<Self, BackendError> {
         let client = Client::open(config.driver()?);
         Ok(Self {
@@ -94,7 +94,7 @@ impl ServerLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Where the server is, without a login.
+    /// Returns host and port of the server, without a login.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
@@ -126,7 +126,7 @@ impl ServerLink {
         }
     }
 
-    /// Goes on when the call that needs the connection first has ended, which may be `within`.
+    /// Connects, even after the end of the first call that needs it, whose time-out is `within`.
     fn connect(
         &self,
         role: &str,
@@ -155,7 +155,7 @@ impl ServerLink {
         }
     }
 
-    /// A connection of its own that hands messages, and word of its own end, to `heard`.
+    /// Opens a connection that sends its messages, and the news of its own end, to `heard`.
     pub(super) async fn subscriber(
         &self,
         heard: impl AsyncPushSender,
@@ -194,7 +194,7 @@ fn judged(
     })
 }
 
-/// Without the driver's limits: ours bound every call, connecting included.
+/// Builds a configuration without the driver's time-outs: ours bound calls and connects.
 fn unlimited() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
         .set_connection_timeout(None)

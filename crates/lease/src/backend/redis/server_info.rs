@@ -1,4 +1,4 @@
-//! What a server tells of itself, read into fields.
+//! Parses what a server reports of itself.
 
 use redis::Value;
 
@@ -15,12 +15,12 @@ impl<'a> ServerInfo<'a> {
         fields.find_map(|(key, value)| (key == name).then(|| value.trim()))
     }
 
-    /// Major, minor and patch of the Redis that it is, or that it is compatible with.
+    /// Parses major, minor and patch of the Redis that it is, or that it is compatible with.
     pub(super) fn version(&self) -> Version {
         version(self.field("redis_version"))
     }
 
-    /// What it calls itself.
+    /// Returns the name and version that it reports.
     pub(super) fn product(&self) -> String {
         match self.field("valkey_version") {
             Some(version) => format!("Valkey {version}"),
@@ -28,9 +28,9 @@ impl<'a> ServerInfo<'a> {
         }
     }
 
-    /// Whether its version has the fix of CVE-2025-49844, a hole in its script engine.
+    /// Tells whether its version has the fix of CVE-2025-49844, a hole in its script engine.
     pub(super) fn has_script_fixes(&self) -> bool {
-        // Valkey tells in `redis_version` what it is compatible with: 7.2.4 in every release.
+        // Valkey's `redis_version` is the one it is compatible with: 7.2.4 in every release.
         if let Some(valkey) = self.field("valkey_version") {
             return match version(Some(valkey)) {
                 (7, 2, patch) => patch >= 11,
@@ -58,7 +58,7 @@ fn version(text: Option<&str>) -> Version {
     (next(), next(), next())
 }
 
-/// The text of an answer, the parts of a list in lines.
+/// Reads the text of an answer; the parts of a list become lines. `None` for other kinds.
 pub(super) fn text(value: Value) -> Option<String> {
     if let Value::BulkString(bytes) = value {
         return String::from_utf8(bytes).ok();
@@ -76,7 +76,7 @@ pub(super) fn text(value: Value) -> Option<String> {
     None
 }
 
-/// Milliseconds since 1970-01-01 UTC of an answer to `TIME`: seconds, then their microseconds.
+/// Parses the answer to `TIME`, seconds then microseconds, to ms since 1970-01-01 UTC.
 pub(super) fn time_ms(answer: &str) -> Option<i64> {
     let mut lines = answer.lines();
     let seconds: i64 = lines.next()?.parse().ok()?;

@@ -1,11 +1,11 @@
-//! What a backend on Redis needs beside the address of its server.
+//! The settings of a backend on Redis, without the address of its server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Clock, FenceSource, Namespace, Notices};
 
-/// What a backend on Redis needs beside the address of its server.
+/// The settings of a backend on Redis, without the address of its server.
 #[derive(Clone)]
 pub struct RedisSettings {
     /// Keeps the leases of one application apart from all others on the server.
@@ -13,21 +13,21 @@ pub struct RedisSettings {
     /// Whether grants have tokens. Without them a grant costs the server less, and needs no `INFO` inside
     /// scripts.
     pub fenced: bool,
-    /// Where epochs come from; without a source tokens follow the server's clock.
+    /// The source of epochs; without one tokens follow the server's clock.
     pub fence: Option<Arc<dyn FenceSource>>,
     /// Longest wait for one answer, connecting included.
     pub call_timeout: Duration,
-    /// Paces reconnection.
+    /// The clock that paces reconnects.
     pub clock: Arc<dyn Clock>,
-    /// Where installed epochs and replaced connections are told.
+    /// Receives the notices of installed epochs and replaced connections.
     pub notices: Notices,
-    /// The file of a script, and another text for it: a test must see that a wrong one fails.
+    /// Another text for the script in this file: a test must see that a wrong script fails.
     #[cfg(all(feature = "test-kit", debug_assertions))]
     pub script: Option<(&'static str, String)>,
 }
 
 impl RedisSettings {
-    /// Settings of `namespace`: tokens by the server's clock, 500 ms for a call, the machine's clock.
+    /// Creates settings: tokens by the server's clock, 500 ms for a call, the system's clock.
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::failure::{self, not_answered};
 use crate::BackendError;
 
-/// A connection that listens on channels.
+/// A connection that listens on sharded channels.
 pub(super) enum Subscriber {
     Server(MultiplexedConnection),
     #[cfg(feature = "cluster")]
@@ -17,7 +17,7 @@ pub(super) enum Subscriber {
 }
 
 impl Subscriber {
-    /// Listens on a sharded channel; ready when the server has acknowledged it.
+    /// Subscribes to a sharded channel; ready when the server has acknowledged it.
     pub(super) async fn subscribe(
         &mut self,
         channel: &str,
@@ -33,7 +33,8 @@ impl Subscriber {
         acknowledged(timeout(within, asking).await.ok(), within)
     }
 
-    /// Sees that the server still answers. Connections to a cluster are replaced when its main ones fall silent.
+    /// Checks that the server still answers. Does nothing on a cluster, whose subscription is
+    /// replaced when its main connections fall silent.
     pub(super) async fn ping(&mut self, within: Duration) -> Result<(), BackendError> {
         match self {
             Subscriber::Server(connection) => {
@@ -46,7 +47,7 @@ impl Subscriber {
         }
     }
 
-    /// Listens on it no more.
+    /// Unsubscribes from a sharded channel.
     pub(super) async fn unsubscribe(
         &mut self,
         channel: &str,

@@ -1,5 +1,5 @@
-//! Who waits for what: shards, their channels, and the names waited for. Counts by the streams that
-//! are alive; a name without waiters is forgotten.
+//! The topics that are waited for: shards, their channels, and the names. Counts the streams that
+//! are alive; a name without waiters is removed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::keys::Shard;
 use crate::backend::{WakeSender, WakeStream};
 
-/// A channel with more names than this is searched for forgotten ones before it grows.
+/// A channel with this many names is swept of names without waiters before it grows.
 const NAMES_KEPT: usize = 64;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Topics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream for `topic`, and whether its channel is subscribed already.
+    /// Adds a stream for `topic`, and tells whether its channel is subscribed already.
     pub(super) fn listen(&self, shard: Shard, topic: String) -> (WakeStream, bool) {
         let mut channels = self.channels();
         let channel = channels.entry(shard).or_default();
@@ -68,7 +68,7 @@ impl Topics {
         }
     }
 
-    /// Every shard that has a channel here.
+    /// Lists every shard that has a channel here.
     pub(super) fn shards(&self) -> Vec<Shard> {
         self.channels().keys().copied().collect()
     }
@@ -79,7 +79,7 @@ impl Topics {
             .is_some_and(|channel| channel.acknowledged.is_some())
     }
 
-    /// Whether someone counts on the channel of this name.
+    /// Tells whether there is a subscription to the channel of this name.
     pub(super) fn is_wanted(&self, name: &str) -> bool {
         self.channels()
             .values()
@@ -90,14 +90,14 @@ impl Topics {
         self.channels().entry(shard).or_default().acknowledged = Some(channel);
     }
 
-    /// The connection is gone, and every subscription with it.
+    /// Marks all channels as not subscribed: the connection is gone.
     pub(super) fn unacknowledge(&self) {
         for channel in self.channels().values_mut() {
             channel.acknowledged = None;
         }
     }
 
-    /// Forgets the channel if it has no waiter. Returns whether it did.
+    /// Removes the channel if it has no waiter. Returns whether it did.
     pub(super) fn forget_idle(&self, shard: Shard) -> bool {
         let mut channels = self.channels();
         let idle = channels.get(&shard).is_some_and(Channel::is_idle);

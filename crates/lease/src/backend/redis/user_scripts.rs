@@ -1,6 +1,6 @@
-//! Scripts of others over the connections of this crate: reconnection, limits of time, NOSCRIPT,
-//! redirections and the cluster's watchdog exist once. Knows nothing of what the scripts do, and
-//! shares no connection with leases. `lease.md` 6.5 and 8.
+//! Runs scripts that are not of this crate on its connections: reconnection, time-outs, NOSCRIPT,
+//! redirections and the cluster's watchdog are written once. Knows nothing of what the scripts do,
+//! and shares no connection with leases. `lease.md` 6.5 and 8.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::{BackendError, Namespace, Notices};
 pub struct RedisScript(Script);
 
 impl RedisScript {
-    /// A script of this text.
+    /// Creates a script of this text.
     pub fn new(text: &'static str) -> Self {
         Self(Script::of(text))
     }
@@ -37,7 +37,7 @@ pub struct KeyTag {
 }
 
 impl KeyTag {
-    /// The tag with its braces, such as `{app.07}`: a part of every key of the call.
+    /// Returns the tag with its braces, such as `{app.07}`: a part of every key of the call.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -70,7 +70,7 @@ pub struct RedisScripts {
 }
 
 impl RedisScripts {
-    /// On the primary at `config`. Connects when it is first used.
+    /// Creates a runner on the primary at `config`, which connects when it is first used.
     ///
     /// # Errors
     /// `Config` when the address cannot work.
@@ -81,8 +81,8 @@ impl RedisScripts {
         Ok(Self { link, keys })
     }
 
-    /// On the cluster that any of `seeds` belongs to. Connects when it is first used; `clock` paces
-    /// the replacement of silent connections.
+    /// Creates a runner on the cluster that any of `seeds` belongs to, which connects when it is
+    /// first used; `clock` paces the replacement of silent connections.
     ///
     /// # Errors
     /// `Config` when an address cannot work.
@@ -100,15 +100,15 @@ impl RedisScripts {
         Ok(Self { link, keys })
     }
 
-    /// Where keys about this subject belong. A namespace has 64 tags, spread over the slots.
+    /// Returns the tag for keys about this subject. A namespace has 64 tags, spread over the slots.
     pub fn tag(&self, subject: &[u8]) -> KeyTag {
         let shard = self.keys.shard_of_bytes(subject);
         let text = self.keys.tag(shard);
         KeyTag { shard, text }
     }
 
-    /// Connects if need be, and sees that the other end answers. For callers of [`RedisScripts::run`]
-    /// whose limit may be too short for a first connection.
+    /// Connects if need be, and checks that the server answers. For callers of
+    /// [`RedisScripts::run`] whose time-out may be too short for a first connection.
     ///
     /// # Errors
     /// As [`RedisScripts::run`]; `Config` when the server refuses the login.

@@ -24,8 +24,8 @@ use crate::{BackendError, BootTime, Clock};
 /// Longest wait for a whole connection to the cluster.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Calls without an answer in a row on one shard. A count over all shards would be set back by
-/// healthy ones.
+/// Calls in a row without an answer, on one shard, before a replacement. A count over all shards
+/// would be reset by healthy ones.
 const SILENT_MAX: u32 = 2;
 
 /// Shortest and longest time between two replacements.
@@ -42,11 +42,11 @@ pub(super) struct Watchdog {
     clock: Arc<dyn Clock>,
     role: ConnectionRole,
     replaced: Replaced,
-    /// Tells the subscription that its connection is of no use either.
+    /// Notifies the subscription that its connection is of no use either.
     rebuilt: Arc<Notify>,
 }
 
-/// When the next replacement may begin.
+/// The back-off between two replacements.
 struct Pace {
     next: BootTime,
     pause: Duration,
@@ -88,7 +88,7 @@ impl Watchdog {
         async move { connect(&client).await }
     }
 
-    /// An answer came from the shard, be it a refusal.
+    /// Resets the count of the shard, which answered or refused, and after a silence the back-off.
     pub(super) fn answered(&self, shard: Shard) {
         let Some(silent) = self.silent.get(usize::from(shard.index())) else {
             return;
@@ -99,7 +99,7 @@ impl Watchdog {
         }
     }
 
-    /// No answer came from the shard.
+    /// Notes a call without an answer from the shard; replaces the connection if there were two.
     pub(super) fn silent(&self, shard: Shard) {
         let count = self.silent.get(usize::from(shard.index()));
         let before = count.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));

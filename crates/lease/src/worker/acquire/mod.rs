@@ -1,5 +1,5 @@
-//! One acquire from the first try to its grant or its end. What it may have left at the backend
-//! is released by [`Attempt`]'s drop, so that it does not matter where a caller goes away.
+//! One acquire from the first try to its grant or its end. What it may have left at the backend is
+//! released by [`Attempt`]'s drop, so that a caller may be cancelled at any point.
 
 mod pending;
 mod wait;
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) use pending::PendingAcquire;
 
-/// A grant that is still useful (LT5), with what its lease is made of.
+/// A grant that is still useful (LT5), with the data for its lease.
 #[derive(Debug)]
 pub(super) struct Won {
     pub(super) names: Names,
@@ -35,18 +35,18 @@ pub(super) struct Won {
     pub(super) again: bool,
 }
 
-/// What one try came to.
+/// The outcome of one try.
 pub(super) enum Tried {
     Won(Won),
     Refused(Refusal),
-    /// No answer, or one that another try may better: the error to give if there is no other.
+    /// No answer, or one that another try may improve on: the error if no other try follows.
     Failed(AcquireError),
     /// No other try can help.
     Hopeless(AcquireError),
 }
 
 impl Tried {
-    /// What it is if no other try follows.
+    /// Converts to the result of the acquire if no other try follows.
     fn into_result(self) -> Result<Won, NotGranted> {
         match self {
             Tried::Won(won) => Ok(won),
@@ -56,7 +56,7 @@ impl Tried {
     }
 }
 
-/// The tries of one acquire. All have the same owner, so that a lost reply is healed by asking
+/// The tries of one acquire. All have the same owner, so that a lost reply is repaired by asking
 /// again (B3).
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Attempt {
@@ -68,16 +68,17 @@ pub(super) struct Attempt {
     holder: Whereabouts,
     begun: BootTime,
     attempts: u32,
-    /// Tries in a row without an answer of the backend itself.
+    /// Tries in a row without an answer from the backend itself.
     failures: u32,
-    /// Commands of this owner without an answer: they may have run, or be in a buffer yet.
+    /// Commands of this owner without an answer: they may have run, or still be in a buffer.
     unanswered: u32,
-    /// The backend keeps a place for our waiter.
+    /// The backend keeps a place in its queue for this waiter.
     queued: bool,
 }
 
 impl Attempt {
-    /// An attempt for `params`, which `command` is made of, on the connections of `backend`.
+    /// Creates an attempt for `params`, which `command` is made of, on the connections of
+    /// `backend`.
     pub(super) fn new(
         ctx: Arc<Ctx>,
         backend: Arc<dyn Backend>,
@@ -111,7 +112,7 @@ impl Attempt {
         }
     }
 
-    /// One try, and a second with the same owner if the first stayed without an answer.
+    /// Tries once, and again with the same owner if the first try got no answer.
     async fn once(&mut self) -> Result<Won, NotGranted> {
         let mut tried = self.try_once().await;
         if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
@@ -141,7 +142,7 @@ impl Attempt {
         self.answered(sent, answer)
     }
 
-    /// Takes the answer to a try.
+    /// Applies the answer to a try.
     fn answered(&mut self, sent: BootTime, answer: AcquireReply) -> Tried {
         if !matches!(answer, AcquireReply::Failed(_)) {
             self.failures = 0;
@@ -185,7 +186,7 @@ impl Attempt {
         }
     }
 
-    /// LT5: a grant with less than half its ttl left, the safety included, is none.
+    /// Accepts a grant, unless less than half its ttl is left, the safety included (LT5).
     fn granted(
         &mut self,
         (picked, token): (Option<Name>, FencingToken),
@@ -229,7 +230,8 @@ impl Attempt {
         })
     }
 
-    /// The names that were granted. A try without an answer may have picked another one, which is given back.
+    /// Returns the names that were granted. A try without an answer may have picked another one,
+    /// which is given back.
     fn names_of_grant(&self, picked: Option<Name>) -> Names {
         let Some(picked) = picked else {
             return self.command.names.clone();
@@ -243,7 +245,7 @@ impl Attempt {
         self.command.names.only(|name| *name == picked)
     }
 
-    /// This owner's grant is of no use: gives it back and goes on with another owner.
+    /// Gives back this owner's grant, which is of no use, and continues with another owner.
     fn begin_anew(&mut self) -> Tried {
         self.leave();
         self.command.owner = Owner::draw(&SystemEntropy);
@@ -277,7 +279,7 @@ impl Attempt {
     /// may still be in a buffer, so it is deleted twice.
     fn leave(&self) {
         let in_doubt = self.unanswered > 0;
-        // A holder elsewhere asks again, and a delete that comes late would end what it was granted then.
+        // A remote holder asks again, and a late delete would end what it was granted then.
         if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }

@@ -1,4 +1,4 @@
-//! Acquires as the loop sees them, each in a task of its own, and what becomes of an attempt that has ended.
+//! Acquires as the loop sees them, each in a task of its own, and the handling of their outcomes.
 
 use std::sync::Arc;
 
@@ -83,8 +83,8 @@ impl Attempt {
         tracing::debug_span!("lease.acquire", backend = kind.as_str())
     }
 
-    /// What became of it: a live grant, or the error for the caller. After the end, all that was granted is given
-    /// back.
+    /// Converts the outcome to a live grant, or to the error for the caller. After the end, all
+    /// that was granted is given back.
     pub(in crate::worker) fn settle(
         &self,
         result: Result<Won, NotGranted>,

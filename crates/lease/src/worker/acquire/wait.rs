@@ -1,4 +1,4 @@
-//! Waiting for names that others hold: the local line, the subscription, and the poll. `lease.md` 7.
+//! Waiting for names that others hold: local queue, subscription, poll. `lease.md` 7.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::worker::local_queues::Position;
 use crate::{AcquireError, BootTime, Refusal, timing};
 
 impl Attempt {
-    /// Tries until `end`. If others of this process wait for the names, it first waits in their queue.
+    /// Tries until `end`. If others here wait for the names, it first waits in their queue.
     pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
@@ -52,7 +52,7 @@ impl Attempt {
 
     /// Subscribes, waits for the acknowledgement, tries again, and only then sleeps: a release
     /// between a refusal and the subscription is not missed. The poll covers expiry, which sends no
-    /// hint, and lost hints. `last` is the outcome of the try before.
+    /// hint, and lost hints. `last` is the outcome of the previous try.
     async fn wait_at_the_head(
         &mut self,
         position: &Position<'_>,
@@ -96,7 +96,7 @@ impl Attempt {
         let ctx = Arc::clone(&self.ctx);
         // No question is asked after the end: what is under way then takes one limit of a call.
         while !self.is_over(end) {
-            // A release that was told by now is seen by the try that follows.
+            // A release that was notified by now is seen by the try that follows.
             wake.forget();
             position.forget_poke().await;
             let pause;
@@ -126,7 +126,7 @@ impl Attempt {
         self.last_try(last).await
     }
 
-    /// The outcome at the end of the wait; without a try of its own, that of one.
+    /// Returns the outcome at the end of the wait. Tries once if there was no try yet.
     async fn last_try(&mut self, last: NotGranted) -> Result<Won, NotGranted> {
         match self.attempts {
             0 => self.once().await,
@@ -134,7 +134,7 @@ impl Attempt {
         }
     }
 
-    /// Logs the first failure of a wait: it may go on for long.
+    /// Logs the first failure of a wait, which may last long.
     fn failing(&self, error: AcquireError) -> NotGranted {
         if self.failures == 1 {
             tracing::warn!(name = ?self.command.names, %error, "an acquire failed");
@@ -146,7 +146,7 @@ impl Attempt {
         end.is_some_and(|end| self.ctx.now() >= end)
     }
 
-    /// How long to sleep after a refusal without a wake-up.
+    /// Computes how long to sleep after a refusal if no wake-up comes.
     fn pause(&self, refusal: &Refusal) -> Duration {
         const SPREAD: Duration = Duration::from_millis(20);
         let ctx = &*self.ctx;

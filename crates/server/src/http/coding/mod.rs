@@ -55,7 +55,7 @@ impl Effort {
 }
 
 impl Coding {
-    /// The best coding that the caller accepts (RFC 9110, 12.5.3).
+    /// Chooses the best coding that the caller accepts (RFC 9110, 12.5.3).
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let brotli = weight(headers, "br");
         let gzip = weight(headers, "gzip");
@@ -79,7 +79,7 @@ impl Coding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
     }
 
-    /// The bytes in this coding.
+    /// Encodes the bytes in this coding.
     pub(super) fn write(self, plain: &Bytes, effort: Effort) -> Bytes {
         match self {
             Self::Identity => plain.clone(),
@@ -108,7 +108,7 @@ fn brotli_writer(effort: Effort) -> brotli::CompressorWriter<Vec<u8>> {
     )
 }
 
-/// How much a caller wants a coding, in thousandths; 0 is not at all.
+/// Returns how much a caller wants a coding, in thousandths; 0 is not at all.
 fn weight(headers: &HeaderMap, coding: &str) -> u32 {
     let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
     let accepted = accepted
@@ -128,7 +128,7 @@ fn weight(headers: &HeaderMap, coding: &str) -> u32 {
     any
 }
 
-/// `q=0.5` is 500. A weight that cannot be read counts as none given.
+/// Parses a weight: `q=0.5` is 500. One that cannot be read counts as none given.
 fn thousandths(weight: &str) -> u32 {
     let Some(("q" | "Q", number)) = weight.split_once('=') else {
         return 1_000;
@@ -169,7 +169,7 @@ impl Coded {
     }
 }
 
-/// Codes an answer that is text, is complete, and is worth it.
+/// Encodes an answer that is text, is complete, and is worth it; returns any other as it is.
 pub(super) async fn of_answer(coding: Coding, response: Response) -> Response {
     if !is_worth_it(&response) {
         return response;

@@ -29,7 +29,7 @@ pub(in crate::http) struct OpenBody {
 }
 
 impl OpenBody {
-    /// Codes a beginning.
+    /// Encodes a beginning, which [`OpenBody::end`] completes.
     pub(in crate::http) fn new(coding: Coding, plain: Bytes) -> Self {
         let mut crc = Crc::new();
         let bytes = match coding {
@@ -49,7 +49,7 @@ impl OpenBody {
         Self { bytes, coding, crc }
     }
 
-    /// Codes a body that has no end of its own.
+    /// Encodes a body that has no end of its own.
     pub(in crate::http) fn whole(coding: Coding, plain: &Bytes) -> Self {
         Self {
             bytes: coding.write(plain, Effort::Much),
@@ -58,7 +58,7 @@ impl OpenBody {
         }
     }
 
-    /// What follows the beginning so that both together are `beginning + end`.
+    /// Encodes an end, so that the beginning and it together decode to `beginning + end`.
     pub(in crate::http) fn end(&self, end: &[u8]) -> Vec<u8> {
         debug_assert!((1..=END_BYTES_MAX).contains(&end.len()));
         let length = u16::try_from(end.len()).unwrap_or(u16::MAX);
@@ -88,7 +88,7 @@ impl OpenBody {
     }
 }
 
-/// A gzip member up to a border between blocks.
+/// Compresses into a gzip member, up to a border between blocks.
 fn deflated(plain: &[u8]) -> Vec<u8> {
     let mut bytes = GZIP_HEAD.to_vec();
     let mut deflate = Compress::new(Effort::Little.gzip(), false);

@@ -30,7 +30,7 @@ pub(in crate::http) struct Tick {
     /// A reader that has all commits up to here gets `frame`.
     pub(in crate::http) after: Seq,
     pub(in crate::http) until: Seq,
-    /// Nothing where readers need a new snapshot.
+    /// None where readers need a new snapshot.
     pub(in crate::http) frame: Option<Bytes>,
     /// How often the event itself changed.
     pub(in crate::http) event_no: u64,
@@ -42,7 +42,7 @@ pub(in crate::http) struct Hub {
     live: Arc<LiveEvent>,
     /// Its sender is the task's own, so that streams end with it.
     ticks: Receiver<Arc<Tick>>,
-    /// Time that the last reader waited for its turn since the last tick, microseconds.
+    /// Longest time that a reader waited for its turn since the last tick, microseconds.
     slowest_us: AtomicU64,
     shared: Mutex<Shared>,
 }
@@ -59,13 +59,13 @@ struct Shared {
 type Written = (Bytes, Seq);
 
 impl Hub {
-    /// The event as it is now.
+    /// Returns the event as it is now.
     pub(in crate::http) fn summary(&self) -> EventSummary {
         EventSummary::of(&self.live)
     }
 
-    /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part of it;
-    /// nothing if it needs a new snapshot. Written once for all that lack the same.
+    /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part
+    /// of it; None if it needs a new snapshot. Written once for all that lack the same.
     pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<Written> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let until = self.ticks.borrow().until;
@@ -178,7 +178,7 @@ fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The one that sends.
+/// The task that sends the ticks of an event to its readers.
 struct Task {
     hub: Arc<Hub>,
     ticks: Sender<Arc<Tick>>,
@@ -215,7 +215,7 @@ impl Task {
         &*self.around.engine.world().clock
     }
 
-    /// Whether all readers have left; then the event has no hub any more.
+    /// Tells whether all readers have left, and then removes the event's hub.
     fn is_left(&self) -> bool {
         let mut open = lock(&self.open);
         // One receiver is the hub's own.
@@ -240,7 +240,7 @@ impl Task {
         }
     }
 
-    /// Sends what has changed; whether anything has. Without a change the tick is a sign of life.
+    /// Sends what changed and tells whether anything did. Without a change it is a keep-alive.
     fn send(&mut self) -> bool {
         let at = self.clock().boot();
         self.hub.slowest_us.store(0, Ordering::Relaxed);

@@ -35,7 +35,7 @@ fn id(chart: &Chart, unit: UnitNo) -> &str {
     }
 }
 
-/// The states that a frame gives, as a reader with the chart finds them.
+/// Reads the states that a frame gives, as a reader with the chart finds them.
 fn read(body: &Value, chart: &Chart) -> BTreeMap<u32, String> {
     let no = |id: &Value| chart.find_unit(id.as_str().unwrap()).unwrap().0;
     let mut states = BTreeMap::new();
@@ -108,7 +108,7 @@ fn a_frame_has_seats_by_state_and_areas() {
     );
 }
 
-/// The units of a hall of 50,000 seats change in one tick.
+/// Changes all units of a hall of 50,000 seats, and every second one, in one tick.
 #[test]
 fn a_changed_seat_takes_few_bytes() {
     let chart = grid(250, 200);

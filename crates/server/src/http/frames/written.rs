@@ -48,7 +48,7 @@ fn message(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
     [id.as_bytes(), &json(frame, cut, chart, None), b"\n\n"].concat()
 }
 
-/// A frame as JSON, with the number of the event's terms for readers to whom the event is not sent.
+/// Writes a frame as JSON, with the number of the event's terms for readers not sent the event.
 pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart, terms: Option<u32>) -> Vec<u8> {
     let body = FrameBody {
         from: frame.from.0,
@@ -74,7 +74,7 @@ struct FrameBody<'a> {
     terms: Option<u32>,
 }
 
-/// What stands in place of a frame where a reader needs a new snapshot.
+/// Writes what is sent in place of a frame where a reader needs a new snapshot.
 pub(in crate::http) fn json_reset(seq: Seq, at: Timestamp) -> Vec<u8> {
     let body = FrameBody {
         from: seq.next().0,
@@ -145,7 +145,7 @@ fn changes<'a>(frame: &Frame, cut: Cut, chart: &'a Chart) -> Vec<ChangeBody<'a>>
     all
 }
 
-/// Seats in chart order, in runs of as many as follow each other.
+/// Groups seats, which are in chart order, into runs of as many as follow each other.
 fn runs(units: impl Iterator<Item = UnitNo>, cut: Cut, chart: &Chart) -> Vec<Run<'_>> {
     let mut spans: Vec<(UnitNo, UnitNo)> = Vec::new();
     for unit in units {

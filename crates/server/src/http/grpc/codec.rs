@@ -4,9 +4,9 @@ use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Most messages fit.
+/// Size of a new buffer: most messages fit.
 const BUFFER_BYTES: usize = 1_024;
-/// So many bytes of a stream go together.
+/// Bytes of a stream that are sent together.
 const YIELD_BYTES: usize = 32 * 1_024;
 
 #[derive(Clone, Copy, Debug, Default)]

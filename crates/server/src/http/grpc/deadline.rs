@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use soldonce_clock::BootTime;
 
-/// Returns when a call must be answered. A value that is none is no deadline.
+/// Returns when a call must be answered; None without a `grpc-timeout` that is legal.
 pub(super) fn of(headers: &HeaderMap, now: BootTime) -> Option<BootTime> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     Some(now.plus(span(text)?))

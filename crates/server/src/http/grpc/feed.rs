@@ -36,7 +36,7 @@ pub(super) fn messages(
     parts.chain(end.filter_map(std::future::ready)).boxed()
 }
 
-/// The message of an event; nothing where it is a comment.
+/// Builds the message of a server-sent event; None where it is a comment.
 fn message_of(shape: &Shape, event: &str) -> Option<Result<Bytes, Status>> {
     let line = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
     let mut data: Value = serde_json::from_str(line("data: ")?).ok()?;

@@ -45,7 +45,7 @@ impl Readiness {
     }
 }
 
-/// Whether there is such a service. The server itself has no name.
+/// Tells whether there is such a service. The server itself has no name.
 fn is_known(name: &str) -> bool {
     name.is_empty() || pool().get_service_by_name(name).is_some()
 }

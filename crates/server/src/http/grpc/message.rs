@@ -34,7 +34,7 @@ fn take(shape: &Shape, fields: &mut Fields, name: &str) -> Option<Value> {
     serde_json::from_str(&json).ok()
 }
 
-/// The path with its ids, and the query; their fields are taken out.
+/// Builds the path with its ids, and the query. Their fields are taken out.
 fn address(route: Route, shape: &Shape, fields: &mut Fields) -> String {
     let mut address = String::new();
     for segment in route.path.split('/').skip(1) {
@@ -85,7 +85,8 @@ fn push(address: &mut String, text: &str) {
     }
 }
 
-/// An empty list of lines is none to the operation, not all of them: a message cannot say the difference.
+/// Sets a missing list of lines to the empty one, which to the operation is none and not all of
+/// them: a message cannot say the difference.
 fn say_lines(shape: &Shape, fields: &mut Fields) -> Result<(), Problem> {
     if shape.field("all_lines").is_none() {
         return Ok(());

@@ -58,7 +58,7 @@ impl Method {
         })
     }
 
-    /// Returns where it is called.
+    /// Returns the path at which it is called.
     pub(in crate::http) fn path(&self) -> String {
         let service = self.descriptor.parent_service();
         format!("/{}/{}", service.full_name(), self.descriptor.name())
@@ -96,7 +96,7 @@ impl Method {
         response.into_response()
     }
 
-    /// Answers a request that is no call as the operation answers its refusals: counted and with its id.
+    /// Answers a request that is no gRPC call as the operation refuses: counted and with its id.
     pub(super) async fn refuse(
         &self,
         app: Arc<App>,

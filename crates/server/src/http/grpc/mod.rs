@@ -41,7 +41,7 @@ use crate::limits::BODY_BYTES_MAX;
 /// The services of `proto/`, compiled. A test compares it with the text.
 const SERVICES: &[u8] = include_bytes!("soldonce.binpb");
 
-/// What the messages have.
+/// Returns the descriptors of the messages.
 fn pool() -> &'static DescriptorPool {
     static POOL: OnceLock<DescriptorPool> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(SERVICES).unwrap_or_default())
@@ -108,13 +108,13 @@ async fn whole(app: &App, mut body: Body) -> Result<Body, Problem> {
     Ok(Body::from(sent))
 }
 
-/// The answer to a call that is refused before it is one.
+/// Builds the answer to a call that is refused before its method sees it.
 async fn refused(problem: Response) -> Response {
     let status = status::of(problem).await;
     status.into_http::<tonic::body::Body>().into_response()
 }
 
-/// Both versions of reflection: clients ask for the newer one first.
+/// Returns the router of both versions of reflection: clients ask for the newer one first.
 fn reflection() -> &'static Router {
     static ROUTER: OnceLock<Router> = OnceLock::new();
     ROUTER.get_or_init(|| {

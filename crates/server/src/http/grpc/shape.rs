@@ -41,7 +41,7 @@ pub(super) enum Kind {
 }
 
 impl Shape {
-    /// Returns the table of a message, or nothing where a field is of a kind that no operation has.
+    /// Returns the table of a message; None where a field is of a kind that no operation has.
     pub(super) fn of(message: &MessageDescriptor) -> Option<Self> {
         let descriptors: Vec<FieldDescriptor> = message.fields().collect();
         let fields: Option<Vec<Field>> = descriptors.iter().map(Field::of).collect();
@@ -88,7 +88,7 @@ impl Field {
         self.sent == Sent::EachOfList
     }
 
-    /// Whether its default is sent, too.
+    /// Tells whether its default is sent, too.
     pub(super) fn sends_default(&self) -> bool {
         self.sent != Sent::IfNotDefault
     }

@@ -24,7 +24,7 @@ const DOMAIN: &str = "soldonce";
 const PROBLEM: &str = "soldonce.v1.Problem";
 type Members = Map<String, Value>;
 
-/// Of a problem, what the status says by itself.
+/// The members of a problem that the status says by itself.
 const SAID: [&str; 4] = ["code", "title", "status", "detail"];
 
 pub(super) async fn of(response: Response) -> Status {
@@ -80,7 +80,7 @@ fn shape() -> Option<&'static Shape> {
     shape.as_ref()
 }
 
-/// The code of a kind of problem: mostly that of its HTTP status.
+/// Maps a kind of problem to its code: mostly that of its HTTP status.
 fn code(http: StatusCode, reason: &str) -> Code {
     match reason {
         _ if reason == kinds::EVENT_EXISTS.code => Code::AlreadyExists,
@@ -109,7 +109,7 @@ fn any(name: &str, value: Vec<u8>) -> Any {
     }
 }
 
-/// The members that are one value each, as text.
+/// Collects the members that are one value each, as text.
 fn metadata_of(shape: &Shape, problem: &Members) -> HashMap<String, String> {
     let said = problem.iter().filter_map(|(name, value)| {
         let text = match value {
@@ -123,7 +123,7 @@ fn metadata_of(shape: &Shape, problem: &Members) -> HashMap<String, String> {
     said.collect()
 }
 
-/// How long to wait before the next call.
+/// Reads how long to wait before the next call, if the problem says so.
 fn wait(headers: &HeaderMap, problem: &Members) -> Option<Duration> {
     if let Some(millis) = problem.get("retry_after_ms").and_then(Value::as_u64) {
         return Some(Duration {
@@ -159,7 +159,7 @@ pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
 mod tests {
     use super::*;
 
-    /// The table of docs/grpc.md.
+    /// Reads the table of docs/grpc.md.
     fn documented() -> HashMap<String, String> {
         let text = include_str!("../../../../../docs/grpc.md");
         let rows = text.lines().filter_map(|line| {

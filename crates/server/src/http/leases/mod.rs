@@ -214,7 +214,7 @@ async fn inspect(req: ApiRequest) -> Handled {
     Ok(answer::object(&req.app, StatusCode::OK, &answer))
 }
 
-/// The name that is looked at, and its group.
+/// Reads the name that is looked at, and its group.
 fn place(req: &ApiRequest) -> Result<(Name, Option<Name>), Problem> {
     let query = req.query()?;
     let group = query.get("group").map(|text| ask::name("group", text));
@@ -277,7 +277,7 @@ fn problem(app: &App, error: LeaseError, leased: &Leased) -> Problem {
     }
 }
 
-/// Why it is so is the operator's to read, once in a while.
+/// Builds the refusal, and logs why for the operator, once in a while.
 fn unavailable(app: &App, error: &LeaseError) -> Problem {
     let why = if let LeaseError::Unavailable(why) = error {
         why.as_str()

@@ -76,7 +76,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// What is sent next; nothing at shutdown.
+    /// Returns what is sent next; None at shutdown.
     async fn next_part(
         (mut watcher, permit): (Self, StreamPermit),
     ) -> Option<(Result<Bytes, Infallible>, (Self, StreamPermit))> {
@@ -109,7 +109,7 @@ impl Watcher {
         }
     }
 
-    /// The event of a change, if this is one.
+    /// Notes the holder. Returns the event of a change; None if there is none.
     fn changed(&mut self, holder: Option<OwnerInfo>) -> Option<Bytes> {
         let now = self.app.clock().boot();
         let before = self.seen.take();

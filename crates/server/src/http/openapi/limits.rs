@@ -33,7 +33,7 @@ pub(super) fn headers() -> Value {
     Value::Object(HEADERS.iter().map(described).collect())
 }
 
-/// The headers of an answer that was let in.
+/// Returns the headers of an answer that was let in.
 pub(super) fn of_answer() -> Value {
     named(&[RATE_LIMIT, RATE_LIMIT_POLICY])
 }

@@ -5,7 +5,7 @@ use soldonce_engine::webhook::MessageKind;
 
 use super::super::operation::Tag;
 
-/// The messages by their types.
+/// Describes the messages by their types.
 pub(super) fn all() -> Value {
     let message = |kind: MessageKind| (kind.as_str().to_owned(), json!({"post": one(kind)}));
     Value::Object(MessageKind::ALL.map(message).into_iter().collect())

@@ -27,7 +27,7 @@ const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the sa
      cancellation for as long as the booking";
 const NAMING: &str = "1 to 255 visible ASCII characters. Without an `id` the same key with the same body is the same \
      event, and with another body it is refused";
-/// Of a feed.
+/// The media type of a feed.
 const EVENTS: &str = "text/event-stream";
 
 pub(super) fn routes(table: &mut Table) {
@@ -248,8 +248,8 @@ fn content(answer: &Answer) -> Option<Value> {
     }
 }
 
-/// A stream of server-sent events of these types, with their data. OpenAPI before 3.2 has no word for the items of a
-/// stream, so its schema is that of each event.
+/// Describes a stream of server-sent events of these types, with their data. OpenAPI before 3.2 has
+/// no word for the items of a stream, so its schema is that of each event.
 fn events(types: &[(&str, Value)]) -> Value {
     let events = types.iter().map(|(kind, data)| {
         json!({

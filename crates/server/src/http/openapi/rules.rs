@@ -16,7 +16,7 @@ const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
 const MINTED: &str = "[0-7][0-9a-hjkmnp-tv-z]{25}$";
 const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
-/// The rule of a field or parameter of this name.
+/// Finds the rule of a field or parameter of this name.
 pub(super) fn of_field(name: &str) -> Option<Value> {
     let text = || json!({"maxLength": TEXT_CHARS_MAX, "pattern": ONE_LINE});
     Some(match name {
@@ -65,12 +65,13 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
     })
 }
 
-/// The rule of a parameter in the path: only names of leases have one, and a wrong id of anything else is not found.
+/// Finds the rule of a parameter in the path: only names of leases have one, and a wrong id of
+/// anything else is not found.
 pub(super) fn of_segment(name: &str) -> Option<Value> {
     (name == "name").then(|| json!({"pattern": LEASE_NAME}))
 }
 
-/// The rule of a query parameter: of its name in this operation, else of its name.
+/// Finds the rule of a query parameter: of its name in this operation, else of its name.
 pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     Some(match (operation, name) {
         ("list_holds_of_event", "state") => some_of(&HoldState::WORDS),
@@ -88,13 +89,13 @@ pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     })
 }
 
-/// One or more of these words, with commas between.
+/// Builds the pattern of one or more of these words, with commas between.
 fn some_of(words: &[&str]) -> Value {
     let word = format!("({})", words.join("|"));
     json!({"pattern": format!("^{word}(,{word})*$")})
 }
 
-/// The rule of a schema: which of its fields go together. A field that is `null` is left out.
+/// Finds the rule of a schema: which of its fields go together. A field that is `null` is left out.
 fn of_schema(name: &str) -> Option<Value> {
     let nothing = json!({"type": "null"});
     let of_area = json!({"required": ["area", "quantity"], "properties": {
@@ -127,8 +128,8 @@ fn of_schema(name: &str) -> Option<Value> {
     })
 }
 
-/// The first rule where this field is there, else the second. Not `oneOf`: of that, generators of clients
-/// make a type for each choice, without the fields that all of them have.
+/// Builds a rule: the first one where this field is there, else the second. Not `oneOf`: of that,
+/// generators of clients make a type for each choice, without the fields that all of them have.
 fn either((field, kind): (&str, &str), there: &Value, missing: &Value) -> Value {
     json!({
         "if": {"required": [field], "properties": {field: {"type": kind}}},
@@ -168,7 +169,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// A field that may be `null` too.
+/// Lets a field be `null` too.
 fn or_null(schema: &mut Value) {
     let kind = schema.get("type").filter(|kind| kind.is_string()).cloned();
     if let Some(kind) = kind {
@@ -186,7 +187,7 @@ pub(super) fn merge(schema: &mut Value, rule: Value) {
     }
 }
 
-/// Whole numbers that are not negative have a bit more than the format says.
+/// Gives whole numbers that are not negative an unsigned format: they have a bit more.
 fn name_unsigned(schema: &mut Value) {
     if schema
         .get("minimum")

@@ -9,7 +9,7 @@ use super::super::operation::{Content, Operation, SchemaOf};
 use super::super::shapes::{BookingMessage, EventMessage, FeedFrame, HoldMessage, Problem};
 use super::rules;
 
-/// Every schema by name.
+/// Collects every schema by name.
 pub(super) fn all(operations: &[Operation]) -> Map<String, Value> {
     let mut found: Vec<(String, RefOr<Schema>)> = Vec::new();
     let mut timed = BTreeSet::new();

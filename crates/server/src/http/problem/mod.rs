@@ -28,7 +28,7 @@ pub(super) type Handled = Result<Response, Problem>;
 #[derive(Debug)]
 pub(super) struct Problem {
     kind: &'static Kind,
-    /// What is wrong with this request; nothing is what the table says.
+    /// What is wrong with this request; None is what the table says.
     detail: Option<String>,
     advice: Advice,
     /// Further members as JSON, each after a comma.
@@ -39,7 +39,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// A problem of this kind, in the words of its table.
+    /// Creates a problem of this kind, in the words of its table.
     pub(super) fn new(kind: &'static Kind) -> Self {
         let busy = matches!(
             kind.status,
@@ -59,7 +59,7 @@ impl Problem {
         }
     }
 
-    /// A problem of this kind, in words of its own.
+    /// Creates a problem of this kind, in words of its own.
     pub(super) fn detailed(kind: &'static Kind, detail: impl Into<String>) -> Self {
         Self {
             detail: Some(detail.into()),
@@ -67,12 +67,12 @@ impl Problem {
         }
     }
 
-    /// The request says something at `place` that cannot be.
+    /// Creates the problem of a request that says something at `place` that cannot be.
     pub(super) fn invalid(place: &str, reason: impl std::fmt::Display) -> Self {
         Self::detailed(&kinds::INVALID_REQUEST, format!("{place}: {reason}"))
     }
 
-    /// The caller asked too often; the next request is let in after `retry_in`.
+    /// Creates the problem of a caller that asks too often: the next request is let in `retry_in`.
     pub(super) fn too_often(detail: &'static str, retry_in: Duration) -> Self {
         let millis = u64::try_from(retry_in.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
         let mut problem = Self::detailed(&kinds::RATE_LIMITED, detail);
@@ -80,20 +80,21 @@ impl Problem {
         problem.with("retry_after_ms", &millis)
     }
 
-    /// Why is the operator's to read; the caller learns nothing of it.
+    /// Logs `why`, which is for the operator; the caller learns nothing of it.
     pub(super) fn internal(why: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %why, "a request failed");
         Self::unknown_outcome()
     }
 
-    /// The request failed, perhaps after it took effect. The reason must be in the log already.
+    /// Creates the problem of a failure, perhaps after the effect. Its reason must be logged
+    /// before.
     pub(super) fn unknown_outcome() -> Self {
         let mut problem = Self::new(&kinds::INTERNAL_ERROR);
         problem.advice = Advice::AskState;
         problem
     }
 
-    /// An engine's error, with its units named by `chart`.
+    /// Converts an engine's error, with its units named by `chart`.
     pub(super) fn of(error: &EngineError, chart: Option<&Chart>) -> Self {
         match error {
             EngineError::Rejected(rejection) => Self::rejected(rejection, chart),
@@ -102,7 +103,7 @@ impl Problem {
         }
     }
 
-    /// The ledger told nothing. That it is away stands in the log once, not for each who asks.
+    /// Converts a failed read. That the ledger is away is in the log once, not for each request.
     fn unread(error: &ReadError) -> Self {
         let (kind, detail) = match error {
             ReadError::Away(_) => (
@@ -116,7 +117,7 @@ impl Problem {
         Self::detailed(kind, detail)
     }
 
-    /// What the provider says is the operator's to read.
+    /// Converts an error of the provider. What it says is logged: it is for the operator.
     fn provider(error: &ProviderError) -> Self {
         tracing::warn!(%error, "the payment provider did not do its part");
         match error {
@@ -134,7 +135,7 @@ impl Problem {
         }
     }
 
-    /// A rejection as `core` declares it, with its units named by `chart`.
+    /// Converts a rejection as `core` declares it, with its units named by `chart`.
     pub(super) fn rejected(rejection: &Rejection, chart: Option<&Chart>) -> Self {
         let problem = Self {
             detail: detail_of(rejection),
@@ -156,31 +157,31 @@ impl Problem {
         })
     }
 
-    /// The same in words that fit this request better.
+    /// Replaces the detail with words that fit this request better.
     pub(super) fn saying(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// The same with another advice.
+    /// Replaces the advice.
     pub(super) const fn advising(mut self, advice: Advice) -> Self {
         self.advice = advice;
         self
     }
 
-    /// The same with these header fields.
+    /// Sets further header fields.
     pub(super) fn telling(mut self, headers: HeaderMap) -> Self {
         self.headers = Some(Box::new(headers));
         self
     }
 
-    /// The same, and no time will fix it.
+    /// Replaces the advice by "do not retry": no time will fix it.
     pub(super) fn never_again(mut self) -> Self {
         self.advice = Advice::DoNotRetry;
         self
     }
 
-    /// The same with one more member.
+    /// Adds one more member.
     pub(super) fn with(mut self, name: &str, value: &impl Serialize) -> Self {
         self.extras.extend_from_slice(b",\"");
         self.extras.extend_from_slice(name.as_bytes());
@@ -244,7 +245,7 @@ impl Problem {
         response
     }
 
-    /// Its code, for tests and the log.
+    /// Returns its code, for tests and the log.
     pub(super) fn code(&self) -> &'static str {
         self.kind.code
     }
@@ -265,7 +266,7 @@ fn append(to: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
-/// What is wrong with this request, where the words of the kind do not say it.
+/// Says what is wrong with this request, where the words of the kind do not.
 fn detail_of(rejection: &Rejection) -> Option<String> {
     if let Rejection::Invalid(invalid) = rejection {
         return Some(invalid.to_string());

@@ -10,17 +10,17 @@ use crate::limits::PROVIDER_PAUSE_MS_MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryAfter(pub(super) u32);
 
-/// What a busy server asks for.
+/// The wait that a busy server asks for.
 pub(super) const SOON: RetryAfter = RetryAfter(1);
 
 impl RetryAfter {
-    /// Never none: a client that waits that long is late enough.
+    /// Rounds up to seconds, at most `u32::MAX`: a client that waits that long is late enough.
     pub(super) fn after(span: Duration) -> Self {
         Self(u32::try_from(whole_seconds(span)).unwrap_or(u32::MAX))
     }
 }
 
-/// How long the payment provider wants to be left alone, if it says so; not more than a minute.
+/// Returns how long the payment provider asks to be left alone, if it does; at most a minute.
 pub(super) fn asked_pause(error: &ProviderError) -> Option<RetryAfter> {
     match error {
         ProviderError::Busy { retry_after } => {
@@ -34,7 +34,7 @@ pub(super) fn asked_pause(error: &ProviderError) -> Option<RetryAfter> {
     }
 }
 
-/// Seconds, rounded up; at least one.
+/// Rounds up to seconds; at least one.
 pub(in crate::http) fn whole_seconds(span: Duration) -> u64 {
     let begun = u64::from(span.subsec_nanos() > 0);
     span.as_secs().saturating_add(begun).max(1)

@@ -44,7 +44,7 @@ fn unavailable() -> Rejection {
     }))
 }
 
-/// Rejection, status, advice, further members.
+/// Lists each rejection with its status, its advice and its further members.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
     let (booking, at) = (BookingId::from_bits(5), Timestamp::from_ms(0));

@@ -59,14 +59,14 @@ pub(crate) struct Settings {
     pub(crate) admin_key: Option<AdminKey>,
     pub(crate) shoppers: Access,
     pub(crate) cookie: Option<CookieSecurity>,
-    /// Nothing where it was not said.
+    /// None if it was not given.
     pub(crate) free_sales: Option<FreeSales>,
     pub(crate) origins: Vec<String>,
     pub(crate) feed: FeedSettings,
     pub(crate) keep_ended_events: Option<Span>,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: LimitSettings,
-    /// What leads to another machine without encryption.
+    /// The links to other machines without verified encryption.
     pub(crate) clear_links: Vec<ClearLink>,
     /// What `--print-settings` shows in place of what was given.
     pub(crate) notes: Notes,
@@ -86,7 +86,7 @@ impl std::fmt::Debug for AdminKey {
 const ADMIN_KEY_BYTES_MIN: usize = 16;
 
 impl Settings {
-    /// Makes settings of what was given.
+    /// Builds the settings from the arguments, and checks them.
     ///
     /// # Errors
     /// Names the setting or the file, the value, and what would be right.
@@ -156,7 +156,7 @@ impl Settings {
         Ok(())
     }
 
-    /// How addresses of the server begin.
+    /// Returns the scheme of the server's addresses.
     pub(crate) const fn scheme(&self) -> &'static str {
         match self.tls {
             Some(_) => "https",
@@ -165,7 +165,7 @@ impl Settings {
     }
 }
 
-/// Whether a server could listen there. What the host's name leads to is found out at the start.
+/// Checks that an address is HOST:PORT. The host's name is resolved at the start.
 fn is_address(name: &str, text: &str) -> anyhow::Result<()> {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     anyhow::ensure!(
@@ -175,7 +175,7 @@ fn is_address(name: &str, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a browser could say that a page is of this origin.
+/// Tells whether a browser could send this as the origin of a page.
 fn is_origin(text: &str) -> bool {
     let host = text
         .strip_prefix("https://")
@@ -187,7 +187,7 @@ fn is_origin(text: &str) -> bool {
     host.is_some_and(is_host)
 }
 
-/// For how long events are kept once they are over.
+/// Reads how long events are kept once they are over; None if it was not given.
 fn keep(args: &ServeArgs, notes: &mut Notes) -> anyhow::Result<Option<Span>> {
     let Some(text) = &args.keep_ended_events else {
         return Ok(None);

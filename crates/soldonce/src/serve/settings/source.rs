@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use crate::env;
 use crate::serve::ServeArgs;
 
-/// As wide as the longest name, `stripe_webhook_secret`.
+/// Width of the names: that of the longest, `stripe_webhook_secret`.
 const NAME_COLUMNS: usize = 21;
 
 /// Arguments that the file cannot hold.
@@ -49,7 +49,7 @@ impl Sources {
             .with_context(|| format!("the settings file {name} is wrong"))
     }
 
-    /// Reads a command line, which begins with the command's name, and what a file says.
+    /// Reads a command line, which begins with the command's name, and the text of a settings file.
     pub(super) fn new(
         command: Command,
         line: impl IntoIterator<Item = OsString>,
@@ -129,7 +129,7 @@ fn over(file: &Table, mut command: Command) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Returns a value as it would stand on the command line, if it could.
+/// Formats a value as on the command line; None unless it is a text or a whole number.
 fn text(value: &Value) -> Option<String> {
     let number = || value.as_integer().map(|number| number.to_string());
     value.as_str().map(str::to_owned).or_else(number)

@@ -1,4 +1,4 @@
-//! Where a server keeps what it knows: ledger, shield and leases.
+//! The stores of a server: ledger, shield and leases.
 
 use super::Notes;
 use crate::clear_text::ClearLink;
@@ -7,7 +7,7 @@ use crate::serve::leases::LeaseChoice;
 use crate::serve::ledger::LedgerPlace;
 use crate::serve::shield::{ShieldPlace, ShieldWord};
 
-/// The places, nothing connected yet.
+/// The stores that were chosen; none is connected yet.
 pub(super) struct Stores {
     pub(super) ledger: LedgerPlace,
     pub(super) shield: ShieldPlace,
@@ -17,8 +17,8 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// # Errors
-    /// Names the setting, and what would be right; shows no address.
+    /// Chooses the stores. An error names the setting, and what would be right; it shows no
+    /// address.
     pub(super) fn gather(args: &ServeArgs, notes: &mut Notes) -> anyhow::Result<Self> {
         let (database, data) = (args.database.url.as_ref(), &args.data);
         let mut ledger = LedgerPlace::new(Some(data.clone()), &args.database)?;

@@ -4,14 +4,14 @@ use super::*;
 use crate::env;
 use crate::serve::shield::ShieldWord;
 
-/// These flags and this file, without an environment.
+/// Reads these flags and this settings file, without an environment.
 fn given(flags: &[&str], file: &str) -> anyhow::Result<Sources> {
     let command = env::without(ServeArgs::augment_args(clap::Command::new("serve")));
     let line = ["serve"].iter().chain(flags).map(Into::into);
     Sources::new(command, line, file)
 }
 
-/// The settings that they make, and what is shown of them.
+/// Builds the settings from them. Returns what `--print-settings` shows, too.
 pub(super) fn gathered(flags: &[&str], file: &str) -> anyhow::Result<(Settings, String)> {
     let given = given(flags, file)?;
     let settings = Settings::gather(&given.args)?;
@@ -19,12 +19,12 @@ pub(super) fn gathered(flags: &[&str], file: &str) -> anyhow::Result<(Settings, 
     Ok((settings, shown))
 }
 
-/// What is wrong with them.
+/// Returns the error of building settings from them.
 pub(super) fn refused(flags: &[&str], file: &str) -> String {
     format!("{:#}", gathered(flags, file).unwrap_err())
 }
 
-/// The names that are shown, sorted.
+/// Returns the names that `--print-settings` shows, sorted.
 fn names() -> Vec<String> {
     let (_, shown) = gathered(&[], "").unwrap();
     let names = shown.lines().filter_map(|line| line.split(' ').next());
@@ -94,7 +94,7 @@ fn the_file_that_init_writes_names_every_setting() {
     assert_eq!(named, shown);
 }
 
-/// What can be set can be seen, and the other way round.
+/// Compares both lists: each setting in `--help` is printed, and the other way round.
 #[test]
 fn help_and_the_printed_settings_name_the_same() {
     let command = ServeArgs::augment_args(clap::Command::new("serve"));

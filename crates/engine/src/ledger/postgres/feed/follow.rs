@@ -1,5 +1,5 @@
-//! The feed as this server shows it: what was numbered, for each event in order, from all servers. Events
-//! are shown side by side: one whose memory is taken or cannot be read keeps no other waiting.
+//! Publishes the feed on this server: what was numbered, for each event in order, from all servers.
+//! Events are published concurrently: one whose cache is locked or cannot be read delays no other.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -48,11 +48,11 @@ SELECT first_seq, batch FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER B
 /// A batch and its first number.
 type Numbered = (Id, Seq);
 
-/// What of an event is to be shown.
+/// What of an event is to be published.
 enum Tail {
     /// These batches, of this server alone or of others as well.
     These(Vec<Numbered>, Writers),
-    /// All that the feed has behind what is shown.
+    /// All that the feed has after what is published.
     Stored,
 }
 
@@ -86,18 +86,18 @@ impl Known {
     }
 }
 
-/// Shows what others wrote.
+/// Publishes the commits of the feed.
 pub(super) struct Follower {
     known: Known,
-    /// What was numbered and is not shown nor being shown. One that this server does not know yet
-    /// waits until it does.
+    /// What was numbered and is neither published nor being published. An event that this server
+    /// does not know yet waits until it does.
     behind: BTreeMap<EventNo, Tail>,
     each: EventTasks<()>,
     connections: Arc<Semaphore>,
 }
 
 impl Follower {
-    /// `known` is where the ledger ended before the first event was read.
+    /// Creates a follower. `known` is where the ledger ended before the first event was read.
     pub(super) fn new(known: Known) -> Self {
         Self {
             known,
@@ -107,7 +107,7 @@ impl Follower {
         }
     }
 
-    /// Begins to show what was numbered since.
+    /// Starts to publish what was numbered since the last step.
     ///
     /// # Errors
     /// [`Failure`]; then the feed was not read.
@@ -149,7 +149,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Lets the event's cache be read again when it is shown next.
+    /// Lets the event's cache be read again when the event is published next.
     fn read_again(&mut self, event: EventNo) {
         let tail = self.behind.entry(event);
         let tail = tail.or_insert_with(|| Tail::These(Vec::new(), Writers::Others));
@@ -175,7 +175,7 @@ impl Follower {
             .begin(event, async move { showing.show(tail).await });
     }
 
-    /// Reads on in the feed.
+    /// Reads the next numbers of the feed into `behind`.
     async fn read(&mut self, context: &Context) -> Result<(), Failure> {
         let values = [bind(&self.known.last), bind(&FEED_BATCHES_MAX)];
         let rows = context.database.rows(NUMBERED, &values).await?;
@@ -207,11 +207,11 @@ impl Follower {
     }
 }
 
-/// One event on its way to those who look.
+/// An event whose commits are being published.
 struct Showing {
     context: Arc<Context>,
     slot: Arc<EventSlot>,
-    /// Few connections at a time are for this.
+    /// Limits the connections that are used for this at a time.
     connections: Arc<Semaphore>,
 }
 
@@ -238,8 +238,8 @@ impl Showing {
         }
     }
 
-    /// Waits until the cache and a place for a connection are free at once. While it waits for one it has not
-    /// the other, so commands of an event whose turn has not come pass.
+    /// Locks the cache once a connection's permit is free at the same time. While it waits for one
+    /// it does not have the other, so commands of an event whose turn has not come pass.
     async fn cache(&self) -> (MutexGuard<'_, Replica>, Option<SemaphorePermit<'_>>) {
         loop {
             let place = self.connections.acquire().await.ok();
@@ -283,7 +283,7 @@ impl Showing {
         Ok(read?)
     }
 
-    /// Shows those of these batches that are not shown.
+    /// Publishes those of these batches that are not published yet.
     async fn number(&self, mut batches: Vec<Numbered>) -> Result<(), Failure> {
         let shown = self.slot.shown();
         batches.retain(|(_, first)| *first > shown);

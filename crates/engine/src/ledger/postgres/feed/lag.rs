@@ -14,7 +14,8 @@ use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
 use crate::ledger::rows::reader::Reader;
 use crate::trouble::Trouble;
 
-/// How old the oldest batch is that has no number, and the oldest writing transaction of this user.
+/// The age of the oldest batch without a number, and the process of the oldest writing transaction
+/// of this user or application.
 const LAG: &str = concat!(
     "-- feed_lag
 SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
@@ -30,7 +31,7 @@ SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
 #[derive(Default)]
 struct Lag {
     behind: Duration,
-    /// The process of the database whose transaction is the oldest.
+    /// The process id of the database session whose writing transaction is the oldest.
     process: Option<i32>,
 }
 
@@ -48,7 +49,7 @@ async fn look(context: &Context) -> Result<Lag, Failure> {
     Ok(lag.unwrap_or_default())
 }
 
-/// Looks again and again, tells the metric, and says in the log why the feed stands still.
+/// Reads the lag again and again, reports it as a metric, and logs why the feed is stopped.
 pub(super) async fn watch(context: Arc<Context>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
     while context.pause(&shutdown, FEED_LOOK_MS).await {

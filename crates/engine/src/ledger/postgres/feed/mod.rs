@@ -1,11 +1,12 @@
-//! The feed's numbers. On PostgreSQL a commit gets its number after it was stored, from whichever server has
-//! the sequencer's row; decision 0171 says why. Everything that follows from that is in this folder: who
-//! numbers (`number`), how a server shows what others numbered (`follow`), what of its own batches it need
-//! not read back for either (`own_batches`), and how late the numbers are (`lag`).
+//! The feed's numbers. On PostgreSQL a commit gets its number after it was stored, from the server
+//! that has locked the sequencer's row; decision 0171 says why. All that follows from that is in
+//! this folder: numbering (`number`), publishing what any server numbered (`follow`), a cache of
+//! own batches, which need not be read back for either (`own_batches`), and how late the numbers
+//! are (`lag`).
 //!
-//! The way of a commit of server A to a reader at server B: any server numbers it within `NUMBER_EVERY_MS`,
-//! once every transaction that began before is over; B reads it within `FOLLOW_EVERY_MS` and tells `live/`; the
-//! next frame of the feed carries it.
+//! A commit of server A reaches a reader at server B so: any server numbers it within
+//! `NUMBER_EVERY_MS`, once every transaction that began before is over; B reads it within
+//! `FOLLOW_EVERY_MS` and passes it to `live/`; the next frame of the feed carries it.
 
 mod follow;
 mod lag;
@@ -35,7 +36,7 @@ macro_rules! unnumbered {
 
 pub(super) use unnumbered;
 
-/// Begins the tasks of the feed. `known` is where the ledger ended before the first event was read.
+/// Starts the tasks of the feed. `known` is where the ledger ended before the first event was read.
 pub(super) fn start(
     tasks: &mut JoinSet<()>,
     context: &Arc<Context>,
@@ -55,7 +56,7 @@ async fn keep_numbering(context: Arc<Context>, shutdown: CancellationToken) {
     }
 }
 
-/// Shows what others wrote after `known`.
+/// Publishes what was numbered after `known`, again and again until `shutdown`.
 async fn show(context: Arc<Context>, shutdown: CancellationToken, known: Known) {
     let mut follower = Follower::new(known);
     let mut next_renewed = context.clock.boot();

@@ -42,7 +42,7 @@ const HAS_MOVED: &str = concat!("-- has_moved\nSELECT ", has_moved!());
 const STOP_WRITERS: &str = "-- stop_writers
 LOCK TABLE batches IN SHARE ROW EXCLUSIVE MODE";
 
-/// The first look may be older than the row it found.
+/// Tests the condition again: the first look may be older than the row it found.
 const RAISE_SHIFT: &str = "-- raise_shift
 UPDATE sequencer SET shift = last.xid + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 FROM (SELECT greatest(s.xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
@@ -81,7 +81,7 @@ SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bytea[])
 ON CONFLICT (event_no) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
 WHERE head.seq < excluded.seq";
 
-/// Everything below is numbered, or will never be.
+/// Stores a transaction below which everything is numbered, or never will be.
 const END_TURN: &str = concat!(
     "-- end_turn
 UPDATE sequencer SET n = $1, xid = least(
@@ -99,11 +99,11 @@ struct Head {
     hash: [u8; 32],
 }
 
-/// Numbers what is stored and can be numbered; tells how many batches. Another server that is at it
-/// leaves nothing to do.
+/// Numbers what is stored and can be numbered; returns how many batches. Does nothing while another
+/// server does it.
 ///
 /// # Errors
-/// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
+/// [`Failure`]; then nothing was numbered, or, if the outcome of the commit is unknown, all of it.
 pub(super) async fn number(context: &Context) -> Result<usize, Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
@@ -167,8 +167,9 @@ async fn number_oldest(
     Ok(Numbering::Numbered(batches.len()))
 }
 
-/// As [`raise_shift`], if the ledger has moved. A server does so before it takes commands: a batch that it stored
-/// with the old shift would be of an earlier transaction than those numbered, and never get its number.
+/// Calls [`raise_shift`] if the ledger has moved. A server does so before it takes commands: a
+/// batch with the old shift would be of an earlier transaction than those numbered, and never get
+/// its number.
 ///
 /// # Errors
 /// [`Failure`]; then no command may be taken.
@@ -182,8 +183,8 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
     connection.finish(raised).await.map(drop)
 }
 
-/// Lets the numbers of this cluster's transactions begin behind those of the one before (decision
-/// 0023).
+/// Raises the shift: this cluster's transaction numbers begin after those of the cluster before
+/// (decision 0023).
 async fn raise_shift(connection: &mut Connection) -> Result<Numbering, Failure> {
     connection.run(STOP_WRITERS).await?;
     let raised = connection.one((RAISE_SHIFT, "sequencer"), &[]).await?;
@@ -220,7 +221,7 @@ async fn unnumbered(
     found.await
 }
 
-/// Where the audits of these batches' events end.
+/// Reads where the audits of these batches' events end.
 async fn heads(
     context: &Context,
     connection: &mut Connection,
@@ -280,7 +281,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Numbers the commits of one batch, and moves the head of its event behind them.
+    /// Numbers the commits of one batch, and moves the head of its event past them.
     fn add(
         &mut self,
         n: i64,

@@ -1,5 +1,5 @@
-//! The batches that this server wrote and has not shown yet: to number and to show them it need not read
-//! their rows back.
+//! A cache of batches that this server wrote and has not published yet: to number and to publish
+//! them it need not read their rows back.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ struct Batches {
 }
 
 impl OwnBatches {
-    /// Keeps a batch that was stored at this time, and lets go of the oldest ones if there are too
+    /// Keeps a batch that was stored at this time, and evicts the oldest ones if there are too
     /// many.
     pub(in super::super) fn add(
         &self,
@@ -51,7 +51,7 @@ impl OwnBatches {
         }
     }
 
-    /// The commits of a batch, without their numbers.
+    /// Finds the commits of a batch, without their numbers. None if it is not in memory.
     fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
         let commits = Arc::clone(lock(&self.0).commits.get(&id)?);
         if commits.iter().all(|commit| commit.event == event) {
@@ -64,7 +64,7 @@ impl OwnBatches {
         Some(Arc::new(commits.iter().map(of_event).collect()))
     }
 
-    /// Lets go of batches that are about to be shown.
+    /// Removes batches that are about to be published.
     pub(super) fn forget(&self, ids: impl IntoIterator<Item = Id>) {
         let mut batches = lock(&self.0);
         for id in ids {
@@ -80,8 +80,8 @@ fn steps(commits: &[Commit]) -> usize {
 }
 
 impl OwnBatches {
-    /// The commits of batches of these events, without numbers: this server's own from memory, the
-    /// others from the database.
+    /// Returns the commits of these batches, without numbers: this server's own from memory, the
+    /// others from the database. `events` has the event of each batch.
     ///
     /// # Errors
     /// [`Failure`], when the database cannot be read.

@@ -9,13 +9,13 @@ use soldonce_core::{EventNo, Holder, Inventory};
 use crate::ledger::postgres::limits::HOLDERS_IDLE_MAX;
 use crate::ledger::postgres::tables::Id;
 
-/// What counts against one holder.
+/// What counts against one holder, and the holder's key and row.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Account {
     pub(in super::super) key: Id,
     pub(in super::super) holder: Holder,
     pub(in super::super) bought: u32,
-    /// Of the holder's row before the batch; 0 without one.
+    /// The version of the holder's row before the batch; 0 without a row.
     pub(in super::super) version: i64,
 }
 
@@ -49,7 +49,7 @@ impl Holders {
         self.versions.insert(holder, version);
     }
 
-    /// Takes note that the database has the rows of these holders, of those that are not remembered.
+    /// Notes, of these holders, those that are not remembered: the database has their rows.
     pub(in super::super) fn exist(&mut self, accounts: &[Account]) {
         let unknown = accounts.iter().filter(|account| account.version == 0);
         self.missing.extend(unknown.map(|account| account.key));
@@ -60,12 +60,12 @@ impl Holders {
         &self.missing
     }
 
-    /// Takes note that the missing rows were read.
+    /// Clears the missing keys: their rows were read.
     pub(super) fn are_read(&mut self) {
         self.missing.clear();
     }
 
-    /// Takes over what `before` misses: reading the whole event passes by idle holders.
+    /// Takes over the missing keys of `before`: a load of the whole event leaves idle holders out.
     pub(super) fn exist_still(&mut self, before: &Self) {
         self.missing.extend_from_slice(&before.missing);
     }

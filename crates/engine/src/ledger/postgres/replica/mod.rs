@@ -1,6 +1,6 @@
-//! What a server remembers of one event: its inventory, and the versions of rows it was read from.
-//! Between two statements it is what some snapshot of the database showed, as a whole: read in one
-//! transaction, and moved on by what this server itself wrote.
+//! A server's cache of one event: its inventory, and the versions of the rows it was read from.
+//! Between two statements the cache is what some snapshot of the database showed, as a whole: read
+//! in one transaction, and advanced by what this server itself wrote.
 
 mod holders;
 mod named;
@@ -33,26 +33,26 @@ const LATEST: &str = "-- latest
 SELECT max(at) FROM batches
 WHERE event_no = $1 AND xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1)";
 
-/// The memory of one event.
+/// The cache of one event.
 pub(super) struct Replica {
     pub(super) no: EventNo,
     /// The event alone, with everything in it that is not over.
     pub(super) inventory: Inventory,
-    /// Of the event's row.
+    /// The version of the event's row.
     pub(super) event_version: i64,
-    /// Of the rows of holders.
+    /// The versions of the rows of holders.
     pub(super) holders: Holders,
-    /// Of the bookings in the inventory.
+    /// The versions of the bookings in the inventory.
     pub(super) bookings: BTreeMap<BookingId, i64>,
-    /// Everything below this transaction is in here.
+    /// All batches of transactions below this one are in the cache.
     horizon: i64,
-    /// The outcome of this server's last statement is unknown: everything is read anew.
+    /// The cache may be wrong or half read: the next refresh loads everything anew.
     cold: bool,
     /// How often all of it was read.
     loads: u64,
     /// A batch of this server whose outcome is unknown.
     unresolved: Option<Id>,
-    /// When the latest commit was made that is in here.
+    /// The time of the latest commit in the cache.
     latest: Timestamp,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct News {
 }
 
 impl Replica {
-    /// The memory of an event that is read with the first [`Replica::refresh`].
+    /// Creates the cache of an event, cold: the first [`Replica::refresh`] loads it.
     pub(super) fn new(no: EventNo) -> Self {
         Self {
             no,
@@ -83,7 +83,7 @@ impl Replica {
         }
     }
 
-    /// Distrusts all of it: the next refresh loads it anew.
+    /// Marks all of it as cold: the next refresh loads it anew.
     pub(super) fn forget(&mut self) {
         self.cold = true;
     }
@@ -92,13 +92,13 @@ impl Replica {
         self.cold
     }
 
-    /// How often all of it was read from the database.
+    /// Returns how often all of it was read from the database.
     pub(super) fn loads(&self) -> u64 {
         self.loads
     }
 
-    /// As [`Replica::forget`], after a batch without an answer. It may still be on its way: nothing
-    /// is read before it is resolved, or it could come behind what was read and never be seen.
+    /// Marks all of it as cold after a batch without an answer. That may still be running: nothing
+    /// is read before it is resolved, or it could be stored after what was read and never be seen.
     pub(super) fn forget_until_resolved(&mut self, batch: Id) {
         self.unresolved = Some(batch);
         self.forget();
@@ -152,7 +152,7 @@ impl Replica {
                 return Err(failure);
             }
         };
-        // The news are lost with a caller that hangs up now, and someone has to get them.
+        // The news are lost with a future that is dropped now: then all of it must be loaded again.
         self.forget();
         let loaded = match self.load_named(connection, named).await {
             Ok(()) => self.load_holders(connection).await,
@@ -321,7 +321,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Takes over what was stored of these accounts: the versions of their rows have risen.
+    /// Raises the versions of these accounts' rows, which were stored.
     pub(super) fn accounts_stored(&mut self, accounts: Vec<Account>) {
         for account in accounts {
             let version = account.version.saturating_add(1);
@@ -335,8 +335,8 @@ impl Replica {
         self.inventory.restore_booking(row.booking);
     }
 
-    /// Forgets holds that are over and bookings that wait for no money, with the holds that they came from: a
-    /// command that names one reads both back first.
+    /// Forgets holds that are over and bookings that wait for no payment, with the holds that they
+    /// came from: a command that names one reads both back first.
     pub(super) fn evict(
         &mut self,
         holds: impl IntoIterator<Item = HoldId>,
@@ -376,7 +376,7 @@ mod tests {
 
     use super::*;
 
-    /// A booking that is cancelled comes back with its hold, which no request names.
+    /// Checks a cancelled booking: it comes back with its hold, which no request names.
     #[test]
     fn nothing_stays_of_a_booking_that_is_evict() {
         let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));

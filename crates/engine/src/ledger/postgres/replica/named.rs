@@ -34,7 +34,7 @@ impl ToLoad {
 }
 
 impl Replica {
-    /// Whether all of `named` is in memory.
+    /// Tells whether all of `named` is in memory.
     pub(in super::super) fn knows(&self, named: &ToLoad) -> bool {
         let has_hold = |id: &HoldId| self.inventory.hold(*id).is_some();
         named.holds.iter().all(has_hold) && self.missing(&named.bookings).is_empty()

@@ -13,9 +13,10 @@ use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
 use crate::ledger::rows::reader::Reader;
 
-/// Every batch below it that was or will ever be stored is in this snapshot. What runs may still be
-/// stored; and a database that crashed gives a transaction's number once more when nothing of it was on
-/// the disk. A batch that is seen was, so nothing comes below the highest that is.
+/// The horizon: each batch below it that is or ever will be stored is in this snapshot. A running
+/// one may still be stored. And a database that crashed gives a transaction's number again when
+/// nothing of it was on disk; a batch that is seen was on disk, so nothing comes below the highest
+/// that is seen.
 macro_rules! horizon {
     () => {
         "least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
@@ -28,7 +29,7 @@ pub(in super::super) use horizon;
 
 const HORIZON: &str = concat!("-- horizon\nSELECT ", horizon!());
 
-/// What others wrote since. A transaction that ran at the last snapshot may stand here again.
+/// Selects what others wrote since. A transaction that ran at the last snapshot may come again.
 pub(super) const WRITTEN: &str = "-- written
 SELECT units, holds, bookings, holders, renews, at FROM batches
 WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
@@ -43,8 +44,8 @@ SELECT EXISTS (SELECT FROM batches
 );
 
 impl Replica {
-    /// Whether others wrote since the last time. One statement sees one snapshot, so where they did
-    /// not, it is all that there is to read.
+    /// Tells whether others wrote since the last time. One statement sees one snapshot, so if they
+    /// did not, there is nothing else to read, and the horizon rises.
     pub(super) async fn is_behind(
         &mut self,
         connection: &mut Connection,
@@ -85,7 +86,7 @@ pub(super) struct Fetched {
 }
 
 impl Stale {
-    /// What these batches touched; nothing when there are none.
+    /// Reads which rows these batches touched. None when there are no batches.
     pub(super) fn read(rows: &[Row]) -> Result<Option<Self>, Failure> {
         let mut stale = Self::default();
         for row in rows {
@@ -127,7 +128,7 @@ impl Stale {
     }
 }
 
-/// Bookings with their lines.
+/// Reads bookings with their lines.
 pub(in super::super) async fn bookings_by_id(
     connection: &mut Connection,
     ids: &[Id],
@@ -141,7 +142,7 @@ pub(in super::super) async fn bookings_by_id(
     Ok(bookings::read(&found, &lines)?)
 }
 
-/// The horizon of this snapshot.
+/// Reads the horizon of this snapshot.
 pub(super) async fn read_horizon(connection: &mut Connection) -> Result<i64, Failure> {
     let horizon = connection.one((HORIZON, "batches"), &[]).await?;
     Ok(horizon.unwrap_or(0))

@@ -12,7 +12,7 @@ use crate::ledger::rows::reader::Reader;
 
 const TABLE: &str = "audit";
 
-/// Selects rows of the audit `a` with their numbers of the feed `f` and this name of their batch.
+/// Selects rows of the audit `a`, their numbers of the feed `f`, and their batch's id `$batch`.
 macro_rules! select_audit {
     ($name:literal, $batch:literal, $from:literal) => {
         concat!(
@@ -27,7 +27,7 @@ macro_rules! select_audit {
         )
     };
 }
-/// The place of the batch, behind that of the command.
+/// The column of the batch's id; [`COMMAND`] is that of the command's place in the batch.
 const BATCH: usize = 17;
 const COMMAND: usize = 15;
 
@@ -35,7 +35,7 @@ const COMMAND: usize = 15;
 // being joined in another sequence. A plan made while the tables were small would otherwise read
 // every row of the event for each batch.
 
-/// Of some batches, in the order of their places: those that are numbered say so.
+/// Selects the rows of some batches, in the batches' order, with their numbers if they have any.
 pub(in super::super) const AUDIT_OF_BATCHES: &str = select_audit!(
     "-- audit_of_batches",
     "b.id",
@@ -50,7 +50,7 @@ pub(in super::super) const AUDIT_OF_BATCHES: &str = select_audit!(
      ORDER BY b.at, b.place, a.command, a.n"
 );
 
-/// Everything of an event, numbered or not.
+/// Selects all rows of an event, numbered or not.
 pub(in super::super) const AUDIT_OF_EVENT: &str = select_audit!(
     "-- audit_of_event",
     "b.id",
@@ -68,7 +68,7 @@ pub(in super::super) const AUDIT_OF_UNIT: &str = select_audit!(
      WHERE a.event_no = $1 AND a.unit_no = $2 ORDER BY a.version DESC LIMIT $3"
 );
 
-/// The commit of one row, with this one transition. One that has no number yet gets 0.
+/// Reads one row as a commit with one transition. Its number is 0 if it has none yet.
 pub(in super::super) fn read_one(event: EventNo, row: &Row) -> Result<Commit, Damaged> {
     let mut row = Reader::postgres(row, TABLE);
     let step = get_step(&mut row)?;
@@ -87,7 +87,7 @@ pub(in super::super) fn read_one(event: EventNo, row: &Row) -> Result<Commit, Da
     })
 }
 
-/// The commits of some batches, each batch's in their order. Batches are of these events.
+/// Reads the commits of some batches, each batch's in their order. `events` has the event of each.
 pub(in super::super) fn read_batches(
     events: &BTreeMap<Id, EventNo>,
     rows: &[Row],
@@ -110,7 +110,7 @@ pub(in super::super) fn read_batches(
     Ok(batches)
 }
 
-/// The commits of rows that stand in their order.
+/// Reads the commits of one event from rows in their order.
 pub(in super::super) fn read(event: EventNo, rows: &[Row]) -> Result<Vec<Commit>, Damaged> {
     let mut commits: Vec<Commit> = Vec::new();
     let mut last = None;

@@ -22,7 +22,7 @@ pub(in super::super) const LINES_OF: &str = concat!(
     " FROM lines WHERE booking = ANY ($1) ORDER BY booking, n"
 );
 
-/// Those whose hold waits for money: the end of the hold moves them without naming them.
+/// Selects bookings whose hold waits for a payment: its end changes them without naming them.
 pub(in super::super) const PENDING_BOOKINGS: &str = "-- pending_bookings
 SELECT booking FROM holds
 WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)";
@@ -48,17 +48,17 @@ pub(in super::super) const EVENT_OF_BOOKING: &str = "-- event_of_booking
 SELECT event_no FROM bookings WHERE id = $1
   AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = bookings.event_no)";
 
-/// Which of these units some booking has as sold.
+/// Selects those of these units that some booking has as sold.
 pub(in super::super) const SOLD_UNITS: &str = "-- sold_units
 SELECT unit_no FROM lines WHERE event_no = $1 AND unit_no = ANY ($2) AND state = 1 ORDER BY unit_no";
 
-/// A booking and how often it has changed.
+/// A booking and the version of its row.
 pub(in super::super) struct BookingRow {
     pub(in super::super) booking: Booking,
     pub(in super::super) version: i64,
 }
 
-/// Bookings with their lines, by id.
+/// Reads bookings with their lines, by id.
 pub(in super::super) fn read(bookings: &[Row], lines: &[Row]) -> Result<Vec<BookingRow>, Damaged> {
     let mut found = BTreeMap::new();
     for row in bookings {

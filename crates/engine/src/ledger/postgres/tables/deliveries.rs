@@ -9,8 +9,8 @@ use crate::webhook::{Delivery, DueDelivery};
 
 const TABLE: &str = "deliveries";
 
-/// What is due and no other server works on; what waits behind an older one of its subject is not due.
-/// A server that asks again keeps what it has, and writes that down when half of the time is over.
+/// Takes what is due and no other server has; what waits behind an older one of its subject is not
+/// due. A server that asks again keeps what it has, and stores that when half of the time is over.
 pub(in super::super) const TAKE_DELIVERIES: &str = "-- take_deliveries
 WITH first AS MATERIALIZED (
     SELECT d.n FROM webhook_endpoints e CROSS JOIN LATERAL (
@@ -33,9 +33,9 @@ WITH first AS MATERIALIZED (
 SELECT d.n, d.endpoint, d.message, d.kind, d.subject, d.at, d.body, d.attempts
 FROM deliveries d JOIN free USING (n) ORDER BY n";
 
-/// Only what this server has may it write about. Endpoints that asked for something are locked first, in
-/// one sequence. Those behind one that waits are not looked at again and again; those behind one that is
-/// over are due.
+/// Updates only deliveries that this server has taken. Endpoints that asked for something are
+/// locked first, in one sequence. Deliveries behind one that waits are not looked at again and
+/// again; those behind one that is over are due.
 pub(in super::super) const NOTE_ATTEMPTS: &str = "-- note_attempts
 WITH told AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::smallint[], $4::integer[], $5::text[], $6::bigint[],
@@ -83,7 +83,7 @@ pub(in super::super) const RESEND: &str = concat!(
     log_columns!()
 );
 
-/// The endpoints of the log are found one after the other by its key, not by a look at each row.
+/// Finds the endpoints of the log one after the other by its key, not by a scan of each row.
 pub(in super::super) const FORGET_DELIVERIES: &str = "-- forget_deliveries
 WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)

@@ -12,12 +12,12 @@ pub(in super::super) const ENDPOINTS: &str = concat!(
     " FROM webhook_endpoints ORDER BY id"
 );
 
-/// No command is stored meanwhile: each has looked for endpoints before, and is stored by now, or
-/// looks after this.
+/// Keeps commands from being stored meanwhile: each has read the endpoints before, and is stored by
+/// now, or reads them after this.
 pub(in super::super) const LOCK_ENDPOINTS: &str = "-- lock_endpoints
 LOCK TABLE webhook_endpoints IN ACCESS EXCLUSIVE MODE";
 
-/// With the record of its key, if it has one.
+/// Stores an endpoint with the record of its idempotency key, if it has one.
 pub(in super::super) const ADD_ENDPOINT: &str = "-- add_endpoint
 WITH recorded AS (
     INSERT INTO idempotency (key, fingerprint, at, kind, subject, body)
@@ -37,8 +37,8 @@ pub(in super::super) const DISABLE_ENDPOINT: &str = concat!(
     endpoint_columns!()
 );
 
-/// All that waits is due, with all its attempts; a server that still works on one keeps it until its time is
-/// over. The endpoint is locked first, as it is to note attempts.
+/// Makes all that waits due, with all its attempts; a server that still works on one keeps it until
+/// its time is over. The endpoint is locked first, as it is to note attempts.
 pub(in super::super) const ENABLE_ENDPOINT: &str = concat!(
     "-- enable_endpoint
      WITH enabled AS (

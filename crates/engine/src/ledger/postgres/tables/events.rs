@@ -28,7 +28,7 @@ macro_rules! select {
     };
 }
 
-/// What [`read`] reads, and whether it was dropped.
+/// Selects what [`read`] reads, and whether the event was dropped.
 pub(in super::super) const EVENTS_FROM: &str = concat!(
     "-- events_from\nSELECT",
     event_columns!(),
@@ -38,7 +38,7 @@ FROM events WHERE event_no >= $1 ORDER BY event_no"
 
 pub(in super::super) const EVENT: &str = select!("-- event", "event_no = $1");
 
-/// By name, for who verifies.
+/// Selects an event by its id, for `unit_history`.
 pub(in super::super) const EVENT_BY_ID: &str = select!("-- event_by_id", "id = $1");
 
 pub(in super::super) const CHART: &str = "-- chart
@@ -56,14 +56,14 @@ INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, p
                     created_at, fingerprint, version)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)";
 
-/// An event, how often it has changed, and the number of its chart.
+/// An event and the version of its row.
 pub(in super::super) struct EventRow {
     pub(in super::super) event: Event,
     pub(in super::super) version: i64,
 }
 
 impl EventRow {
-    /// The event's terms, if they never changed: the only change of its row is then its cancellation.
+    /// Returns the policy if it never changed: the only change of the row is then a cancellation.
     pub(in super::super) fn steady_terms(&self) -> Option<Policy> {
         let unchanged = match self.event.state {
             EventState::Open => 1,
@@ -73,7 +73,7 @@ impl EventRow {
     }
 }
 
-/// The number and the id of a row of [`EVENTS_FROM`], if the event was dropped.
+/// Reads number and id from a row of [`EVENTS_FROM`]. None if the event was not dropped.
 pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>, Damaged> {
     let is_dropped: bool = Columns::new(row, TABLE).get(IS_DROPPED)?;
     if !is_dropped {
@@ -84,7 +84,7 @@ pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>,
     Ok(Some((no, id.map_err(|_| row.illegal("id"))?)))
 }
 
-/// The number of the row's chart.
+/// Reads the number of the row's chart.
 pub(in super::super) fn chart_no(row: &Row) -> Result<i64, Damaged> {
     Columns::new(row, TABLE).get(CHART_NO)
 }
@@ -96,7 +96,7 @@ pub(in super::super) fn read(row: &Row, chart: Arc<Chart>) -> Result<EventRow, D
     Ok(EventRow { event, version })
 }
 
-/// Reads what this build knows of a policy.
+/// Parses the fields of a policy that this build knows, and logs the others.
 fn known_fields(event: &EventId, json: &str) -> Result<Policy, Damaged> {
     let read = policy_from_json(json)?;
     if !read.unknown.is_empty() {
@@ -110,7 +110,7 @@ fn known_fields(event: &EventId, json: &str) -> Result<Policy, Damaged> {
     Ok(read.policy)
 }
 
-/// Reads a chart's document again.
+/// Parses a chart's stored document. Fails unless it numbers its units as when it was stored.
 pub(in super::super) fn read_chart(number: i64, row: &Row) -> Result<Chart, Damaged> {
     let mut row = Reader::postgres(row, CHARTS);
     read_again(number, row.get()?, row.get()?, row.get()?)

@@ -39,7 +39,7 @@ pub(in super::super) const HOLDS_AFTER: &str = select!(
     "event_no = $1 AND id > $2 ORDER BY id LIMIT $3"
 );
 
-/// Reads only events in which the holder ever held anything.
+/// Selects the live holds of a holder. Reads only events in which the holder ever held anything.
 pub(in super::super) const HOLDS_OF_HOLDER: &str = "-- holds_of_holder
 SELECT h.id FROM holders o
 CROSS JOIN LATERAL (
@@ -52,7 +52,7 @@ pub(in super::super) const EVENT_OF_HOLD: &str = "-- event_of_hold
 SELECT event_no FROM holds WHERE id = $1
   AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = holds.event_no)";
 
-/// Of the others, those of live holds count.
+/// Selects holders who have bought. Of the others, only those of live holds count.
 pub(in super::super) const BUYERS_OF_EVENT: &str = "-- buyers_of_event
 SELECT caller, holder, bought, version FROM holders WHERE event_no = $1 AND bought > 0";
 
@@ -63,7 +63,7 @@ pub(in super::super) fn read(row: &Row) -> Result<Hold, Damaged> {
     holds::get(&mut Reader::postgres(row, "holds"))
 }
 
-/// What counts against a holder.
+/// The row of a holder: the units that count against the holder's budget, and its version.
 pub(in super::super) struct HolderRow {
     pub(in super::super) holder: Holder,
     pub(in super::super) bought: u32,
@@ -79,7 +79,7 @@ pub(in super::super) fn read_holder(row: &Row) -> Result<HolderRow, Damaged> {
     })
 }
 
-/// The ids as they are asked for.
+/// Converts ids of holds to parameters of a statement.
 pub(in super::super) fn ids(holds: impl IntoIterator<Item = HoldId>) -> Vec<Id> {
     holds.into_iter().map(|id| Id(*id.bytes())).collect()
 }

@@ -13,20 +13,20 @@ use crate::reply::StoredReply;
 pub(in super::super) const RECORDS: &str = "-- records
 SELECT key, fingerprint, kind, subject, body FROM idempotency WHERE key = ANY ($1)";
 
-/// But for those of 7, [`ReplyKind::GivenBack`](crate::reply::ReplyKind::GivenBack).
+/// Deletes old records but kind 7, [`ReplyKind::GivenBack`](crate::reply::ReplyKind::GivenBack).
 pub(in super::super) const FORGET_RECORDS: &str = "-- forget_records
 DELETE FROM idempotency WHERE key IN
     (SELECT key FROM idempotency WHERE at < $1 AND kind <> 7
      ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED)";
 
-/// What was answered to a key.
+/// The stored answer to a key.
 pub(in super::super) struct Record {
     pub(in super::super) key: RequestKey,
     pub(in super::super) reply: StoredReply,
 }
 
 impl Record {
-    /// What it says to a request with its key.
+    /// Returns the stored answer to a request with its key. Fails if `asked` is another request.
     pub(in super::super) fn replay(&self, asked: RequestKey) -> Result<StoredReply, Rejection> {
         replay(self.key, &self.reply, asked)
     }

@@ -1,4 +1,4 @@
-//! What the rows say: columns to values of `core` and back. Decides nothing.
+//! Converts rows to values of `core` and back. Decides nothing.
 
 #[macro_use]
 pub(super) mod audit;
@@ -54,7 +54,7 @@ impl<'a> Get<'a> for Id {
     }
 }
 
-/// What a holder's rows are found by.
+/// Computes the key of a holder's rows: the first 16 bytes of SHA-256 over caller and name.
 pub(super) fn holder_key(holder: &Holder) -> Id {
     let mut sha = Sha256::new();
     sha.update(holder.caller.bytes());
@@ -76,7 +76,7 @@ impl<'a> Columns<'a> {
         Self { row, table }
     }
 
-    /// One column.
+    /// Reads one column, counted from 0.
     pub(super) fn get<T: FromSql<'a>>(&self, at: usize) -> Result<T, Damaged> {
         self.row
             .try_get(at)
@@ -84,12 +84,12 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A unit's or an event's number as it is stored.
+/// Converts the number of a unit or an event for storage. Fails above `i32::MAX`.
 pub(super) fn int(number: u32) -> Result<i32, Damaged> {
     i32::try_from(number).map_err(|_| Damaged::new("memory", format!("{number} is too large")))
 }
 
-/// A place in a list of enums as it is stored.
+/// Converts an index into the list of an enum's values for storage; -1 if it does not fit.
 pub(super) fn short(number: i64) -> i16 {
     i16::try_from(number).unwrap_or(-1)
 }

@@ -1,4 +1,4 @@
-//! What must be done outside, recorded in the commit that caused it.
+//! The outbox: effects outside the ledger, recorded in the commit that caused them.
 
 use tokio_postgres::Row;
 
@@ -6,8 +6,8 @@ use crate::ledger::OpenEffect;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, effects};
 
-/// The oldest of each booking that no other server works on. A server that asks again keeps what it
-/// has, and writes that down when half of the time is over.
+/// Takes the oldest effect of each booking that no other server works on. A server that asks again
+/// keeps what it has, and stores that when half of the time is over.
 pub(in super::super) const TAKE_EFFECTS: &str = "-- take_effects
 WITH first AS MATERIALIZED (
     SELECT DISTINCT ON (booking) n, booking FROM outbox WHERE done_at IS NULL ORDER BY booking, n
@@ -21,7 +21,7 @@ WITH first AS MATERIALIZED (
 )
 SELECT o.at, o.kind, o.booking, o.amount, o.total FROM outbox o JOIN free USING (n) ORDER BY n";
 
-/// The oldest of each booking, also those that other servers work on.
+/// Selects the oldest effect of each booking, also those that other servers work on.
 pub(in super::super) const OVERDUE_EFFECTS: &str = "-- overdue_effects
 SELECT at, kind, booking, amount, total FROM (
     SELECT DISTINCT ON (booking) n, at, kind, booking, amount, total

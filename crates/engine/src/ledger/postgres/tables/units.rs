@@ -24,14 +24,14 @@ pub(in super::super) const UNITS_OF_EVENT: &str =
 
 pub(in super::super) const UNITS: &str = select!("-- units", "AND unit_no = ANY ($2)");
 
-/// Also those that never changed.
+/// Selects all units of an event, also those that never changed.
 pub(in super::super) const UNITS_TO_VERIFY: &str =
     select!("-- units_to_verify", "ORDER BY unit_no");
 
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series($2, $3 - 1)";
 
-/// A unit and its number.
+/// Reads a unit and its number.
 pub(in super::super) fn read(row: &Row) -> Result<(UnitNo, Unit), Damaged> {
     let mut row = Reader::postgres(row, "units");
     Ok((row.get()?, units::get(&mut row)?))

@@ -1,4 +1,4 @@
-//! One event, in one snapshot.
+//! Verifies one event, in one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Damage goes into the report, under the name of its event.
+/// Reports damage under the name of its event; returns any other failure.
 fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result<(), Failure> {
     let Failure::Damaged(damage) = failure else {
         return Err(failure);
@@ -84,7 +84,7 @@ fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result
     Ok(())
 }
 
-/// The event's audit on its way to the auditor.
+/// A reading of the event's audit, which passes it to the checks of [`Walk`].
 struct Reading<'a> {
     connection: &'a mut Connection,
     event: &'a Event,
@@ -128,7 +128,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Batches that have their numbers.
+    /// Checks batches that have their numbers.
     async fn numbered(
         &mut self,
         batches: &[Numbered],
@@ -158,7 +158,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Batches that wait for theirs: judged as if they had them.
+    /// Checks batches that wait for their numbers, as if they had them.
     async fn tail(&mut self, report: &mut VerifyReport) -> Result<(), Failure> {
         let waiting = numbers::unnumbered(self.connection, self.no).await?;
         let late = waiting.iter().filter(|one| one.is_late).count();
@@ -189,7 +189,7 @@ impl Reading<'_> {
     }
 }
 
-/// Pieces of not much more than [`VERIFY_ROWS`] rows.
+/// Splits batches into pieces of not much more than [`VERIFY_ROWS`] rows.
 fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
     let mut rest = batches;
     std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
 //! Reads a ledger, live or stopped, for the checks of `ledger/verify`. Takes no lock that a writer
 //! waits for and changes nothing, so a standby serves as well.
 //!
-//! Each event is read in one snapshot, and another for what belongs to no event: a snapshot keeps
-//! the database from tidying up, so none lives longer than it must. Commits without a number yet are
-//! legal behind those that have one.
+//! Each event is read in one snapshot, and what belongs to no event in another: a snapshot keeps
+//! VACUUM from removing rows, so none lives longer than it must. Commits without a number yet are
+//! legal after those that have one.
 
 mod event;
 mod numbers;
@@ -32,7 +32,7 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                         SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on; \
                         SET LOCAL enable_memoize = on";
 
-/// Without counting them: that would take as long as a good part of the work.
+/// Estimates the rows of the audit: a count would take as long as a good part of the work.
 const AUDIT_ROWS: &str = "-- audit_rows
 SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'audit'::regclass";
 
@@ -87,7 +87,8 @@ pub async fn verify(
     Ok(report)
 }
 
-/// The newest `limit` transitions of a unit, oldest first, each as a commit of its own; with its event. For `why`.
+/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own, and
+/// its event. For `soldonce why`.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
@@ -122,7 +123,7 @@ pub async fn unit_history(
     Ok(Some((event, commits)))
 }
 
-/// A connection to a database with our tables.
+/// Connects to a database, which may be a standby. Fails unless it has our tables.
 pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
     let database = database.patient(VERIFY_ANSWER_MS);
@@ -131,7 +132,7 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenEr
     Ok(connection)
 }
 
-/// Damage goes into the report; anything else ends the verification.
+/// Reports damage; returns any other failure, which ends the verification.
 fn note(report: &mut VerifyReport, checked: Result<(), Failure>) -> Result<(), Failure> {
     match checked {
         Err(Failure::Damaged(damage)) => {

@@ -1,5 +1,5 @@
-//! The numbers of an event's commits: which batch has which, without gap or doubles, and where they
-//! end. Batches that wait for theirs come behind.
+//! Reads the numbers of an event's commits: which batch has which, without gap or doubles, and
+//! where they end. Batches that wait for theirs come after.
 
 use soldonce_core::Seq;
 
@@ -18,7 +18,7 @@ SELECT f.first_seq, f.commands, f.batch, f.hash, coalesce(cardinality(b.units), 
 FROM feed f LEFT JOIN batches b ON b.id = f.batch
 WHERE f.event_no = $1 AND f.first_seq > $2 ORDER BY f.first_seq LIMIT $3";
 
-/// `is_late`: below it the sequencer has passed, and will never come back.
+/// `is_late`: the sequencer has passed the batch, and will never come back to it.
 const UNNUMBERED: &str = "-- unnumbered_to_verify
 SELECT b.id, cardinality(b.units),
        b.xid < (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AS is_late
@@ -36,11 +36,11 @@ pub(super) struct Numbered {
     pub(super) batch: Id,
     pub(super) hash: [u8; 32],
     pub(super) steps: usize,
-    /// The batch is there, of this event, and of so many commands.
+    /// Whether the batch exists, is of this event, and has as many commands.
     pub(super) is_same: bool,
 }
 
-/// The next batches with numbers after `after`, in their order; nothing at the end.
+/// Reads the next batches with numbers after `after`, in their order. Empty at the end.
 pub(super) async fn numbered(
     connection: &mut Connection,
     no: i32,
@@ -65,11 +65,11 @@ pub(super) async fn numbered(
 pub(super) struct Unnumbered {
     pub(super) batch: Id,
     pub(super) steps: usize,
-    /// It will never get one.
+    /// Whether it will never get one.
     pub(super) is_late: bool,
 }
 
-/// All batches of an event that have no number, in the order in which they will get theirs.
+/// Reads all batches of an event that have no number, in the order in which they will get theirs.
 pub(super) async fn unnumbered(
     connection: &mut Connection,
     no: i32,
@@ -90,7 +90,7 @@ fn size(row: &mut Reader<'_>) -> Result<usize, Damaged> {
     Ok(usize::try_from(row.get::<u32>()?).unwrap_or(usize::MAX))
 }
 
-/// Where the numbers are recorded to end; nothing for an event without any.
+/// Reads where the numbers are recorded to end. None for an event without any.
 pub(super) async fn head(
     connection: &mut Connection,
     no: i32,

@@ -1,5 +1,5 @@
-//! Who has the units of an event: its holds, its bookings, and what is counted against holders.
-//! Found by what the batches of the event name, for none of these tables is ordered by event.
+//! Checks who owns the units of an event: its holds, its bookings, and what is counted against
+//! holders. Found by what the batches of the event name: none of these tables is ordered by event.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Touched {
         })
     }
 
-    /// The event's own version counts its changes.
+    /// Checks that the event's own version counts its changes.
     pub(super) fn check_event(&self, event: &Event, version: i64, report: &mut VerifyReport) {
         let meant = self.renewals.saturating_add(1);
         if version != meant {
@@ -70,7 +70,7 @@ impl Touched {
     }
 }
 
-/// Takes all holds of an event to the books.
+/// Reads all holds of an event into the books, and reports those that are missing.
 pub(super) async fn read_holds(
     connection: &mut Connection,
     touched: &Touched,
@@ -99,7 +99,7 @@ pub(super) async fn read_holds(
     Ok(())
 }
 
-/// Bookings have their units, and holders what the bookings give them.
+/// Checks that bookings have their units, and that holders have bought what their bookings have.
 pub(super) async fn check_bookings(
     connection: &mut Connection,
     touched: &Touched,

@@ -1,5 +1,5 @@
-//! What belongs to no single event: the numbers of all commits together, rows that belong to
-//! nothing, records, effects, keys, and the guards of the tables themselves.
+//! Checks what belongs to no single event: the numbers of all commits together, rows that belong
+//! to nothing, records, effects, keys, and the guards of the tables themselves.
 
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
@@ -90,7 +90,8 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Over all events the feed has every number once, up to the sequencer's, but for those of dropped events.
+/// Checks that over all events the feed has every number once, up to the sequencer's, except those
+/// of dropped events.
 async fn check_numbers(
     connection: &mut Connection,
     report: &mut VerifyReport,

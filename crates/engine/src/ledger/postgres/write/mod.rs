@@ -1,6 +1,6 @@
 //! A batch as one call of the database's function `store_batch_12`
 //! (`migrations/postgres/V12__store_batch.sql`), which says what is locked, compared and written, in which
-//! order. Here are the values of its parameters, each with its name.
+//! order. This module makes the values of its parameters, each with its name.
 
 mod rows;
 mod sales;
@@ -31,27 +31,27 @@ use self::rows::{RowType, Rows};
 
 /// What became of a statement.
 pub(super) enum Outcome {
-    /// It is durable since this time on the ledger's clock.
+    /// The batch is durable since this time on the ledger's clock.
     Stored(Timestamp),
-    /// A row had moved, or the clock: nothing was written.
+    /// A row had another version, or the clock had moved on: nothing was written.
     Stale,
 }
 
-/// A batch on its way.
+/// A batch to be stored, and what its call needs.
 pub(super) struct Dispatch<'a> {
     pub(super) batch: &'a Batch,
     /// What its decisions rest on.
     pub(super) read_set: ReadSet,
     /// The holds that it changes, each once, in order.
     pub(super) holds: Vec<HoldId>,
-    /// The name of the batch, fresh.
+    /// The id of the batch, fresh.
     pub(super) id: Id,
     pub(super) server: Id,
     /// The time it was decided at.
     pub(super) now: Timestamp,
-    /// What stands for the database's clock; none is the clock itself.
+    /// The time that replaces the database's clock, milliseconds; None is the clock itself.
     pub(super) given: Option<i64>,
-    /// How the database numbers the types of rows.
+    /// The types of rows, by their OIDs in this database.
     pub(super) types: RowTypes,
 }
 
@@ -102,22 +102,22 @@ impl Values {
 /// A batch as the database gets it: built from memory, sent without it.
 pub(super) struct Statement {
     values: Values,
-    /// The last end that was taken to be past: the clock itself must have passed it, too.
+    /// The last end of a hold that was taken to be over: the clock itself must have passed it, too.
     over_since: i64,
-    /// Whether the clock may be before that. Then it is looked at before the batch is committed.
+    /// Whether the clock may be before that. Then both are compared before the batch is committed.
     rests_on_recent_end: bool,
 }
 
 /// What the database answered.
 pub(super) struct Sent {
-    /// When the batch was stored, on the ledger's clock; nothing if a row or the clock had moved.
+    /// When the batch was stored, on the ledger's clock; None if it is [`Outcome::Stale`].
     pub(super) stored_at: Option<Timestamp>,
     /// What the ledger's clock reads.
     wall: i64,
 }
 
 impl Statement {
-    /// Of a batch that was decided on `replica` in a trial that is still open.
+    /// Builds the call for a batch that was decided on `replica` in a trial that is still open.
     ///
     /// # Errors
     /// `Damaged`, when the memory lacks what the batch changed.
@@ -148,8 +148,8 @@ impl Statement {
         })
     }
 
-    /// Stores the batch, in the transaction that is open on this connection, which ends with it, or
-    /// in one of its own; tells the database's clock to the ledger's time.
+    /// Stores the batch, in the transaction that is open on this connection, which it ends, or in
+    /// one of its own. Passes the database's clock to `time`.
     ///
     /// # Errors
     /// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
@@ -200,7 +200,7 @@ impl Statement {
         }
     }
 
-    /// As [`Statement::send`], in a transaction that goes on.
+    /// Runs the call. A transaction that is open stays open, unlike with [`Statement::send`].
     pub(super) async fn send_within(&self, connection: &mut Connection) -> Result<Sent, Failure> {
         let (call, values) = ((self.values.call(), "batches"), self.values.of());
         let read = |row: &mut Reader<'_>| {
@@ -214,7 +214,7 @@ impl Statement {
     }
 }
 
-/// The batch itself, and when it was decided.
+/// Adds the batch itself, and when it was decided.
 fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     let (batch, read_set) = (dispatch.batch, &dispatch.read_set);
     to.put("batch_id", dispatch.id);
@@ -234,7 +234,7 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("event_seen", read_set.event_version);
 }
 
-/// The event's row, when it changes.
+/// Adds the event's policy and cancellation: nulls when the event's row does not change.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = replica
         .inventory

@@ -19,7 +19,7 @@ const TYPES: &str = "-- row_types
 SELECT typname::text, oid, typarray FROM pg_type
 WHERE typname = ANY ($1) AND pg_type_is_visible(oid)";
 
-/// Most room that is made at once for rows to come.
+/// Most bytes that are reserved at once for rows to come.
 const ROOM_MAX: usize = 1 << 16;
 
 words! {
@@ -36,12 +36,12 @@ words! {
     Message = "message_row",
 }
 
-/// The arrays of all row types, as this database numbers them.
+/// The array types of all row types, by their OIDs in this database.
 #[derive(Clone, Debug)]
 pub(in super::super) struct RowTypes(Arc<[Type]>);
 
 impl RowTypes {
-    /// Asks the database for its numbers.
+    /// Reads the OIDs of the row types from the database.
     ///
     /// # Errors
     /// [`Failure`], when it does not answer, or lacks one of them.
@@ -65,7 +65,7 @@ impl RowTypes {
         Ok(Self(types.collect::<Result<_, _>>()?))
     }
 
-    /// The type of an array of these.
+    /// Returns the type of an array of these rows.
     pub(super) fn array(&self, of: RowType) -> Type {
         let at = RowType::ALL.iter().position(|kind| *kind == of);
         let known = at.and_then(|at| self.0.get(at));
@@ -73,7 +73,7 @@ impl RowTypes {
     }
 }
 
-/// What the driver has to know: the numbers. Columns name their own types as they are written.
+/// Builds the type of an array as the driver needs it: its OIDs. Columns are written with theirs.
 fn array_of(kind: RowType, row: u32, array: u32) -> Type {
     let schema = String::new();
     let member = Type::new(
@@ -94,7 +94,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows that `write` makes of these things, column by column.
+    /// Encodes things as rows: `write` puts the columns of each.
     ///
     /// # Errors
     /// Those of `write`.
@@ -157,7 +157,7 @@ impl Row<'_> {
     }
 }
 
-/// The length of what stands behind the four bytes at `start`.
+/// Counts the bytes after the four bytes at `start`. Fails above `i32::MAX`.
 fn length_since(bytes: &BytesMut, start: usize) -> Result<i32, Damaged> {
     let length = bytes.len().saturating_sub(start + size_of::<i32>());
     i32::try_from(length).map_err(|_| Damaged::new("memory", "a row is too long"))
@@ -184,7 +184,7 @@ impl ToSql for Rows {
         out.put_u32(member.oid());
         if self.count > 0 {
             out.put_i32(self.count);
-            // Where it begins to count.
+            // The lower bound of the array's index.
             out.put_i32(1);
             out.put_slice(&self.bytes);
         }

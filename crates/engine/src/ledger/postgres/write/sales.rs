@@ -15,7 +15,7 @@ use crate::ledger::rows::effects::{self, put_name};
 use crate::ledger::rows::{Damaged, deliveries, replies};
 use crate::webhook::Message;
 
-/// The holders whose budgets count.
+/// Adds the holders whose budgets count.
 pub(super) fn put_accounts(to: &mut Values, accounts: &[Account]) -> Result<(), Failure> {
     let rows = Rows::of(accounts, |account, row| {
         row.put(&[
@@ -30,7 +30,7 @@ pub(super) fn put_accounts(to: &mut Values, accounts: &[Account]) -> Result<(), 
     Ok(())
 }
 
-/// The bookings that change, with all of their lines.
+/// Adds the bookings that change, with all of their lines.
 pub(super) fn put_bookings(
     to: &mut Values,
     replica: &Replica,
@@ -67,7 +67,7 @@ fn put_lines(to: &mut Values, bookings: &[(&Booking, i64)]) -> Result<(), Failur
     Ok(())
 }
 
-/// What was answered to idempotency keys.
+/// Adds the records of idempotency keys: their answers.
 pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let rows = Rows::of(&batch.records, |(key, reply), row| {
         row.put(&replies::put_key(*key))?;
@@ -77,8 +77,9 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
     Ok(())
 }
 
-/// Effects that are new, and those that are done. What one command adds and a later one settles is neither. What one
-/// settles and a later one wants again is new alone: the call stores what is new before it settles.
+/// Adds effects that are new, and those that are done. One that a command adds and a later one
+/// settles is neither. One that a command settles and a later one wants again is only new: the call
+/// stores what is new before it settles.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let (mut new, mut done): (Vec<Effect>, Vec<Effect>) = Default::default();
     for applied in &batch.applied {
@@ -97,7 +98,7 @@ pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure>
     Ok(())
 }
 
-/// What webhook endpoints are to get.
+/// Adds the messages for webhook endpoints.
 pub(super) fn put_messages(to: &mut Values, messages: &[Message]) -> Result<(), Failure> {
     let rows = Rows::of(messages, |message, row| row.put(&deliveries::put(message)))?;
     to.put_rows("message_rows", rows, RowType::Message);

@@ -12,7 +12,7 @@ use crate::ledger::rows::column::Column;
 use crate::ledger::rows::packed::pack;
 use crate::ledger::rows::{holds, units};
 
-/// What the decisions rest on, and what becomes of it.
+/// Adds the units that the decisions rest on, and their new states.
 pub(super) fn put_units(
     to: &mut Values,
     replica: &Replica,
@@ -34,7 +34,7 @@ pub(super) fn put_units(
     Ok(())
 }
 
-/// The columns of what a unit becomes, for one that stays as it is.
+/// The columns of a new state, for a unit that stays as it is: nulls.
 const STAYS: [Column<'_>; 5] = [
     Column::OptCode(None),
     Column::OptId(None),
@@ -43,7 +43,7 @@ const STAYS: [Column<'_>; 5] = [
     Column::OptLong(None),
 ];
 
-/// The holds that change.
+/// Adds the holds that change.
 pub(super) fn put_holds(
     to: &mut Values,
     replica: &Replica,
@@ -63,7 +63,7 @@ pub(super) fn put_holds(
     Ok(())
 }
 
-/// Every transition.
+/// Adds every transition.
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let commits = batch.applied.iter().flat_map(|applied| &applied.commits);
     let steps = (0_u32..).zip(commits).flat_map(|(command, commit)| {

@@ -54,19 +54,19 @@ WHERE chains.seq < excluded.seq";
 SELECT event_no, seq, steps, hash, checksum FROM chains WHERE event_no = ?1";
 }
 
-/// Where the audit of one event ends.
+/// The end of one event's audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
-    /// Of the last commit.
+    /// The number of the last commit.
     pub(crate) seq: Seq,
     /// How many rows there are.
     pub(crate) steps: u64,
-    /// Of the last row.
+    /// The hash of the last row.
     pub(crate) hash: [u8; 32],
 }
 
 impl Chain {
-    /// The chain of an event without commits.
+    /// Starts the chain of an event without commits.
     pub(crate) fn start(event: &Event) -> Self {
         Self {
             seq: Seq::default(),
@@ -75,7 +75,7 @@ impl Chain {
         }
     }
 
-    /// Where the chain of a dropped event ended. None of its steps is left.
+    /// Builds the end of a dropped event's chain. None of its rows is left, so `steps` is 0.
     pub(crate) const fn gone(tombstone: &Tombstone) -> Self {
         Self {
             seq: tombstone.seq,
@@ -84,7 +84,7 @@ impl Chain {
         }
     }
 
-    /// The chain with one more row.
+    /// Returns the chain with one more row.
     #[must_use]
     pub(crate) fn then(self, row: &AuditRow<'_>, bytes: &mut Vec<u8>) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Chain {
         summed::write(connection, UPSERT_CHAIN, CHAINS, &row)
     }
 
-    /// The end of an event's chain; nothing for an event without commits.
+    /// Finds the end of an event's chain; none for an event without commits.
     pub(crate) fn find(connection: &Connection, event: EventNo) -> Result<Option<Self>, Fault> {
         let get = |row: &mut Reader<'_>| {
             let _event: EventNo = row.get()?;
@@ -129,7 +129,7 @@ pub(crate) fn chain_of(chains: &mut [Chain], event: EventNo) -> Result<&mut Chai
     chains.get_mut(event.index()).ok_or_else(missing)
 }
 
-/// Appends commits to the audit, each behind the chain of its event.
+/// Appends commits to the audit, each at the end of its event's chain.
 pub(crate) fn append<'a>(
     connection: &Connection,
     commits: impl Iterator<Item = &'a Commit>,
@@ -153,7 +153,7 @@ pub(crate) fn append<'a>(
     Ok(())
 }
 
-/// A row as it was read: a commit with this one transition, its place in the commit, its hash.
+/// A row as it was read: a commit with this one transition, its index in the commit, its hash.
 pub(crate) struct ReadRow {
     pub(crate) commit: Commit,
     pub(crate) n: u32,
@@ -161,7 +161,7 @@ pub(crate) struct ReadRow {
 }
 
 impl ReadRow {
-    /// The row as it was written, to be hashed again.
+    /// Returns the row as it was written, to be hashed again.
     pub(crate) fn as_row(&self) -> Option<AuditRow<'_>> {
         AuditRow::of(&self.commit)
             .next()
@@ -187,7 +187,7 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
     Ok(ReadRow { commit, n, hash })
 }
 
-/// Gives `take` every row of an event, oldest first. A damaged row is given as the fault it is.
+/// Passes every row of an event to `take`, oldest first; a damaged row as its fault.
 pub(crate) fn each_of_event(
     connection: &Connection,
     event: EventNo,
@@ -201,7 +201,7 @@ pub(crate) fn each_of_event(
     Ok(())
 }
 
-/// The commits of an event, whole, oldest first.
+/// Reads the commits of an event with all their transitions, oldest first.
 pub(crate) fn of_event(connection: &Connection, event: EventNo) -> Result<Vec<Commit>, Fault> {
     let mut commits: Vec<Commit> = Vec::new();
     each_of_event(connection, event, |row| {
@@ -217,7 +217,7 @@ pub(crate) fn of_event(connection: &Connection, event: EventNo) -> Result<Vec<Co
     Ok(commits)
 }
 
-/// The newest transitions of a unit, oldest first, each as a commit of its own.
+/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own.
 pub(crate) fn of_unit(
     connection: &Connection,
     event: EventNo,

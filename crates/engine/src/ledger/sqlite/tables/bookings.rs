@@ -60,7 +60,7 @@ ORDER BY created_at, id LIMIT ?3"
     );
 }
 
-/// A booking without its lines: what is read of all of them at start.
+/// A booking without its lines, as all of them are read at start.
 #[derive(Clone, Debug)]
 pub(crate) struct BookingRow {
     /// The booking, its lines missing.
@@ -71,8 +71,8 @@ pub(crate) struct BookingRow {
     pub(crate) sold: u32,
 }
 
-/// What the bookings of a holder are found by: narrow, because it goes to a random place of its
-/// index with every sale.
+/// Hashes a holder to the key of the index by which its bookings are found. The key is narrow,
+/// because every sale writes it to a random page of the index.
 pub(super) fn holder_key(holder: &Holder) -> i64 {
     let sum = Checksum::of("holder").bytes(holder.caller.bytes());
     sum.text(holder.name.as_str()).to_i64()
@@ -98,7 +98,7 @@ impl BookingRow {
         Ok(self)
     }
 
-    /// The booking, if all of its lines are there.
+    /// Returns the booking; fails with `Damaged` unless it has all of its lines.
     fn whole(self) -> Result<Booking, Fault> {
         let Self {
             mut booking,
@@ -127,8 +127,8 @@ impl BookingRow {
     }
 }
 
-/// Writes the state in which the batch leaves each booking; `is_new` tells those that are not in
-/// the file.
+/// Writes each booking in its state after the batch, with its lines; `is_new` tells which are not
+/// yet in the file.
 pub(crate) fn write(
     connection: &Connection,
     bookings: &[&Booking],
@@ -155,7 +155,7 @@ pub(crate) fn write(
     lines::write(connection, bookings, is_new)
 }
 
-/// A booking with its lines.
+/// Finds a booking with its lines; none if there is none or its event was dropped.
 pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Booking>, Fault> {
     let row = first_row(connection, BOOKING, [id.bytes()], BookingRow::read)?;
     row.map(|row| with_lines(connection, row)).transpose()
@@ -167,7 +167,7 @@ fn with_lines(connection: &Connection, mut row: BookingRow) -> Result<Booking, F
     row.whole()
 }
 
-/// The bookings whose ids a statement selects.
+/// Reads the bookings whose ids a statement selects.
 fn bookings_selected_by(
     connection: &Connection,
     sql: &'static str,
@@ -179,7 +179,7 @@ fn bookings_selected_by(
     found.flatten().collect()
 }
 
-/// Every booking without its lines.
+/// Passes every booking without its lines to `take`.
 pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(BookingRow) -> Result<(), Fault>,
@@ -189,8 +189,8 @@ pub(crate) fn each(
     })
 }
 
-/// Every booking with its lines, by one walk along both tables. A damaged one is given as the fault
-/// it is, and the walk goes on.
+/// Passes every booking with its lines to `take`, by one scan of both tables. A damaged one is
+/// passed as its fault, and the scan goes on.
 pub(crate) fn each_whole(
     connection: &Connection,
     mut take: impl FnMut(Result<Booking, Fault>),
@@ -210,7 +210,7 @@ pub(crate) fn each_whole(
             if owner > id {
                 break;
             }
-            // Lines of no booking are counted apart.
+            // Lines of no booking are counted elsewhere, as stray rows.
             if owner == id {
                 booking = booking.and_then(|booking| booking.and_line(row));
             }
@@ -221,7 +221,7 @@ pub(crate) fn each_whole(
     Ok(())
 }
 
-/// The newest bookings of a holder that are older than `before`.
+/// Reads the newest bookings of a holder that are older than `before`, at most `limit`.
 pub(crate) fn of_holder(
     connection: &Connection,
     holder: &Holder,
@@ -235,7 +235,7 @@ pub(crate) fn of_holder(
     bookings_selected_by(connection, BOOKINGS_OF_HOLDER, values)
 }
 
-/// The bookings of an event after an id, in the order of their ids.
+/// Reads the bookings of an event with ids above `after`, in the order of ids, at most `limit`.
 pub(crate) fn page(
     connection: &Connection,
     event: EventNo,
@@ -247,8 +247,8 @@ pub(crate) fn page(
     bookings_selected_by(connection, BOOKINGS_AFTER, values)
 }
 
-/// Bookings whose payment is not at its end, or whose money must go back, but for those that were made in
-/// `recent`: older ones, and those that were made before the clock was set back. Those behind `after`, oldest first.
+/// Reads bookings whose payment has not ended, or whose money must go back, unless made in
+/// `recent`: older ones, and those made before the clock was set back. Oldest first, after `after`.
 pub(crate) fn unsettled(
     connection: &Connection,
     recent: Range<Timestamp>,

@@ -1,5 +1,5 @@
-//! Seat plans, as they were given. The number of a unit is all that other tables know of it, so a
-//! chart that is read differently than before must stop the start.
+//! Charts, as they were sent. Other tables refer to a unit by its number only, so a chart that is
+//! numbered differently than before must stop the start.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ pub(crate) fn write(
     one_row("insert_chart", rows)
 }
 
-/// The numbers of all charts and the hashes of their documents.
+/// Lists the numbers of all charts with the hashes of their documents.
 pub(crate) fn numbers(connection: &Connection) -> Result<Vec<(i64, [u8; 32])>, Fault> {
     all_rows(connection, CHART_NUMBERS, [], |row| {
         Ok((row.get(0)?, row.get(1)?))
     })
 }
 
-/// Reads a chart again and passes it if every unit has the number it had.
+/// Reads a chart; fails unless its document and the number of every unit are as they were stored.
 pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>, Fault> {
     let missing = || Fault::damaged(TABLE, format!("there is no chart {chart_no}"));
     let read = |row: &Row<'_>| {

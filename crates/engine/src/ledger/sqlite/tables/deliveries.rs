@@ -1,4 +1,4 @@
-//! Messages on their way to webhook endpoints.
+//! Deliveries of messages to webhook endpoints.
 
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
@@ -22,7 +22,7 @@ INSERT INTO deliveries (n, endpoint, message, kind, subject, at, body, state, at
                         checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?6, ?8)";
 
-    // What waits behind an older one of its subject is not due, even if it says so itself.
+    // One that waits for an older one of its subject is not due, even if its `next_at` has passed.
     DUE_DELIVERIES = "-- due_deliveries
 SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries AS d
 WHERE endpoint = ?1 AND state = 0 AND next_at <= ?2
@@ -35,7 +35,7 @@ UPDATE deliveries SET state = ?2, attempts = attempts + 1, status = ?3, problem 
                       next_at = ?6
 WHERE n = ?1 AND state = 0 AND (attempts = ?7 OR ?2 = 1)";
 
-    // So that those behind are not looked at again and again while it waits.
+    // So that the later ones of its subject are not read again and again while it waits.
     WAIT_BEHIND = "-- wait_behind
 UPDATE deliveries SET next_at = max(next_at, ?2)
 WHERE state = 0 AND n > ?1 AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
@@ -71,7 +71,7 @@ DELETE FROM deliveries WHERE n IN (
     SELECT d.n FROM webhook_endpoints AS e JOIN deliveries AS d ON d.endpoint = e.id
     WHERE e.disabled_at IS NOT NULL AND d.state = 0 AND d.next_at < ?1 LIMIT ?2)";
 
-    // The endpoints of the log are found one after the other by its key, not by a look at each row.
+    // The endpoints of the log are found one after the other by its index, not by a full scan.
     FORGET_STRAYS = "-- forget_strays
 WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
@@ -90,8 +90,8 @@ SELECT coalesce(max(n), 0) FROM deliveries";
 SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries ORDER BY n";
 }
 
-/// Writes the messages of a batch for each endpoint that wants them, behind number `last`; gives the
-/// new last number.
+/// Writes the messages of a batch for each endpoint that wants them, numbered after `last`; returns
+/// the new last number.
 pub(crate) fn write(
     connection: &Connection,
     endpoints: &[Endpoint],
@@ -113,7 +113,7 @@ pub(crate) fn write(
     Ok(last)
 }
 
-/// Moves what is open with the clock, which is set back.
+/// Sets the next attempts of open deliveries back by `by`, with the ledger's clock.
 pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<(), Fault> {
     let by = i64::try_from(by.ms()).unwrap_or(i64::MAX);
     connection
@@ -122,7 +122,7 @@ pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is due now for each of these endpoints that takes something.
+/// Reads the deliveries that are due at `now`, at most `limit` for each endpoint that accepts some.
 pub(crate) fn due(
     connection: &Connection,
     endpoints: &[Endpoint],
@@ -146,7 +146,7 @@ fn read_due(row: &Row<'_>) -> Result<DueDelivery, Fault> {
     Ok(due)
 }
 
-/// Takes note of attempts; gives those that count: one whose delivery is over does not.
+/// Records attempts; returns those that count: one whose delivery is over does not.
 pub(crate) fn note<'a>(
     connection: &Connection,
     attempts: &'a [Attempt],
@@ -178,7 +178,7 @@ pub(crate) fn note<'a>(
     Ok(counted)
 }
 
-/// The deliveries of an endpoint below number `before`, newest first.
+/// Reads the deliveries of an endpoint with numbers below `before`, newest first.
 pub(crate) fn log(
     connection: &Connection,
     endpoint: EndpointId,
@@ -193,7 +193,7 @@ fn read(row: &Row<'_>) -> Result<Delivery, Fault> {
     Ok(get(&mut Reader::sqlite(row, TABLE))?)
 }
 
-/// Opens a delivery again; gives it as it is then.
+/// Opens a delivery again; returns it as it is then, or none if the log does not have it.
 pub(crate) fn resend(
     connection: &Connection,
     endpoint: EndpointId,
@@ -204,7 +204,7 @@ pub(crate) fn resend(
     first_row(connection, RESEND, values, read)
 }
 
-/// Opens all that waits for an endpoint anew.
+/// Makes all open deliveries of an endpoint due at `at`, with all attempts left.
 pub(crate) fn open_all(
     connection: &Connection,
     endpoint: EndpointId,
@@ -214,8 +214,8 @@ pub(crate) fn open_all(
     Ok(statement.execute(params![endpoint.bytes(), at.ms()])?)
 }
 
-/// Takes old deliveries out of the log, those that waited too long for a disabled endpoint, and those of
-/// endpoints that are no more.
+/// Deletes old deliveries from the log, those that waited too long for a disabled endpoint, and
+/// those of deleted endpoints; returns how many.
 pub(crate) fn forget(
     connection: &Connection,
     before: Timestamp,
@@ -230,14 +230,14 @@ pub(crate) fn forget(
     Ok(forgotten + strays.execute([most(limit.saturating_sub(forgotten))])?)
 }
 
-/// The number of the newest delivery.
+/// Reads the number of the newest delivery; 0 if there is none.
 pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
     Ok(connection
         .prepare_cached(LAST_DELIVERY)?
         .query_row([], |row| row.get(0))?)
 }
 
-/// Tests the checksum of every delivery.
+/// Verifies the checksum of every delivery.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
     each_row(connection, DELIVERIES, [], |row| read_due(row).map(drop))
 }

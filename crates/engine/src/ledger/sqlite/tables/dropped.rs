@@ -1,4 +1,4 @@
-//! Events that were dropped: what is left of each, and the deletion of the rest, some rows in each transaction.
+//! Dropped events: the row that remains of each, and the deletion of its other rows in small steps.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 const TABLE: &str = "dropped_events";
 
 statements! {
-    /// What is open of an event, and the time of its last commit. A change of its policy or state and the effects of
-    /// the last days are commits, too, and leave no row in the audit.
+    /// Counts what is open of an event, and the time of its last commit. A change of its policy or
+    /// state and the effects of the last days are commits, too, and leave no row in the audit.
     EVENT_USE = concat!(
         "-- event_use
 SELECT (SELECT count(*) FROM bookings
@@ -96,7 +96,7 @@ UPDATE dropped_events SET units = units + ?2, bookings = bookings + ?3, transiti
 WHERE event_no = ?1";
 }
 
-/// What is open of an event besides its live holds, which memory counts.
+/// Counts what is open of an event except its live holds, which memory counts.
 pub(crate) fn event_use(
     connection: &Connection,
     event: EventNo,
@@ -124,7 +124,7 @@ pub(crate) fn insert(
     summed::write(connection, INSERT_DROPPED, TABLE, &row)
 }
 
-/// Every event that was dropped, by number.
+/// Reads every dropped event, by number.
 pub(crate) fn all(
     connection: &Connection,
 ) -> Result<BTreeMap<EventNo, (EventId, Tombstone)>, Fault> {
@@ -140,7 +140,7 @@ fn read(row: &Row<'_>) -> Result<(EventNo, (EventId, Tombstone)), Fault> {
     Ok((no, (id, tombstone)))
 }
 
-/// A dropped event that still has rows.
+/// Finds a dropped event that still has rows.
 pub(crate) fn next(connection: &Connection) -> Result<Option<EventNo>, Fault> {
     first_row(connection, NOT_CLEARED, [], |row| {
         Ok(EventNo(small(row.get(0)?, TABLE)?))
@@ -158,8 +158,8 @@ struct Cleared {
     is_all: bool,
 }
 
-/// Deletes at most `limit` rows of a dropped event, one booking's lines more or less, inside an open transaction:
-/// units first, because sold ones keep their lines.
+/// Deletes about `limit` rows of a dropped event, one booking's lines more or less, in an open
+/// transaction: units first, because the lines of sold ones cannot be deleted.
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
     let mut units = connection.prepare_cached(CLEAR_UNITS)?;
     let units = units.execute(params![event.0, most(limit)])?;
@@ -185,7 +185,8 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
     one_row("count_cleared", statement.execute(values)?)
 }
 
-/// Goes along the audit: of each row its hold, with the bookings of its holder, and its booking, then the row.
+/// Scans the audit; for each row deletes its hold, its booking, its holder's bookings, then the
+/// row.
 fn clear_history(
     connection: &Connection,
     event: EventNo,
@@ -207,7 +208,7 @@ fn clear_history(
     Ok(())
 }
 
-/// Deletes what a row of the audit leads to, then the row, unless there was too much of the one.
+/// Deletes what a row of the audit refers to, then the row, unless the limit is reached before.
 fn clear_step(
     connection: &Connection,
     event: EventNo,
@@ -238,7 +239,7 @@ fn clear_step(
     Ok(())
 }
 
-/// A row of the audit, and what it leads to.
+/// A row of the audit, with the hold, booking and holder that it refers to.
 struct Step {
     seq: i64,
     n: i64,

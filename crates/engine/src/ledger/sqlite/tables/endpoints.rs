@@ -36,7 +36,7 @@ pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(),
     summed::write(connection, INSERT_ENDPOINT, TABLE, &put(endpoint))
 }
 
-/// Changes an endpoint; gives it as it is afterwards, or was at last.
+/// Changes an endpoint; returns it as it is then, or was when deleted; none if there is none.
 pub(crate) fn change(
     connection: &Connection,
     id: EndpointId,
@@ -60,7 +60,7 @@ pub(crate) fn change(
     Ok(Some(changed))
 }
 
-/// Writes what endpoints said to attempts; gives all as they are then.
+/// Updates endpoints by the attempts at them; returns all as they are then.
 pub(crate) fn note(
     connection: &Connection,
     known: Vec<Endpoint>,
@@ -80,7 +80,7 @@ pub(crate) fn note(
     Ok(noted)
 }
 
-/// Moves the times of all with the clock, which is set back; gives all as they are then.
+/// Sets the times of all endpoints back by `by`, with the ledger's clock; returns all of them.
 pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<Vec<Endpoint>, Fault> {
     let earlier = |at: Option<Timestamp>| at.map(|at| at.minus(by));
     let mut all = all(connection)?;
@@ -97,7 +97,7 @@ fn update(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
     summed::write(connection, UPDATE_ENDPOINT, TABLE, &put(endpoint))
 }
 
-/// Every endpoint, oldest first.
+/// Reads every endpoint, oldest first.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Endpoint>, Fault> {
     all_rows(connection, ENDPOINTS, [], read)
 }

@@ -1,4 +1,4 @@
-//! Events: what is sold, at which prices, by which rules.
+//! Events: what is sold, at which prices, by which policy.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> R
     summed::write(connection, ADD_STEADY_TERMS, STEADY, &row)
 }
 
-/// The policy of an event that never changed; none if it did, or was made before that was noted.
+/// Returns the policy of an event if it never changed; none if it did, or that is not recorded.
 pub(crate) fn steady_terms(
     connection: &Connection,
     event: &Event,
@@ -96,7 +96,7 @@ fn write(
     summed::write(connection, sql, TABLE, &row)
 }
 
-/// Every event that was not dropped, in the order of their numbers. `chart` gives the chart of a number.
+/// Reads every event that was not dropped, by number. `chart` returns the chart of a number.
 pub(crate) fn all(
     connection: &Connection,
     mut chart: impl FnMut(i64) -> Result<Arc<Chart>, Fault>,
@@ -122,8 +122,8 @@ fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
     summed::read(row, TABLE, |row| get(row, chart, policy), name)
 }
 
-/// Reads a policy of which every field must be known: the one process that writes the file would lose
-/// the others.
+/// Parses a policy; fails if it has unknown fields: the one process that writes the file would lose
+/// them.
 fn known_policy(json: &str) -> Result<Policy, Damaged> {
     let read = policy_from_json(json)?;
     match read.unknown.first() {
@@ -161,7 +161,7 @@ mod tests {
         Event::create(EventNo(0), &new, Timestamp::from_ms(1)).unwrap()
     }
 
-    /// A file with one event, whose policy was stored by another build.
+    /// Creates a file with one event, whose policy was stored by another build.
     fn with_policy(event: &Event, policy: &Map<String, Value>) -> Connection {
         let connection = Connection::open_in_memory().unwrap();
         make_tables(&connection).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// One process owns the file: a field of a newer build says that an old program was put back.
+    /// Guards against a downgrade: the one process that owns the file would lose the newer field.
     #[test]
     fn an_event_of_a_newer_build_is_refused_by_the_name_of_its_field() {
         let event = new_event();

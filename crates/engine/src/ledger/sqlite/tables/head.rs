@@ -1,4 +1,4 @@
-//! Where the ledger stands: how many commits, their running hash, the latest time.
+//! The head row: the number of commits, their running hash, the latest time.
 
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
@@ -28,19 +28,19 @@ WHERE one = 1 AND commits = ?1 - 1 AND clock > ?3";
 SELECT commits, hash, clock, checksum FROM head WHERE one = 1";
 }
 
-/// Where the ledger stands.
+/// The number, the running hash and the latest time of a ledger's commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// How many commits there were.
     pub(crate) commits: u64,
-    /// Of all of them.
+    /// The running hash of all of them.
     pub(crate) hash: [u8; 32],
-    /// The latest time one was made at.
+    /// The latest time of a commit.
     pub(crate) clock: Timestamp,
 }
 
 impl Head {
-    /// A ledger without commits; `seed` tells it from every other.
+    /// Creates the head of a ledger without commits; `seed` is random and tells it from any other.
     pub(crate) fn start(seed: [u8; 32]) -> Self {
         Self {
             commits: 0,
@@ -49,7 +49,7 @@ impl Head {
         }
     }
 
-    /// After one more commit, which moved these chains.
+    /// Returns the head after one more commit at `clock`, which appended to the chains `moved`.
     #[must_use]
     pub(crate) fn then<'a>(
         self,
@@ -72,7 +72,7 @@ impl Head {
         }
     }
 
-    /// After a correction of the clock, which goes back to `clock`: a commit of its own.
+    /// Returns the head after a correction of the clock back to `clock`, a commit of its own.
     #[must_use]
     pub(crate) fn set_back(self, clock: Timestamp) -> Self {
         let next = self.then(clock, std::iter::empty());
@@ -84,12 +84,12 @@ impl Head {
         self.write(connection, INSERT_HEAD)
     }
 
-    /// Writes the row; it must have been one commit behind.
+    /// Updates the row; fails unless it was one commit behind.
     pub(crate) fn update(&self, connection: &Connection) -> Result<(), Fault> {
         self.write(connection, UPDATE_HEAD)
     }
 
-    /// Writes the row of [`Head::set_back`]; it must have been one commit behind.
+    /// Updates the row after [`Head::set_back`]; fails unless it was one commit behind.
     pub(crate) fn write_set_back(&self, connection: &Connection) -> Result<(), Fault> {
         self.write(connection, SET_HEAD_BACK)
     }
@@ -100,7 +100,7 @@ impl Head {
         summed::write(connection, sql, TABLE, &row)
     }
 
-    /// The row; nothing in a new file.
+    /// Reads the row; none in a new file.
     pub(crate) fn find(connection: &Connection) -> Result<Option<Self>, Fault> {
         let get = |row: &mut Reader<'_>| {
             Ok(Self {

@@ -43,8 +43,8 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at =
   AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = holds.event_no)"
     );
 
-    /// Ids rise with time and no hold lives longer than its cap, so the walk begins at the oldest hold
-    /// that still has a unit.
+    /// Ids rise with time and no hold lives longer than its cap, so the scan begins at the oldest
+    /// hold that still has a unit.
     LIVE_HOLDS = select!(
         "-- live_holds",
         "WHERE id >= ?1 AND state IN (0, 1) ORDER BY id"
@@ -60,7 +60,7 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at =
     );
 }
 
-/// Writes holds, each one of the `new` ones, sorted, or one that is in the file and not over there.
+/// Inserts the holds in `new`, which is sorted, and updates the others; fails if one is over there.
 pub(crate) fn write<'a>(
     connection: &Connection,
     holds: impl Iterator<Item = Result<&'a Hold, Fault>>,
@@ -82,12 +82,12 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
     summed::read(row, TABLE, get, |hold| hold.id.to_string())
 }
 
-/// A hold by its id.
+/// Finds a hold by its id; none if there is none or its event was dropped.
 pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, Fault> {
     first_row(connection, HOLD, [id.bytes()], read)
 }
 
-/// The holds of an event after an id, in the order of their ids.
+/// Reads the holds of an event with ids above `after`, in the order of ids, at most `limit`.
 pub(crate) fn page(
     connection: &Connection,
     event: EventNo,
@@ -99,7 +99,7 @@ pub(crate) fn page(
     all_rows(connection, HOLDS_AFTER, values, read)
 }
 
-/// Every hold that is not over, from this id on.
+/// Passes every hold that is not over to `take`, from the id `from` on.
 pub(crate) fn each_live(
     connection: &Connection,
     from: HoldId,
@@ -110,7 +110,7 @@ pub(crate) fn each_live(
     })
 }
 
-/// Every hold of the ledger. A damaged row is given as the fault it is, and the walk goes on.
+/// Passes every hold of the ledger to `take`; a damaged row as its fault, and the scan goes on.
 pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(Result<Hold, Fault>),
@@ -121,7 +121,7 @@ pub(crate) fn each(
     })
 }
 
-/// Every hold of an event. A damaged row is given as the fault it is, and the walk goes on.
+/// Passes every hold of an event to `take`; a damaged row as its fault, and the scan goes on.
 pub(crate) fn each_of(
     connection: &Connection,
     event: EventNo,

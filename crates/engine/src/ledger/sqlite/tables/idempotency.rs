@@ -81,15 +81,15 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What is kept as long as the booking: a key, and what was answered to it.
+/// A record that is kept as long as its booking: a key and the reply to it.
 type Kept = (RequestKey, StoredReply);
 
-/// The kept reply to a request with this key, if there is one.
+/// Finds the kept reply to a request with this key, if there is one.
 pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Kept>, Fault> {
     first_row(connection, KEPT_REPLY, [key.0], read_kept)
 }
 
-/// Tests the checksum of every kept reply.
+/// Verifies the checksum of every kept reply.
 pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
     each_row(connection, KEPT_REPLIES, [], |row| read_kept(row).map(drop))
 }
@@ -99,7 +99,7 @@ fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {
     summed::read(row, KEPT, get, |_| "a reply".to_owned())
 }
 
-/// Forgets the records up to this number.
+/// Deletes the records up to this number; fails unless each has a reply.
 pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
     let last = to_i64(last)?;
     let keys = connection.prepare_cached(FORGET_KEYS)?.execute([last])?;
@@ -113,7 +113,7 @@ pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
     ))
 }
 
-/// The reply of a record.
+/// Reads the reply of a record; fails if it is missing.
 pub(crate) fn reply(connection: &Connection, number: u64) -> Result<StoredReply, Fault> {
     let number = to_i64(number)?;
     let missing = || Fault::damaged(REPLIES, format!("reply {number} is missing"));
@@ -134,7 +134,7 @@ pub(crate) struct StoredKey {
     pub(crate) at: Timestamp,
 }
 
-/// What the record of this number says to a request, if it is of the same key.
+/// Finds the outcome for a request by the record of this number; none if that is of another key.
 pub(crate) fn replay(
     connection: &Connection,
     number: u64,

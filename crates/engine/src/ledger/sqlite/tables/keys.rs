@@ -42,7 +42,7 @@ pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault>
     summed::write(connection, INSERT_API_KEY, TABLE, &put(key, &scopes))
 }
 
-/// Revokes a key; whether there was one to revoke. The last admin key stays.
+/// Revokes a key; returns whether there was one to revoke. The last admin key is not revoked.
 pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Result<bool, Fault> {
     let keys = all(connection)?;
     if is_last_admin(&keys, id) {
@@ -61,7 +61,7 @@ pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Resul
     Ok(true)
 }
 
-/// Every API key.
+/// Reads every API key, revoked ones too.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<ApiKey>, Fault> {
     all_rows(connection, API_KEYS, [], read)
 }
@@ -77,7 +77,7 @@ pub(crate) fn insert_master(connection: &Connection, key: &MasterKey) -> Result<
     summed::write(connection, INSERT_MASTER_KEY, MASTER, &row)
 }
 
-/// Every master key, newest first.
+/// Reads every master key, newest first.
 pub(crate) fn masters(connection: &Connection) -> Result<Vec<MasterKey>, Fault> {
     let name = |key: &MasterKey| format!("master key {}", key.version);
     let read = |row: &Row<'_>| summed::read(row, MASTER, get_master, name);

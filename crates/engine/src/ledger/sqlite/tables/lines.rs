@@ -37,8 +37,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     );
 }
 
-/// Writes the lines that changed, in place. Those that are given up come first, so that a line that becomes sold
-/// meets no other sold one of its unit.
+/// Writes the lines that changed, in place. Those that stop being sold are first, so that a line
+/// that becomes sold meets no other sold one of its unit.
 pub(super) fn write(
     connection: &Connection,
     bookings: &[&Booking],
@@ -78,7 +78,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What a booking's lines were and are, so that only those that changed are written.
+/// The difference of a booking's lines to those in the file, so that only changes are written.
 struct LineChange<'a> {
     gone: Vec<i64>,
     changed: Vec<(i64, &'a Line)>,
@@ -105,7 +105,7 @@ impl<'a> LineChange<'a> {
     }
 }
 
-/// The lines of a booking, each with its number.
+/// Reads the lines of a booking, each with its number.
 pub(super) fn of(connection: &Connection, booking: &Booking) -> Result<Vec<(i64, Line)>, Fault> {
     let read = |row: &Row<'_>| read(booking, row);
     all_rows(connection, LINES_OF, [booking.id.bytes()], read)
@@ -126,7 +126,7 @@ fn write_line(
     writer.write(&row)
 }
 
-/// A line of this booking, with its number.
+/// Reads a line of `booking` from a row, with its number.
 pub(super) fn read(booking: &Booking, row: &Row<'_>) -> Result<(i64, Line), Fault> {
     let mut row = Reader::sqlite(row, TABLE);
     let (_booking, n): (BookingId, i64) = (row.get()?, row.get()?);

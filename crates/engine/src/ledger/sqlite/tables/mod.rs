@@ -1,5 +1,5 @@
-//! The tables, a file each: the statements, what a row says, and the test of its checksum. Decides
-//! nothing. `epochs` of migration 2 has no file and no rows: leases keep theirs in a folder of their own.
+//! The tables, a file each: the statements, the columns of a row, and the check of its checksum.
+//! Decides nothing. `epochs` of migration 2 has no file and no rows: leases have their own folder.
 
 /// Defines the statements of a table, and lists them for the tests that prepare them all.
 macro_rules! statements {
@@ -30,7 +30,7 @@ use rusqlite::{Connection, Params, Row};
 
 use super::fault::Fault;
 
-/// Reads every row of a statement.
+/// Passes every row of a statement to `take`; the statement is not cached.
 fn each_row(
     connection: &Connection,
     sql: &str,
@@ -57,7 +57,7 @@ fn first_row<T>(
     rows.next()?.map(read).transpose()
 }
 
-/// Reads the rows of a statement.
+/// Collects the rows of a statement.
 fn all_rows<T, C: FromIterator<T>>(
     connection: &Connection,
     sql: &str,
@@ -68,7 +68,7 @@ fn all_rows<T, C: FromIterator<T>>(
     statement.query_and_then(values, read)?.collect()
 }
 
-/// Every statement that works on the tables, for the test that prepares them all.
+/// Lists every statement of the tables, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {
     [

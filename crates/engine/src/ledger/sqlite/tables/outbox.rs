@@ -1,4 +1,4 @@
-//! What must be done outside, recorded in the commit that caused it.
+//! The outbox: effects at the payment provider, stored in the commit that caused them.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ SELECT coalesce(max(n), 0) FROM outbox";
     );
 }
 
-/// Writes effects of one batch behind number `last`; gives the new last number.
+/// Writes effects of one batch, numbered after `last`; returns the new last number.
 pub(crate) fn write<'a>(
     connection: &Connection,
     effects: impl Iterator<Item = &'a Effect>,
@@ -58,7 +58,7 @@ pub(crate) fn write<'a>(
     Ok(last)
 }
 
-/// Takes note that effects are done. One that is done already, or was never wanted, stays so.
+/// Marks effects as done. Ignores one that is done already, or was never stored.
 pub(crate) fn settle(
     connection: &Connection,
     effects: impl Iterator<Item = Effect>,
@@ -72,8 +72,8 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// What is to be done next for each booking, oldest first, but for what was left in `recent`: older effects, and those
-/// that were left before the clock was set back.
+/// Reads the oldest open effect of each booking, oldest first, but for those stored in `recent`:
+/// older ones, and those stored before the clock was set back.
 pub(crate) fn open(
     connection: &Connection,
     recent: &Range<Timestamp>,
@@ -90,14 +90,14 @@ fn read(row: &Row<'_>) -> Result<OpenEffect, Fault> {
     Ok(OpenEffect { effect, at })
 }
 
-/// The number of the newest effect.
+/// Reads the number of the newest effect; 0 if there is none.
 pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
     Ok(connection
         .prepare_cached(LAST_EFFECT)?
         .query_row([], |row| row.get(0))?)
 }
 
-/// Tests the checksum of every effect.
+/// Verifies the checksum of every effect.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
     each_row(connection, EFFECTS, [], |row| read(row).map(drop))
 }

@@ -8,8 +8,8 @@ use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
-/// A statement that changes one row at a time. Its parameters are the columns of the row, their checksum, and what
-/// is not under it.
+/// A statement that writes one row at a time. Its parameters are the columns of the row, their
+/// checksum, and values that the checksum leaves out.
 pub(super) struct RowWriter<'a> {
     statement: CachedStatement<'a>,
     name: &'static str,
@@ -31,12 +31,12 @@ impl<'a> RowWriter<'a> {
         })
     }
 
-    /// Changes exactly one row.
+    /// Writes a row with its checksum; fails unless exactly one row changed.
     pub(super) fn write(&mut self, row: &[Column<'_>]) -> Result<(), Fault> {
         self.write_with(row, &[])
     }
 
-    /// The same, with parameters that are not under the checksum.
+    /// Writes a row as [`RowWriter::write`], with parameters that the checksum leaves out.
     pub(super) fn write_with(
         &mut self,
         row: &[Column<'_>],
@@ -50,7 +50,7 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Changes exactly one row by a statement of [`RowWriter`].
+/// Writes a row by a statement as for [`RowWriter`]; fails unless exactly one row changed.
 pub(super) fn write(
     connection: &Connection,
     sql: &'static str,
@@ -60,7 +60,7 @@ pub(super) fn write(
     RowWriter::new(connection, sql, table)?.write(row)
 }
 
-/// Reads a row with `get`, and passes it if its checksum is that of its values; `name` names it.
+/// Reads a row with `get`; fails unless its checksum fits. `name` names it in the error.
 pub(super) fn read<'a, T>(
     row: &'a Row<'a>,
     table: &'static str,

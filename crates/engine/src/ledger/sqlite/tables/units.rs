@@ -1,4 +1,4 @@
-//! Units that ever changed. Every change is guarded by the version and the owner it goes out from: a memory
+//! Units that ever changed. Every update compares the version and the owner before it: a memory
 //! that is ahead of the file, behind it or wrong stops the ledger instead of selling twice.
 
 use rusqlite::{Connection, Row};
@@ -26,8 +26,9 @@ macro_rules! select {
 }
 
 statements! {
-    // OR FAIL here and with lines and audit: what a guard refuses ends the whole transaction. With the default, ABORT,
-    // SQLite keeps a journal of each statement that fires a trigger, to undo it alone.
+    // OR FAIL here and with lines and audit: what a guard refuses ends the transaction. With the
+    // default, ABORT, SQLite keeps a journal of each statement that fires a trigger, to undo it
+    // alone.
     INSERT_UNIT = "-- insert_unit
 INSERT OR FAIL INTO units (event_no, unit_no, state, owner, until, fence, version, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -55,7 +56,7 @@ pub(crate) struct ChangedUnit {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IsSold(pub(crate) bool);
 
-/// Writes the state in which the batch leaves each unit.
+/// Writes the units that the batch leaves sold, or the others, in their state after it.
 pub(crate) fn write(
     connection: &Connection,
     inventory: &Inventory,
@@ -91,7 +92,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// One row.
+/// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitRow {
     pub(crate) event: EventNo,
@@ -117,7 +118,7 @@ impl UnitRow {
     }
 }
 
-/// Every row, in the order of events and units.
+/// Passes every row to `take`, in the order of events and units.
 pub(crate) fn each(
     connection: &Connection,
     mut take: impl FnMut(UnitRow) -> Result<(), Fault>,
@@ -125,7 +126,7 @@ pub(crate) fn each(
     each_row(connection, ALL_UNITS, [], |row| take(UnitRow::read(row)?))
 }
 
-/// Every row of one event. A damaged row is given as the fault it is, and the walk goes on.
+/// Passes every row of one event to `take`; a damaged row as its fault, and the scan goes on.
 pub(crate) fn each_of(
     connection: &Connection,
     event: EventNo,

@@ -27,15 +27,15 @@ SELECT coalesce(sum(steps), 0) FROM chains";
 const INTEGRITY: &str = "-- integrity
 PRAGMA integrity_check(20)";
 
-/// Looks whether a folder has a ledger that this program can read and that is not behind its high-water mark, on a
-/// live folder or a stopped one; gives the time of its last commit, if there is one. What is in it is not checked.
+/// Checks that a folder, live or stopped, has a ledger that this program can read and that is not
+/// behind its high-water mark; returns the time of its last commit, if any. Checks no other row.
 ///
 /// # Errors
 /// [`OpenError`]: `Missing` when there is none, `Schema` when it is older or newer, `Behind` or `Unmarked` when
 /// commits are or may be missing, `Failed` when the file is no ledger.
 pub fn look(folder: &Path) -> Result<Option<Timestamp>, OpenError> {
     let folder = Folder::new(folder);
-    // Read first: the ledger may only be further.
+    // The mark is read first, so that a live ledger can only be further.
     let mark = folder.high_water();
     require_database(&folder)?;
     let connection = connection::reader(&folder)?;
@@ -44,14 +44,14 @@ pub fn look(folder: &Path) -> Result<Option<Timestamp>, OpenError> {
     Ok(head.map(|head| head.clock))
 }
 
-/// Verifies the ledger of a folder. On a live one it sees a single commit's state, and the server
+/// Verifies the ledger of a folder. On a live one it reads a snapshot of one commit, and the server
 /// goes on.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger, or it cannot be read at all.
 pub fn verify(folder: &Path, progress: &mut Watcher<'_>) -> Result<VerifyReport, OpenError> {
     let folder = Folder::new(folder);
-    // Read before the snapshot is taken: the ledger may only be further.
+    // The mark is read before the snapshot, so that a live ledger can only be further.
     let mark = folder.high_water();
     require_database(&folder)?;
     let mut connection = connection::reader(&folder)?;
@@ -86,7 +86,7 @@ fn check_tables(
     rest::check(connection, report)
 }
 
-/// Every statement of this folder, for the test that prepares them all.
+/// Lists every statement of this folder, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {
     [
@@ -97,8 +97,8 @@ pub(super) fn statements() -> Vec<&'static str> {
     .concat()
 }
 
-/// Event by event along the audit, then once along holds and bookings, which are in the order of
-/// their making.
+/// Checks the audit and the units event by event, then the holds and the bookings in one scan each,
+/// in the order in which they were made.
 fn check_events(
     connection: &Connection,
     events: &[Event],
@@ -141,7 +141,7 @@ fn check_units(
     Ok(())
 }
 
-/// The head row, and the file that remembers how far the ledger was.
+/// Checks the head row against the high-water mark.
 fn check_head(
     connection: &Connection,
     mark: Result<Option<Mark>, Fault>,
@@ -185,7 +185,7 @@ fn check_head(
     Ok(())
 }
 
-/// SQLite's own check of its pages and indexes: what it complains of.
+/// Runs SQLite's own check of its pages and indexes; returns its complaints.
 fn check_pages(folder: &Folder) -> Result<Vec<String>, OpenError> {
     let connection = connection::reader(folder)?;
     let mut statement = connection.prepare(INTEGRITY)?;
@@ -194,8 +194,8 @@ fn check_pages(folder: &Folder) -> Result<Vec<String>, OpenError> {
     Ok(lines.filter(|line| line != "ok").collect())
 }
 
-/// The newest `limit` transitions of a unit, oldest first, each as a commit of its own; with its event. For `why`,
-/// on a live folder or a stopped one.
+/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own, and
+/// its event. For `soldonce why`, on a live folder or a stopped one.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
@@ -221,7 +221,7 @@ pub fn unit_history(
     }
 }
 
-/// What is left of an event, if it was dropped. For `why`, on a live folder or a stopped one.
+/// Finds the row of a dropped event. For `soldonce why`, on a live folder or a stopped one.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read.
@@ -232,7 +232,7 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
     Ok(found.map(|(_, tombstone)| tombstone))
 }
 
-/// All money that was on its way before `recent`, or begun after it, and still is, on a live folder or a stopped one.
+/// Reads all open payments and refunds begun before or after `recent`, live folder or stopped.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read.

@@ -1,5 +1,5 @@
-//! What belongs to no single event: idempotency records, the outbox, webhooks, keys; and rows that belong to
-//! nothing at all.
+//! Checks the rows of no single event: idempotency records, the outbox, webhooks, keys; and rows
+//! that belong to nothing.
 
 use std::ops::ControlFlow;
 
@@ -58,7 +58,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
     stray_rows(connection, report)
 }
 
-/// Damage goes into the report; anything else ends the verification.
+/// Notes damage in the report; fails with any other fault, which ends the verification.
 fn note(report: &mut VerifyReport, checked: Result<(), Fault>) -> Result<(), Fault> {
     match checked {
         Err(fault @ Fault::Damaged(_)) => {

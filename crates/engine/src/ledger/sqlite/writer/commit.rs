@@ -1,5 +1,5 @@
-//! A batch from decision to answer: reads the clock once, decides each command in memory, writes what was
-//! accepted in one transaction, and answers after its COMMIT has returned.
+//! A batch from decision to answer: reads the clock once, decides each command in memory, writes
+//! what was accepted in one transaction, and answers after its COMMIT has returned.
 
 use rusqlite::TransactionBehavior;
 use soldonce_core::{Applied, Rejection, Timestamp};
@@ -14,7 +14,7 @@ use crate::ledger::{Done, Transaction};
 impl Writer {
     /// Carries out all queued commands, in as many commits as their size takes.
     pub(super) fn work(&mut self) -> Result<(), Fault> {
-        // Given back at the end, so that its memory is used again.
+        // Put back at the end, so that its memory is used again.
         let mut taken = std::mem::take(&mut self.queued);
         let mut queued = taken.drain(..);
         while queued.len() > 0 {
@@ -33,7 +33,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Decides a command, whose caller then waits for the batch.
+    /// Decides a command; its caller then waits for the batch.
     fn enter(
         &mut self,
         now: Timestamp,
@@ -41,7 +41,7 @@ impl Writer {
         reply: Reply<Done>,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
-        // In place before the decision: a fault must not answer before it is known.
+        // Pushed first: if a fault dropped `reply`, it would answer before the ledger is read-only.
         let outcome = Outcome::Known(Err(Rejection::OutcomeUnknown));
         self.waiters.push((reply, outcome));
         let decided = self.decide(now, transaction, batch)?;
@@ -93,7 +93,7 @@ impl Writer {
         self.tidy_log()
     }
 
-    /// One transaction. A failure in it is final.
+    /// Writes the batch in one transaction. A failure in it is final.
     fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
         self.checkpointer.state()?;
         let ended = self.ended_records(now)?;
@@ -112,7 +112,7 @@ impl Writer {
         self.high_water.write(&self.tails.head)
     }
 
-    /// Refuses the commands of the batch: nothing of it is stored.
+    /// Refuses the commands of the batch with `why`: nothing of it is stored.
     pub(super) fn refuse(&mut self, why: &Rejection) {
         for (reply, _) in self.waiters.drain(..) {
             answer(reply, Err(why.clone()));

@@ -1,5 +1,5 @@
-//! The one thread that writes: what it takes from the queue, what it remembers, and how it ends. `commit`
-//! decides, writes and answers.
+//! The one thread that writes: its queue, its memory, and how it ends. `commit` decides, writes and
+//! answers.
 
 mod commit;
 mod own_jobs;
@@ -31,7 +31,7 @@ use crate::ledger::stored_keys::StoredKeys;
 use crate::ledger::{Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
-/// Something for the writer to do.
+/// A job for the writer.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly all are commands, which should not be allocated once more"
@@ -42,10 +42,10 @@ pub(super) enum Job {
     Close(oneshot::Sender<()>),
 }
 
-/// A job that is no command; it answers its caller by itself.
+/// A job that is no command; it sends its answer itself.
 pub(super) type OwnJob = Box<dyn FnOnce(&mut Writer) -> Result<(), Fault> + Send>;
 
-/// What the writer is given from outside.
+/// The dependencies of the writer.
 pub(super) struct Deps {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
@@ -53,38 +53,38 @@ pub(super) struct Deps {
     pub(super) options: SqliteOptions,
 }
 
-/// The writer's whole state. It has the waiting callers, so that none gets an answer before the
-/// ledger is known to be read-only.
+/// The writer's whole state. It has the waiting callers, so that after a fault none gets an answer
+/// before the ledger is marked read-only.
 pub(super) struct Writer {
-    /// Ends before the writer's own connection: the last one to close empties the log.
+    /// The first field, so that the writer's own connection closes last: that empties the log.
     checkpointer: Checkpointer,
     connection: Connection,
     inventory: Inventory,
-    /// Where the idempotency records are.
+    /// The numbers of the idempotency records, by key.
     keys: StoredKeys,
     tails: Tails,
     high_water: HighWater,
     deps: Deps,
     queued: Vec<(Transaction, Reply<Done>)>,
-    /// A job that is no command and came behind some.
+    /// A job that is no command and came after the queued ones.
     deferred: Option<Job>,
     waiters: Vec<(Reply<Done>, Outcome)>,
     loaded: Loaded,
-    /// The last millisecond of the oldest idempotency record.
+    /// The last millisecond in which the oldest idempotency record is valid.
     records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
-    /// Pages that the last checkpoint had to leave in the log.
+    /// Pages that the last checkpoint left in the log because of a reader.
     log_kept: u32,
 }
 
-/// What was read back for this batch.
+/// The holds and bookings that were loaded from the file for this batch.
 #[derive(Default)]
 struct Loaded {
     holds: Vec<HoldId>,
     bookings: Vec<BookingId>,
 }
 
-/// The life of the writer's thread.
+/// Runs the writer's thread until the ledger is closed or dropped.
 pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     let ended = catch_unwind(AssertUnwindSafe(|| writer.run(jobs)));
     let shared = Arc::clone(&writer.deps.shared);
@@ -110,7 +110,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         if let Some(refusal) = refusal {
             writer.refuse(&refusal);
         }
-        // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
+        // From here on those who waited, and those still in the queue, get `OutcomeUnknown`.
         writer.queued.clear();
         writer.waiters.clear();
         closing = match writer.deferred.take() {
@@ -128,9 +128,9 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     }
 }
 
-/// Keeps the connection until the ledger is closed or dropped. Without it the next reader would be
-/// the only one, read the whole log anew, and show a commit that failed at its sync: no caller was told
-/// of it, and it may be gone after a power cut.
+/// Keeps the connection open until the ledger is closed or dropped. Without it the next reader
+/// would be the only one, recover the whole log, and show a commit whose sync failed: no caller was
+/// told of it, and it may be lost after a power cut.
 fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
     loop {
         match jobs.recv().ok()? {
@@ -201,12 +201,12 @@ impl Writer {
         Ok(None)
     }
 
-    /// The next job; none when the ledger was dropped.
+    /// Waits for the next job; none when the ledger was dropped.
     fn next_job(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
         self.deferred.take().or_else(|| jobs.recv().ok())
     }
 
-    /// Takes the commands that wait, as many as fit into a batch, up to the first job that is none.
+    /// Queues waiting commands, as many as fit into a batch, up to the first job that is none.
     fn drain(&mut self, jobs: &Receiver<Job>) {
         while self.queued.len() < BATCH_MAX {
             match jobs.try_recv() {
@@ -219,8 +219,8 @@ impl Writer {
         }
     }
 
-    /// The last idempotency record that goes: those up to it have ended, or memory has no room for
-    /// them. At most [`FORGET_MAX`] go at once.
+    /// Finds the number of the last idempotency record to delete, if any: those up to it have
+    /// ended, or memory has no room for them. At most [`FORGET_MAX`] are deleted at once.
     fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
         let stored = &self.keys;
         let most = stored.from().saturating_add(FORGET_MAX);
@@ -241,7 +241,7 @@ impl Writer {
         Ok(ended)
     }
 
-    /// Forgets holds that are over and bookings that wait for no money: they are in the file.
+    /// Evicts holds that are over and bookings that wait for no money: the file has them.
     fn evict(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
         let inventory = &mut self.inventory;
         for hold in holds.iter().copied().chain(self.loaded.holds.drain(..)) {
@@ -259,7 +259,7 @@ impl Writer {
         }
     }
 
-    /// Has a long log moved into the database file, and moves by itself what came on top meanwhile.
+    /// Orders a checkpoint of a long log, and after it moves what was added meanwhile.
     fn tidy_log(&mut self) -> Result<(), Fault> {
         match self.checkpointer.state()? {
             Move::Begun => {}
@@ -271,7 +271,7 @@ impl Writer {
             }
             Move::Done => {
                 let whole = connection::checkpoint(&self.connection)?;
-                // A reader in the middle keeps the rest: again when as much has come on top.
+                // A reader keeps the rest in the log: again when as many pages have been added.
                 let pages = self.log_pages.load(Ordering::Relaxed);
                 self.log_kept = if whole { 0 } else { pages };
                 if whole {

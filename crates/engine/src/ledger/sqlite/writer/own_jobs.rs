@@ -13,7 +13,7 @@ use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 impl Writer {
-    /// Marks an event as dropped, then forgets it. Its rows are deleted later.
+    /// Marks an event as dropped and removes it from memory. Its rows are deleted later.
     pub(in super::super) fn drop_event(
         &mut self,
         event: EventNo,
@@ -73,7 +73,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Answered before: the answer again. Else stored, with the record of its key.
+    /// Stores an endpoint with the record of its key, or returns the reply stored for the same key.
     pub(in super::super) fn add_endpoint(
         &mut self,
         new: NewEndpoint,
@@ -105,8 +105,8 @@ impl Writer {
         Ok(Ok(Added::Stored))
     }
 
-    /// Writes down where the ledger's clock stands while it is ahead of the machine's: the next start goes on
-    /// from the last commit, and holds would have their time since then once more.
+    /// Commits the ledger's time if it is ahead of the machine's: the next start continues from the
+    /// last commit, and holds would get the time since then once more.
     pub(super) fn keep_clock(&mut self) -> Result<(), Fault> {
         let now = self.deps.shared.now();
         if now.ms() > self.deps.clock.wall_ms() {
@@ -115,7 +115,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes this in a commit of its own.
+    /// Runs `write` in a commit of its own.
     pub(in super::super) fn own_commit<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,

@@ -1,5 +1,5 @@
-//! Loads from the file what a command needs and memory has evicted: the answer to its key, its hold, its
-//! booking.
+//! Loads from the file what a command needs and memory has evicted: the reply to its key, its hold,
+//! its booking.
 
 use soldonce_core::{BookingId, Command, HoldId, Rejection};
 
@@ -11,7 +11,7 @@ use crate::ledger::{RequestKey, named};
 use crate::reply::{ReplyKind, StoredReply};
 
 impl Writer {
-    /// What came of an earlier request with this key, if its record is in the file.
+    /// Finds the reply to an earlier request with this key, if its record is in the file.
     pub(super) fn replay_stored(
         &self,
         key: RequestKey,
@@ -27,7 +27,7 @@ impl Writer {
         Ok(kept.map(|(known, reply)| replay(known, &reply, key)))
     }
 
-    /// The same, by the records that have not ended.
+    /// Finds the reply to an earlier request with this key among the records that have not ended.
     pub(super) fn replay_newest(
         &self,
         key: RequestKey,
@@ -62,7 +62,7 @@ impl Writer {
         }
     }
 
-    /// Whether there is such a booking.
+    /// Loads a booking and its hold into memory; returns whether there is such a booking.
     fn load_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
         let Some(booking) = bookings::find(&self.connection, id)? else {
             return Ok(false);

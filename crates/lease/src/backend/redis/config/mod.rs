@@ -1,5 +1,5 @@
-//! Where a Redis server is, how to log in, and what it must prove. Our own type, so that the driver can
-//! change.
+//! The address of a Redis server, its login and its TLS. A type of this crate, so that the driver
+//! can be replaced.
 
 mod tls;
 mod url;
@@ -10,11 +10,11 @@ use self::tls::Tls;
 use crate::BackendError;
 
 /// The address of one Redis server: `redis://[user[:password]@]host[:port][/database]`, or its
-/// parts. A text that is no address is reported when it is first used.
+/// parts. A text that is not an address is reported when it is first used.
 ///
 /// `rediss://` is TLS (feature `tls`): the server proves its name by the system's authorities, or by those of
-/// `?sslrootcert=FILE`; `sslcert=FILE&sslkey=FILE` is the client's own certificate. There is no way to verify
-/// less, and none back to a connection without TLS.
+/// `?sslrootcert=FILE`; `sslcert=FILE&sslkey=FILE` is the client's own certificate. There is no way
+/// to verify less, and no fallback to a connection without TLS.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisConfig(Result<Address, String>);
 
@@ -31,7 +31,7 @@ struct Address {
 const PORT: u16 = 6_379;
 
 impl RedisConfig {
-    /// The server at `host` and `port`, database 0, without a login.
+    /// Creates the address of the server at `host` and `port`, with database 0 and no login.
     pub fn new(host: &str, port: u16) -> Self {
         Self(Ok(Address {
             host: host.to_owned(),
@@ -43,8 +43,9 @@ impl RedisConfig {
         }))
     }
 
-    /// The seeds of `redis+cluster://[user[:password]@]host[:port],host[:port]`, or of `rediss+cluster://` with
-    /// TLS: a login and parameters count for all of them. `None` if the text begins with neither.
+    /// Parses the seeds of `redis+cluster://[user[:password]@]host[:port],host[:port]`, or of
+    /// `rediss+cluster://` with TLS: a login and parameters apply to all of them. `None` if the
+    /// text begins with neither.
     pub fn seeds(url: &str) -> Option<Vec<Self>> {
         Some(url::of_seeds(url)?.map(Self::from).collect())
     }
@@ -74,7 +75,7 @@ impl RedisConfig {
         self
     }
 
-    /// What the driver needs to know of it.
+    /// Converts to the driver's type. Fails with `Config` if the address is not valid.
     pub(super) fn driver(&self) -> Result<redis::ConnectionInfo, BackendError> {
         let config = |why: String| BackendError::Config(why);
         let address = self.0.as_ref().map_err(|why| config(why.clone()))?;
@@ -100,7 +101,7 @@ impl RedisConfig {
     }
 }
 
-/// What all nodes of a cluster prove and are shown.
+/// Certificates for all nodes of a cluster.
 #[cfg(all(feature = "cluster", feature = "tls"))]
 impl RedisConfig {
     pub(super) fn certificates(&self) -> Result<Option<redis::TlsCertificates>, BackendError> {

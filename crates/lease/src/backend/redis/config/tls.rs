@@ -1,13 +1,13 @@
-//! TLS to a server, as the driver wants to be told.
+//! TLS to a server, in the types of the driver.
 
 use std::path::PathBuf;
 
 use crate::BackendError;
 
-/// Which files prove who is who.
+/// The files of certificates and keys.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Tls {
-    /// Who must have certified the server; the system's authorities without it.
+    /// The authorities that must have certified the server; without it those of the system.
     pub(super) authorities: Option<PathBuf>,
     /// The client's own certificate and its key.
     pub(super) own: Option<[PathBuf; 2]>,
@@ -15,12 +15,12 @@ pub(super) struct Tls {
 
 #[cfg(feature = "tls")]
 impl Tls {
-    /// The driver's address of this server.
+    /// Builds the driver's address of this server.
     pub(super) fn driver(
         &self,
         (host, port): (String, u16),
     ) -> Result<redis::ConnectionInfo, BackendError> {
-        // The driver asks the process for it.
+        // The driver takes the cryptography provider of the process.
         soldonce_tls::choose_cryptography();
         let address = redis::ConnectionAddr::TcpTls {
             host,
@@ -28,7 +28,7 @@ impl Tls {
             insecure: false,
             tls_params: None,
         };
-        // What it makes of certificates goes nowhere but through a client.
+        // The driver takes certificates only through a client.
         let client = redis::Client::build_with_tls(address, self.certificates()?);
         let client = client.map_err(|error| BackendError::Config(error.to_string()))?;
         Ok(client.get_connection_info().clone())
@@ -56,7 +56,7 @@ impl Tls {
 
 #[cfg(not(feature = "tls"))]
 impl Tls {
-    /// Never the address without TLS.
+    /// Fails: without the feature there is no TLS, and never a fallback to none.
     #[expect(clippy::unused_self, reason = "with the feature it reads the files")]
     pub(super) fn driver(&self, _: (String, u16)) -> Result<redis::ConnectionInfo, BackendError> {
         let why = "rediss:// (TLS) needs the feature `tls` of soldonce-lease";

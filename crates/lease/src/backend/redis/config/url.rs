@@ -1,14 +1,14 @@
-//! An address in the form of a URL.
+//! Parses an address in the form of a URL.
 
 use std::path::PathBuf;
 
 use super::tls::Tls;
 use super::{Address, PORT};
 
-/// Without and with TLS.
+/// The schemes without and with TLS.
 const SCHEMES: [&str; 2] = ["redis", "rediss"];
 
-/// The parts of a URL. Errors never repeat it, because it may hold a password.
+/// Parses a URL. Errors never repeat it, because it may hold a password.
 pub(super) fn parse(url: &str) -> Result<Address, String> {
     let Some(parsed) = redis::parse_redis_url(url) else {
         return Err("the address must look like redis://host:6379".to_owned());
@@ -42,7 +42,7 @@ pub(super) fn parse(url: &str) -> Result<Address, String> {
     })
 }
 
-/// TLS by the parameters of an address, which has no others.
+/// Parses the TLS parameters of an address, which has no other parameters.
 fn tls(scheme: &str, query: &str) -> Result<Option<Tls>, String> {
     let (mut authorities, mut certificate, mut key) = (None, None, None);
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -75,7 +75,7 @@ fn tls(scheme: &str, query: &str) -> Result<Option<Tls>, String> {
     Ok(encrypted.then_some(Tls { authorities, own }))
 }
 
-/// One URL for each seed of the URL of a cluster.
+/// Splits the URL of a cluster into one URL for each seed; `None` for any other scheme.
 pub(super) fn of_seeds(url: &str) -> Option<impl Iterator<Item = String>> {
     let (scheme, rest) = url.split_once("+cluster://")?;
     if !SCHEMES.contains(&scheme) {
@@ -93,7 +93,7 @@ pub(super) fn of_seeds(url: &str) -> Option<impl Iterator<Item = String>> {
     }))
 }
 
-/// Undoes percent encoding.
+/// Undoes percent encoding; `None` if it is not valid.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();

@@ -1,13 +1,13 @@
-//! One of several names by a majority.
+//! Grants any one of several names by a majority.
 
 use super::Redlock;
 use crate::backend::{Acquire, AcquireReply};
 use crate::{Name, Refusal};
 
 impl Redlock {
-    /// Nodes that pick for themselves would pick different names, so each name is put to the vote by itself: first
-    /// the one that the owner holds already. A lost vote is withdrawn while the next goes on: with a node that says
-    /// nothing each would take its whole time.
+    /// Puts each name to the vote by itself, first the one that the owner holds already: nodes that
+    /// pick for themselves would pick different names. A lost vote is withdrawn while the next goes
+    /// on: with a node that does not answer each would take its whole time-out.
     pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
         let now = self.machine.clock.boot();
         let only = |name: &Name| command.names.only(|one| one == name);
@@ -42,7 +42,7 @@ impl Redlock {
     }
 }
 
-/// The same, where it is a grant of this name.
+/// Sets the picked name of a grant; other replies are unchanged.
 fn with_picked(mut reply: AcquireReply, name: &Name) -> AcquireReply {
     if let AcquireReply::Granted { picked, .. } = &mut reply {
         *picked = Some(name.clone());

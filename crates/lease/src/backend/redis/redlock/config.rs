@@ -1,10 +1,10 @@
-//! Which nodes vote, and how long a node that was restarted sits out.
+//! The settings of a Redlock: its nodes, and how long a restarted node does not vote.
 
 use std::time::Duration;
 
 use crate::backend::redis::RedisConfig;
 
-/// Longest ttl unless it is set.
+/// The default of [`RedlockConfig::ttl_longest`].
 const TTL_LONGEST: Duration = Duration::from_mins(1);
 
 /// The nodes of a Redlock: 3, 5 or 7 independent primaries without replicas. Every process must
@@ -17,8 +17,8 @@ pub struct RedlockConfig {
 }
 
 impl RedlockConfig {
-    /// A Redlock of `nodes`. No ttl may be longer than a minute unless
-    /// [`RedlockConfig::ttl_longest`] says otherwise.
+    /// Creates a Redlock of `nodes`. No ttl may be longer than a minute unless
+    /// [`RedlockConfig::ttl_longest`] allows it.
     pub fn new(nodes: Vec<RedisConfig>) -> Self {
         Self {
             nodes,
@@ -27,9 +27,9 @@ impl RedlockConfig {
         }
     }
 
-    /// The longest ttl that any process asks for. A node that started more recently grants nothing:
-    /// it may have forgotten a lease that is alive. So this is also how long new nodes take until
-    /// they vote.
+    /// Sets the longest ttl that any process asks for. A node that started more recently grants
+    /// nothing: it may have forgotten a lease that is alive. So this is also how long new nodes
+    /// take until they vote.
     #[must_use]
     pub fn ttl_longest(mut self, longest: Duration) -> Self {
         self.ttl_longest = longest;

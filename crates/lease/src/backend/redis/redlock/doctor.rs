@@ -1,4 +1,4 @@
-//! What the doctor looks at on the nodes of a Redlock. `lease.md` 8.
+//! The doctor's checks of the nodes of a Redlock. `lease.md` 8.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::backend::{Finding, Verdict};
 /// Longest wait for one node.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// What INFO tells of a node.
+/// The part of a node's `INFO` that is checked.
 struct Info {
     run_id: String,
     role: String,
@@ -117,7 +117,7 @@ fn alone(nodes: &[(usize, Info)]) -> Finding {
 }
 
 fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
-    // Told in whole seconds, cut off at its start and now.
+    // In whole seconds, rounded down at its start and now.
     let age = |info: &Info| info.uptime.saturating_sub(Duration::from_secs(1));
     let young = nodes.iter().filter(|(_, info)| age(info) < sit_out);
     let told: Vec<String> = young

@@ -1,4 +1,4 @@
-//! How a set of Redis servers becomes the backend of a [`Leases`].
+//! Makes a set of Redis servers the backend of a [`Leases`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
 use crate::{BackendError, Builder, FenceSource, Leases, SystemEntropy};
 
-/// How long answers are waited for, one after the other, once a majority has answered.
+/// Longest wait for each further answer once a majority has answered.
 const STRAGGLERS: Duration = Duration::from_millis(50);
 
 impl Leases {
-    /// Leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
-    /// [`Builder::namespace`], and [`Builder::fence`] if tokens are to rise through loss of data on
-    /// a majority.
+    /// Starts a builder for leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
+    /// [`Builder::namespace`], and [`Builder::fence`] if tokens must rise through loss of data on a
+    /// majority.
     pub fn redlock(nodes: impl Into<RedlockConfig>) -> Builder {
         Builder::of(nodes.into())
     }
@@ -53,8 +53,8 @@ impl BackendFactory for RedlockConfig {
 }
 
 impl Redlock {
-    /// A backend on the nodes of `config`, reached once to see that a majority answers. Without
-    /// `tokens` its tokens follow this machine's clock. `settings.fence` is not used.
+    /// Connects to the nodes of `config`, and checks that a majority answers. Without `tokens` its
+    /// tokens follow this machine's clock. `settings.fence` is not used.
     ///
     /// # Errors
     /// `Config` when the settings cannot work or a node refuses the password; `NotSent` when no
@@ -91,8 +91,8 @@ impl Redlock {
         Ok(Self::new(config, nodes, (tokens, namespace), machine))
     }
 
-    /// Sees that a majority answers, lets us in, and is a majority: no server counts twice. Others than
-    /// a majority are waited for only a moment.
+    /// Checks that a majority answers, accepts the login, and is a majority: no server counts
+    /// twice. Nodes beyond a majority are waited for only briefly.
     async fn reach(&self, limit: Duration) -> Result<(), BackendError> {
         let mut answers = self
             .nodes
@@ -102,7 +102,7 @@ impl Redlock {
             let address = self.nodes.all().get(at).map(|node| node.link.address());
             match answer {
                 Ok(info) => servers.add(&info, &address.unwrap_or_default())?,
-                // A wrong password will not get right by itself.
+                // A wrong password does not become right by itself.
                 Err(error @ BackendError::Config(_)) => return Err(error),
                 Err(error) => failed.push(error.to_string()),
             }
@@ -117,7 +117,7 @@ impl Redlock {
         )))
     }
 
-    /// The next answer, if one comes in time.
+    /// Waits for the next answer; `None` at the end, or after a short wait past a majority.
     async fn next_within<T>(&self, answers: &mut mpsc::Receiver<T>, reached: usize) -> Option<T> {
         if reached < majority(self.nodes.len()) {
             return answers.recv().await;
@@ -135,7 +135,7 @@ impl Redlock {
 #[derive(Default)]
 struct Servers {
     reached: usize,
-    /// Where each is, by what it drew at its start.
+    /// The address of each server by the `run_id` that it drew at its start.
     addresses: HashMap<String, String>,
 }
 

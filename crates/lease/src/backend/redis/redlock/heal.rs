@@ -1,5 +1,5 @@
-//! A node that lost the key of a lease gets it back after each renewal, by a vote for the same owner
-//! and token. Else restarts, one after the other, would erode the majority.
+//! Heals nodes: one that lost the key of a lease gets it back after each renewal, by a vote for the
+//! same owner and token. Else restarts, one after the other, would erode the majority.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::late::{self, Expected, LateVotes};
 use super::nodes::{Node, Nodes};
 use crate::backend::{Acquire, Backend, Durability, Renew, RenewReply};
 
-/// A round of renewals that is decided, and whose late answers are still to come.
+/// A round of renewals that is decided, with answers still to come.
 pub(super) struct Round {
     pub(super) batch: Arc<[Renew]>,
-    /// Which grants of the batch a majority keeps.
+    /// For each grant of the batch, whether a majority keeps it.
     pub(super) kept: Vec<bool>,
     pub(super) heard: Vec<Option<Vec<RenewReply>>>,
     pub(super) answers: mpsc::Receiver<(usize, Vec<RenewReply>)>,
@@ -34,7 +34,7 @@ pub(super) fn behind(nodes: &Nodes, late: &Arc<LateVotes>, round: Round) {
 }
 
 impl Round {
-    /// The grants that live on, by their places in the batch.
+    /// Lists the grants that live on, by their index in the batch.
     fn healable(&self) -> impl Iterator<Item = (usize, &Renew)> {
         let all = self.batch.iter().zip(&self.kept).enumerate();
         let kept = all.filter(|(_, (renew, kept))| **kept && !renew.ttl.is_zero());

@@ -1,5 +1,6 @@
-//! Votes that come after their round was decided, and what gives them back. A release may overtake such a vote, which
-//! would then stay at its node until its ttl ends, so the release is repeated when the vote has come.
+//! Votes that arrive after their round was decided, and their release. A release may overtake such
+//! a vote, which would then stay at its node until its ttl ends, so the release is repeated when
+//! the vote has arrived.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use crate::{BackendError, FencingToken, Owner};
 /// Votes that are still to come, by node.
 pub(super) type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
 
-/// What the nodes answer to a withdrawal. It goes on if no caller waits for them.
+/// The answers of the nodes to a withdrawal, which continues even if no caller waits for them.
 pub(super) type Withdrawal = mpsc::Receiver<(usize, Vec<ReleaseReply>)>;
 
 /// Grants with votes that are still to come.
@@ -34,7 +35,7 @@ impl LateVotes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to watch for a release. Called before the holder hears of its grant, and so before it can release.
+    /// Begins to watch for a release, before the holder learns of its grant and so can release.
     pub(super) fn expect(&self, release: Release) -> Arc<Expected> {
         let expected = Arc::new(Expected {
             release: [release],
@@ -56,7 +57,7 @@ impl LateVotes {
         }
     }
 
-    /// Ends the watch. Gives the release to repeat, if there was one meanwhile.
+    /// Ends the watch. Returns the release to repeat, if there was one meanwhile.
     pub(super) fn came<'a>(&self, expected: &'a Arc<Expected>) -> Option<&'a [Release; 1]> {
         let mut all = self.expected();
         if let Some(of_owner) = all.get_mut(&expected.owner()) {
@@ -84,7 +85,7 @@ impl Expected {
 }
 
 impl Redlock {
-    /// Sees that a release takes the votes that are still to come, too.
+    /// Makes a release cover the votes that are still to come, too.
     pub(super) fn watch(&self, command: &Acquire, token: u64, late: Late) {
         let token = FencingToken::new(token);
         let release = release_of(command.owner, &command.names, token);
@@ -93,8 +94,8 @@ impl Redlock {
         self.nodes.background(watch(nodes, late, votes, expected));
     }
 
-    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent. A
-    /// vote that is still on its way may be overtaken, so it is given back again when it has come.
+    /// Releases on every node what a lost vote left, also on nodes that refused or were silent. A
+    /// vote that is still on its way may be overtaken, so it is released again when it has arrived.
     pub(super) fn withdraw(&self, command: &Acquire, token: u64, late: Late) -> Withdrawal {
         let token = FencingToken::new(token);
         let release = release_of(command.owner, &command.names, token);
@@ -109,8 +110,8 @@ impl Redlock {
         answers
     }
 
-    /// Waits for withdrawals. Nodes that answer at all do so in the time of a vote; the others are released behind
-    /// us.
+    /// Waits for withdrawals, at most for the time of a vote: nodes that answer at all do so by
+    /// then. The others are released in the background.
     pub(super) async fn withdrawn(&self, withdrawals: impl IntoIterator<Item = Withdrawal>) {
         let until = self.machine.clock.boot().plus(VOTE_MAX);
         let all = async {
@@ -131,7 +132,7 @@ async fn ended(mut answers: Withdrawal) {
     while answers.recv().await.is_some() {}
 }
 
-/// The release of a vote for `token`. The token is compared: what the same owner is granted later stays.
+/// Builds the release of a vote, compared by `token`: what the owner is granted later stays.
 pub(super) fn release_of(owner: Owner, names: &Names, token: Option<FencingToken>) -> Release {
     Release {
         names: names.clone(),
@@ -141,7 +142,7 @@ pub(super) fn release_of(owner: Owner, names: &Names, token: Option<FencingToken
     }
 }
 
-/// Waits for the votes of a grant, and gives them back where it was released before they came.
+/// Waits for the late votes of a grant, and releases them if it was released before they came.
 pub(super) async fn watch(
     nodes: Vec<Node>,
     mut late: Late,
@@ -157,7 +158,7 @@ pub(super) async fn watch(
     }
 }
 
-/// Gives each vote of a lost round back once it has come.
+/// Releases each vote of a lost round once it has arrived.
 pub(super) async fn give_back_each(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
     while let Some((at, _)) = late.recv().await {
         let node = nodes.get(at);

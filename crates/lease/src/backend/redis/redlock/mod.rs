@@ -2,8 +2,8 @@
 //! by its own clock and by the scripts of the single server; this side counts. What is lost is
 //! released on all nodes. `lease.md` 5.4.
 //!
-//! The assumptions that no lock service can check stay: a majority of the nodes keeps its data and
-//! its clock. The gate at the target is what makes up for them.
+//! It assumes what no lock service can check: a majority of the nodes keeps its data and its clock.
+//! The gate at the target protects where that fails.
 
 mod any;
 mod config;
@@ -48,10 +48,10 @@ const TOKEN_ROUNDS: usize = 3;
 const VOTE_MIN: Duration = Duration::from_millis(20);
 const VOTE_MAX: Duration = Duration::from_millis(200);
 
-/// When to ask again after the votes were split: between one and two of it.
+/// When to ask again after the votes were split: after one to two times this span.
 const SPLIT_RETRY: Duration = Duration::from_millis(25);
 
-/// What a Redlock uses of the machine.
+/// The clock and the randomness that a Redlock uses.
 struct Machine {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -67,7 +67,7 @@ pub struct Redlock {
 }
 
 impl RedisBackend {
-    /// One node's vote.
+    /// Asks one node for its vote.
     async fn vote(
         &self,
         command: &Acquire,
@@ -82,7 +82,7 @@ impl RedisBackend {
 }
 
 impl Redlock {
-    /// A Redlock of these nodes, none of which has been reached yet.
+    /// Creates a Redlock of these nodes, none of which has been reached yet.
     fn new(
         config: RedlockConfig,
         nodes: Vec<Node>,
@@ -104,7 +104,7 @@ impl Redlock {
         reply
     }
 
-    /// What the nodes decide, and the withdrawal that follows a lost vote.
+    /// Lets the nodes vote, and starts the withdrawal of a lost vote.
     async fn decide(&self, command: &Acquire) -> (AcquireReply, Option<Withdrawal>) {
         if command.ttl > self.config.ttl_longest {
             return (AcquireReply::Failed(self.too_long(command.ttl)), None);
@@ -140,7 +140,7 @@ impl Redlock {
         (AcquireReply::Failed(unknown), None)
     }
 
-    /// Keeps the token for a repeated acquire.
+    /// Remembers the token of a grant, for a repeated acquire.
     fn note(&self, command: &Acquire, reply: &AcquireReply, sent: BootTime) {
         if let AcquireReply::Granted { token, granted, .. } = reply {
             let held = (token.number(), sent.plus(*granted));
@@ -156,8 +156,8 @@ impl Redlock {
         ))
     }
 
-    /// Asks all nodes for their votes until a majority granted or none can any more. Gives the votes
-    /// that are still to come, too.
+    /// Asks all nodes for their votes until a majority granted or none can any more. Returns the
+    /// outcome, and the votes that are still to come.
     async fn ballot(&self, command: &Acquire, token: u64) -> (Outcome, Late) {
         let (asked, least_age) = (Arc::new(command.clone()), self.config.sit_out);
         let mut answers = self.nodes.ask(|node| {
@@ -178,14 +178,14 @@ impl Redlock {
         (outcome, answers)
     }
 
-    /// Two who split the votes must not meet again at once.
+    /// Draws a random pause, so that two that split the votes do not collide again at once.
     fn split_retry(&self) -> Duration {
         let mut bits = [0; 1];
         self.machine.entropy.fill(&mut bits);
         SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
     }
 
-    /// Who holds `name` on a majority of the nodes.
+    /// Reads the holder of `name` on a majority of the nodes; `None` if no owner has one.
     async fn holder(
         &self,
         group: Option<&Name>,

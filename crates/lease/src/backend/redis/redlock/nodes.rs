@@ -1,5 +1,5 @@
-//! The nodes, and calls to all of them at once. A call goes on when no caller waits for its
-//! answers any more: late winners belong to the grant, and a release must not be cut short by the
+//! The nodes, and calls to all of them at once. A call continues when no caller waits for its
+//! answers any more: late votes belong to the grant, and a release must not be cut short by the
 //! caller's cancellation.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(super) type Node = Arc<RedisBackend>;
 
 pub(super) struct Nodes {
     nodes: Vec<Node>,
-    /// Ends with the backend; each task ends by the limit of its call before.
+    /// Dropped with the backend; each task ends earlier, by the time-out of its call.
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -34,14 +34,14 @@ impl Nodes {
         &self.nodes
     }
 
-    /// Goes on with `work` even without a caller.
+    /// Runs `work` in the background, even without a caller.
     pub(super) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work);
     }
 
-    /// Asks every node at once; answers come as (node, answer), in the order of their arrival.
+    /// Asks every node at once; answers arrive as (index of the node, answer), as they come.
     pub(super) fn ask<T: Send + 'static>(
         &self,
         question: impl Fn(Node) -> Fut<'static, T>,
@@ -51,7 +51,7 @@ impl Nodes {
             let (asking, told) = (question(Arc::clone(node)), told.clone());
             self.background(async move {
                 let answer = asking.await;
-                // The caller may have gone away.
+                // The caller may be gone.
                 told.send((at, answer)).await.ok();
             });
         }

@@ -8,7 +8,7 @@ use crate::{
     BootTime, Clock, FenceError, FenceKind, FenceSource, FencingToken, Namespace, Owner, token,
 };
 
-/// Remembered offers are swept when there are more than that.
+/// With more remembered offers than this, those that have ended are removed.
 const SWEEP_ABOVE: usize = 1_024;
 
 pub(super) struct TokenOffers {
@@ -20,19 +20,19 @@ pub(super) struct TokenOffers {
 
 #[derive(Default)]
 struct Offered {
-    /// What was offered for whom: nodes that have the key and nodes that do not must hear the same
-    /// token when the same owner asks again.
+    /// The offer to each owner and names: nodes that have the key and nodes that do not must get
+    /// the same token when the same owner asks again.
     offers: HashMap<(Owner, Names), Offer>,
-    /// The highest token met.
+    /// The highest token seen.
     seen: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Offer {
     token: u64,
-    /// Granted, not only offered: asking again must give this one, even below the floor.
+    /// Granted, not only offered: asking again must get this one, even below the floor.
     held: bool,
-    /// After that it belongs to no lease, and a new grant needs a new token.
+    /// After this instant it belongs to no lease, and a new grant needs a new token.
     until: BootTime,
 }
 
@@ -54,8 +54,8 @@ impl TokenOffers {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The token to offer for `command`: the one that its owner was offered last, or a new one
-    /// above `above`.
+    /// Returns the token to offer for `command`: the one that its owner was offered last, or a new
+    /// one above `above`.
     pub(super) async fn offer(
         &self,
         command: &Acquire,
@@ -95,13 +95,13 @@ impl TokenOffers {
         Ok(kept.seen)
     }
 
-    /// The next token without a source is above `token`.
+    /// Notes a token: the next one without a source is above it.
     pub(super) fn saw(&self, token: FencingToken) {
         let mut kept = self.kept();
         kept.seen = kept.seen.max(token.number());
     }
 
-    /// The grant lives until `until`, if it is one of ours.
+    /// Notes that the grant lives until `until`, if its token was offered here.
     pub(super) fn held(&self, owner: Owner, names: &Names, (token, until): (u64, BootTime)) {
         let mut kept = self.kept();
         if let Some(offer) = kept.offers.get_mut(&(owner, names.clone()))
@@ -117,14 +117,14 @@ impl TokenOffers {
         }
     }
 
-    /// Whether a grant of the names lives, as far as this process knows.
+    /// Tells whether the owner has a live grant of the names, as far as this process knows.
     pub(super) fn is_held(&self, owner: Owner, names: &Names, now: BootTime) -> bool {
         let kept = self.kept();
         let offer = kept.offers.get(&(owner, names.clone()));
         offer.is_some_and(|offer| offer.held && offer.until > now)
     }
 
-    /// The owner holds nothing of this any more.
+    /// Removes the offers to an owner that releases these names.
     pub(super) fn forget(&self, owner: Owner, names: &Names) {
         let mut kept = self.kept();
         kept.offers.remove(&(owner, names.clone()));

@@ -1,4 +1,4 @@
-//! Renewals and releases: asked of all nodes, decided by a majority of all nodes.
+//! Renewals and releases: sent to all nodes, decided by a majority of all nodes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::BackendError;
 use crate::backend::{Release, ReleaseReply, Renew, RenewReply};
 
 impl Redlock {
-    /// A life that restarted nodes would not sit out is refused, as in an acquire.
+    /// Renews; fails, as an acquire does, for a ttl that restarted nodes would not sit out.
     pub(super) async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
         let fits = |renew: &Renew| renew.ttl <= self.config.ttl_longest;
         let fitting: Vec<Renew> = batch.iter().filter(|one| fits(one)).cloned().collect();
@@ -93,7 +93,7 @@ fn is_renewed(reply: &RenewReply) -> bool {
     matches!(reply, RenewReply::Renewed { .. })
 }
 
-/// Replies for all `grants` of a batch, once every one of them is decided.
+/// Computes the replies for all `grants` of a batch, once every one of them is decided.
 fn decide<R>(
     heard: &[Option<Vec<R>>],
     grants: usize,

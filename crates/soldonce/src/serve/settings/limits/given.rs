@@ -13,7 +13,7 @@ use soldonce_server::Network;
 use super::Notes;
 use crate::lease::span;
 
-/// Keeps what servers count together apart from other data on their Redis.
+/// The namespace of the counters on Redis, apart from other data there.
 const NAMESPACE: &str = "soldonce";
 
 /// A limit as it was given, if it was.
@@ -24,19 +24,19 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// A quota; without one the default.
+    /// Reads a quota, or returns the default. None is no limit.
     pub(super) fn quota(self, default: Option<Quota>) -> anyhow::Result<Option<Quota>> {
         self.read(default, "300/1m, 50/s", |text| read(text).ok(), written)
     }
 
-    /// A number of 1 or more.
+    /// Reads a number of 1 or more, or returns the default. None is no limit.
     pub(super) fn number(self, default: u32) -> anyhow::Result<Option<u32>> {
         let read = |text: &str| text.parse().ok().filter(|number| *number > 0);
         let right = format!("1 to {}", u32::MAX);
         self.read(Some(default), &right, read, |number| number.to_string())
     }
 
-    /// A number of 1 to 100, with or without a percent sign.
+    /// Reads a number of 1 to 100, with or without a percent sign, or returns the default.
     pub(super) fn percent(self, default: u32) -> anyhow::Result<Option<u32>> {
         let read = |text: &str| {
             let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
@@ -47,7 +47,7 @@ impl Given<'_> {
         })
     }
 
-    /// How many of something the server has at once: 1 to `most`, which is also meant by no limit.
+    /// Reads how many the server may have at once: 1 to `most`, which is also meant by no limit.
     pub(super) fn count(self, default: usize, most: usize) -> anyhow::Result<usize> {
         let read = |text: &str| {
             let number = text.parse().ok();
@@ -79,7 +79,7 @@ impl Given<'_> {
     }
 }
 
-/// Where servers count together. The address may hold a password, so no error repeats it.
+/// Creates the counters that servers share. The URL may hold a password, so no error repeats it.
 pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
     let namespace = Namespace::new(NAMESPACE)?;
     let redis = OptionalRedis::at(url, &namespace, Arc::new(SystemClock));
@@ -89,7 +89,7 @@ pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
     Ok(Arc::new(RedisRates::new(redis)))
 }
 
-/// The proxies that are believed.
+/// Parses the addresses of the proxies that are trusted.
 pub(super) fn networks(texts: &[String]) -> anyhow::Result<Vec<Network>> {
     let network = |text: &String| {
         let parsed = text.trim().parse::<Network>();
@@ -102,7 +102,7 @@ fn is_off(text: &str) -> bool {
     ["0", "off"].contains(&text)
 }
 
-/// `300/1m`, `50/s`.
+/// Parses a quota such as `300/1m` or `50/s`.
 pub(super) fn read(text: &str) -> anyhow::Result<Quota> {
     let (requests, window) = text
         .split_once('/')
@@ -122,7 +122,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Quota> {
     Ok(Quota::new(requests, window.as_secs().try_into()?)?)
 }
 
-/// A quota as it can be given.
+/// Formats a quota as it can be given.
 pub(super) fn written(quota: Quota) -> String {
     let (requests, window) = (quota.requests(), quota.window_s());
     let units = [("h", 3_600), ("m", 60), ("s", 1)];

@@ -1,4 +1,4 @@
-//! How often callers may ask, whose word about addresses counts, and where servers count together.
+//! Rate limits, the proxies that are trusted, and the Redis where servers share their counts.
 
 mod given;
 #[cfg(test)]
@@ -85,12 +85,12 @@ pub(crate) struct LimitSettings {
     pub(crate) streams: StreamLimits,
     /// Most live leases of a key, if there is a limit.
     pub(crate) leases: Option<u32>,
-    /// Where servers count together, if they do.
+    /// The counters that servers share, if they do.
     pub(crate) shared: Option<Arc<RedisRates>>,
 }
 
 impl LimitSettings {
-    /// Makes settings about limits of what was given.
+    /// Builds the settings about limits from the arguments.
     ///
     /// # Errors
     /// Names the setting, the value, and what would be right.

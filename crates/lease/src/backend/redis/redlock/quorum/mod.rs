@@ -1,5 +1,5 @@
-//! Counts votes. Pure: what was answered goes in, what it means comes out. A majority is always one
-//! of all configured nodes, never of those that answered or of those that were won.
+//! Counts votes. Pure functions of the answers, without I/O. A majority is always one of all
+//! configured nodes, never of those that answered or of those that were won.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use crate::backend::redis::reply::Vote;
 use crate::backend::{Acquire, AcquireReply, ReleaseReply, RenewReply};
 use crate::{BackendError, Conflict, FencingToken, Refusal};
 
-/// How many of `nodes` are a majority.
+/// Computes how many of `nodes` are a majority.
 pub(super) const fn majority(nodes: usize) -> usize {
     nodes / 2 + 1
 }
 
-/// What the votes that came so far mean.
+/// The meaning of the votes so far.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     /// Too early to tell.
     Open,
     /// A majority granted.
     Won(AcquireReply),
-    /// No majority any more, unless with a token above this one.
+    /// No majority is possible any more, except with a token above this one.
     TooLow(FencingToken),
-    /// No majority any more.
+    /// No majority is possible any more.
     Lost(AcquireReply),
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 pub(super) struct Votes {
     nodes: usize,
     answered: usize,
-    /// By token: how many nodes, and the shortest life.
+    /// For each token, how many nodes granted it, and the shortest life.
     granted: BTreeMap<FencingToken, (usize, Duration)>,
     again: bool,
     capped: usize,
@@ -88,7 +88,7 @@ impl Votes {
         }
     }
 
-    /// `split_retry` is when to ask again after a vote without a majority.
+    /// Counts the votes. `split_retry` is when to ask again after a vote without a majority.
     pub(super) fn outcome(&self, command: &Acquire, split_retry: Duration) -> Outcome {
         let needed = majority(self.nodes);
         let best = self.granted.iter().max_by_key(|(_, (count, _))| *count);
@@ -108,7 +108,7 @@ impl Votes {
         if votes + open >= needed {
             return Outcome::Open;
         }
-        // A higher token may still have a majority, if those who have not answered yet want one too.
+        // A higher token may still have a majority, if nodes that have not answered want one too.
         let higher = votes + self.too_low.len();
         match self.too_low.iter().max() {
             Some(&last) if higher >= needed => Outcome::TooLow(last),
@@ -117,7 +117,7 @@ impl Votes {
         }
     }
 
-    /// Why there is no majority; conflicts tell most, and only silence is unknown.
+    /// Explains why there is no majority: conflicts first, then the cap, then unknown outcomes.
     fn lost(&self, command: &Acquire, split_retry: Duration) -> AcquireReply {
         if !self.refusals.is_empty() || !self.too_low.is_empty() {
             return AcquireReply::Refused(self.refusal(command, split_retry));
@@ -149,8 +149,8 @@ impl Votes {
         AcquireReply::Failed(failure.unwrap_or(split))
     }
 
-    /// All conflicts of all nodes, each name once. A name that no single owner has on a majority is
-    /// contended, not held: the caller gives it back at once.
+    /// Merges the conflicts of all nodes, each name once. A name that no single owner has on a
+    /// majority is contended, not held: the caller gives it back at once.
     fn refusal(&self, command: &Acquire, split_retry: Duration) -> Refusal {
         let mut refusal = Refusal::default();
         let mut held = false;
@@ -174,7 +174,7 @@ impl Votes {
         refusal
     }
 
-    /// Every token that was told, so that the next one can be above it.
+    /// Lists every token in the answers, so that the next one can be above it.
     pub(super) fn tokens(&self) -> impl Iterator<Item = FencingToken> + '_ {
         let conflicts = self.refusals.iter().flat_map(|refusal| &refusal.conflicts);
         let told = conflicts.map(|conflict| conflict.token);
@@ -182,11 +182,11 @@ impl Votes {
     }
 }
 
-/// What the nodes' answers to one renewal mean; `None` while it is too early to tell. A minority is
-/// no lease, even if all other nodes are only silent: then it is unknown.
+/// Decides one renewal by the nodes' answers; `None` while it is too early. A minority is no lease,
+/// even if all other nodes are only silent: then it is unknown.
 ///
-/// Of several other owners the highest is told though not every node has answered: those that said
-/// no are too many to be missed by any owner's majority.
+/// Of several other owners the highest is returned though not every node has answered: those that
+/// said no are too many to be missed by any owner's majority.
 pub(super) fn renewal(nodes: usize, answers: &[Option<&RenewReply>]) -> Option<RenewReply> {
     let (mut yes, mut open, mut failed) = (0, 0, None);
     let (mut life, mut taken, mut capped) = (Duration::MAX, None, false);
@@ -221,8 +221,8 @@ pub(super) fn renewal(nodes: usize, answers: &[Option<&RenewReply>]) -> Option<R
     })
 }
 
-/// What the nodes' answers to one release mean; `None` while it is too early to tell. Another has a name if a majority
-/// says so: one node may not have heard yet that its owner released it.
+/// Decides one release by the nodes' answers; `None` while it is too early. Another owner has a
+/// name if a majority says so: one node may not have received the release of its owner yet.
 pub(super) fn release(nodes: usize, answers: &[Option<&ReleaseReply>]) -> Option<ReleaseReply> {
     let (mut released, mut silent, mut failed) = (0, 0, None);
     let mut taken = Vec::new();

@@ -8,7 +8,7 @@ fn token(counter: u32) -> FencingToken {
     FencingToken::from_parts(1, counter).expect("legal")
 }
 
-/// Every way in which so many nodes can answer, silence included.
+/// Lists every way in which this many nodes can answer, silence included.
 fn every_round(nodes: usize) -> Vec<Vec<Option<RenewReply>>> {
     let granted = Duration::from_secs(1);
     let one = [
@@ -35,7 +35,7 @@ fn longer(round: &[Option<RenewReply>], answer: Option<&RenewReply>) -> Vec<Opti
     round
 }
 
-/// The first round that `rule` judges wrongly: a lease without a majority of all nodes, or an
+/// Finds the first round that `rule` judges wrongly: a lease without a majority of all nodes, or an
 /// end of one that a majority may still have.
 fn first_wrong(rule: Rule) -> Option<Vec<Option<RenewReply>>> {
     let wrong = |round: &Vec<Option<RenewReply>>| {
@@ -75,8 +75,8 @@ fn ask() -> Acquire {
     }
 }
 
-/// The release of the last holder may still be on its way to one node: what the others remember
-/// decides, in any order of answers.
+/// Lets the answers of the others decide, in any order: the release of the last holder may still be
+/// on its way to one node.
 #[test]
 fn a_token_too_low_is_minted_anew_though_one_node_still_refuses() {
     let too_low = || Ok(Vote::TooLow(token(3)));
@@ -99,7 +99,7 @@ fn a_token_too_low_is_minted_anew_though_one_node_still_refuses() {
     assert!(matches!(lost, Outcome::Lost(AcquireReply::Refused(_))));
 }
 
-/// A node without its right in the access list ends no wait that another one may let win.
+/// Shows that a node without a right in its access list ends no wait that another may let win.
 #[test]
 fn a_node_that_refuses_for_good_does_not_speak_for_one_that_is_away() {
     let noperm = BackendError::Rejected {
