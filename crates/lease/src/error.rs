@@ -170,6 +170,9 @@ pub enum InvalidRequest {
     /// The safety leaves less than half of the ttl, and no time for renewals.
     #[error("safety {} ms must be less than half of the ttl", .0.as_millis())]
     Safety(Duration),
+    /// The wait for replicas is shorter than a millisecond or longer than nine seconds.
+    #[error("a wait of {} us for replicas is outside of 1 ms to 9 s", .0.as_micros())]
+    Replicas(Duration),
     /// The floor is above all tokens that can have been given by now, so that it is a mistake.
     #[error(
         "floor {0} is above all tokens that can have been given by now: give the highest that the target has stored, \

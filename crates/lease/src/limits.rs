@@ -23,6 +23,9 @@ pub const TTL_MAX: Duration = Duration::from_hours(24);
 /// Longest [`crate::Request::max_lifetime`].
 pub const CAP_MAX: Duration = Duration::from_hours(30 * 24);
 
+/// Longest wait for replicas, below the ten seconds after which the driver of a cluster gives up.
+pub const REPLICAS_WAIT_MAX: Duration = Duration::from_secs(9);
+
 /// Most waiters of this process on one name.
 pub const WAITERS_MAX: usize = 10_000;
 

@@ -6,6 +6,12 @@ mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg_attr(
+    not(feature = "redis"),
+    expect(dead_code, reason = "time-outs in a row are counted for Redis alone")
+)]
+mod reconnecting;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod worst;

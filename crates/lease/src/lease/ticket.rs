@@ -108,12 +108,16 @@ impl TryFrom<Written> for LeaseTicket {
         if ttl.is_zero() || ttl > TTL_MAX {
             return Err(InvalidTicket("the ttl is out of bounds"));
         }
+        let safety = Duration::from_millis(written.safety_ms);
+        if safety >= ttl {
+            return Err(InvalidTicket("the safety is out of bounds"));
+        }
         Ok(Self(TicketTerms {
             names,
             owner: owner(&written.owner).ok_or(InvalidTicket("the owner is none"))?,
             token: written.token,
             ttl,
-            safety: Duration::from_millis(written.safety_ms),
+            safety,
             manual: written.manual,
         }))
     }

@@ -80,7 +80,8 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     taken.close();
     // Connections end before the end is reported. A resolver or disk that hangs does not delay it.
     runtime.shutdown_background();
-    if let Some((to, drained)) = told {
+    let (to, drained) = told.unwrap_or_default();
+    for to in to {
         to.send(drained).ok();
     }
 }

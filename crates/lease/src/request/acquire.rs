@@ -99,6 +99,7 @@ impl Request {
         validate::ttl(self.ttl, (ttl_min, facts.ttl_max))?;
         validate::max_lifetime(self.max_lifetime, self.ttl)?;
         validate::safety(self.safety, self.ttl)?;
+        validate::durability(self.durability)?;
         if self.fair && (!facts.fair || names.group().is_some()) {
             return Err(validate::unsupported(&facts, "queue waiters in order"));
         }

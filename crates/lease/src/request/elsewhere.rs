@@ -99,6 +99,10 @@ impl Request {
     ) -> Result<RemoteGrant, InvalidRequest> {
         let client = self.client.clone();
         let params = self.into_params(Wait::No)?;
+        if params.names.is_any() {
+            let what = "tell which of the names was granted: ask for that one";
+            return Err(super::validate::unsupported(&client.ctx.facts, what));
+        }
         let now = client.ctx.now();
         let terms = Terms {
             names: params.names,

@@ -131,7 +131,7 @@ impl Request {
         self
     }
 
-    /// Waits up to `within` for `n` replicas to have the grant. Fewer are reported by
+    /// Waits up to `within`, 1 ms to 9 s, for `n` replicas to have the grant. Fewer are reported by
     /// [`crate::Lease::replica_count`], and are never an error. Such requests of a process wait for each other: while a
     /// replica does not answer, more than one in each `within` get no answer in time.
     pub fn replicas(self, n: u32, within: Duration) -> Self {

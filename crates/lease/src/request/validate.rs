@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::InvalidRequest;
-use crate::backend::{Facts, Names};
-use crate::limits::CAP_MAX;
+use crate::backend::{Durability, Facts, Names};
+use crate::limits::{CAP_MAX, REPLICAS_WAIT_MAX};
+
+const MS: Duration = Duration::from_millis(1);
 
 pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> {
     let (got, most) = (names.as_slice().len(), facts.names_max);
@@ -37,6 +39,16 @@ pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidReque
         return Err(InvalidRequest::Safety(safety));
     }
     Ok(())
+}
+
+/// Fails if replicas are waited for without end: to Redis no milliseconds are no limit.
+pub(super) fn durability(durability: Durability) -> Result<(), InvalidRequest> {
+    match durability {
+        Durability::Replicas { within, .. } if within < MS || within > REPLICAS_WAIT_MAX => {
+            Err(InvalidRequest::Replicas(within))
+        }
+        Durability::Primary | Durability::Replicas { .. } => Ok(()),
+    }
 }
 
 pub(super) fn unsupported(facts: &Facts, what: &'static str) -> InvalidRequest {

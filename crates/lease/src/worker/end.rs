@@ -14,7 +14,7 @@ pub(super) struct Ending {
     drained: Drained,
     /// The deadline; `None` without one: each release gives up by itself.
     until: Option<BootTime>,
-    to: Option<oneshot::Sender<Drained>>,
+    to: Vec<oneshot::Sender<Drained>>,
     /// Releases that had been left to their ttl before the shutdown began.
     left_before: u64,
 }
@@ -31,20 +31,25 @@ impl Ending {
 }
 
 impl Worker {
-    /// Gives back everything, within at most `within`, and then answers `to`.
+    /// Gives back everything, within at most `within`, and then answers `to`. A second call of the
+    /// same turn waits with the first.
     pub(super) fn shut_down(&mut self, within: Duration, to: oneshot::Sender<Drained>) {
+        if let Some(ending) = &mut self.ending {
+            ending.to.push(to);
+            return;
+        }
         let until = self.ctx.now().plus(within);
-        self.begin_to_end(Some(until), Some(to));
+        self.begin_to_end(Some(until), vec![to]);
     }
 
     /// Begins the shutdown without a deadline: no lease and no caller is left.
     pub(super) fn close(&mut self) {
         if self.ending.is_none() {
-            self.begin_to_end(None, None);
+            self.begin_to_end(None, Vec::new());
         }
     }
 
-    fn begin_to_end(&mut self, until: Option<BootTime>, to: Option<oneshot::Sender<Drained>>) {
+    fn begin_to_end(&mut self, until: Option<BootTime>, to: Vec<oneshot::Sender<Drained>>) {
         self.ctx.inbox.close();
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
         self.starting.clear();
@@ -107,7 +112,7 @@ impl Worker {
     }
 
     /// Totals what is left. The runtime is dropped after this, and with it the calls under way.
-    pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
+    pub(super) fn finish(mut self) -> Option<(Vec<oneshot::Sender<Drained>>, Drained)> {
         // Dropped without the locks: callers that wait for an outcome are woken.
         let under_way = self.ctx.table().take_sent();
         let left_behind = self.ctx.left_behind().take().unwrap_or_default();
@@ -119,7 +124,7 @@ impl Worker {
         let mut ending = self.ending.take()?;
         ending.drained.left_to_ttl += given_up.saturating_sub(ending.left_before);
         ending.drained.left_to_ttl += u64::try_from(waiting).unwrap_or(u64::MAX);
-        Some((ending.to?, ending.drained))
+        Some((ending.to, ending.drained))
     }
 }
 

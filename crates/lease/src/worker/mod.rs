@@ -107,7 +107,7 @@ impl Worker {
     }
 
     /// Runs until the last handle is dropped and all leases are settled, or until it is shut down.
-    pub(crate) async fn run(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
+    pub(crate) async fn run(mut self) -> Option<(Vec<oneshot::Sender<Drained>>, Drained)> {
         let (ctx, mut batch) = (self.ctx.clone(), Vec::new());
         let mut sleep: Option<(BootTime, SleepFuture<'_>)> = None;
         loop {

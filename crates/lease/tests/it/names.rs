@@ -100,6 +100,16 @@ fn a_ticket_with_another_name_is_none() {
     }
 }
 
+#[test]
+fn a_ticket_whose_safety_leaves_no_time_is_none() {
+    let locks = block_on(Leases::memory().connect()).unwrap();
+    let ticket = block_on(locks.lease("right").acquire()).unwrap().detach();
+    let mut written = serde_json::to_value(&ticket).unwrap();
+    written["safety_ms"] = written["ttl_ms"].clone();
+    let error = serde_json::from_value::<LeaseTicket>(written).unwrap_err();
+    assert!(error.to_string().contains("safety"), "{error}");
+}
+
 #[cfg(feature = "test-kit")]
 #[tokio::test]
 async fn names_that_are_none_reach_no_backend() {

@@ -83,11 +83,8 @@ impl Rendered {
             clock.sleep_until(known.next_at).await;
         }
         let (units, write) = newest().await?;
-        let (clock, entries, wanted) = (
-            Arc::clone(clock),
-            Arc::clone(&self.entries),
-            wanted.clone(),
-        );
+        let (clock, entries, wanted) =
+            (Arc::clone(clock), Arc::clone(&self.entries), wanted.clone());
         let write = move || {
             let began = clock.boot();
             let rendering = write();

@@ -211,7 +211,7 @@ async fn epochs(backend: &Postgres) -> Option<Finding> {
     let epoch = u32::try_from(epoch).ok()?;
     let (check, found) = (
         "epochs left",
-        format!("{} of {EPOCH_MAX}", EPOCH_MAX - epoch),
+        format!("{} of {EPOCH_MAX}", EPOCH_MAX.saturating_sub(epoch)),
     );
     if epoch > EPOCH_MAX / 10 * 9 {
         let fix = "nine tenths are used: find out who takes them, and plan a new namespace";

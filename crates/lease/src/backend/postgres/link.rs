@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::{PgConfig, failure};
+use crate::backend::reconnecting::{Attempt, Reconnecting};
 use crate::{BackendError, BootTime, Clock};
 
 /// A parameter and its type. Types are given, never asked for: a statement that is prepared to
 /// learn them would need the same session again, which a pool in transaction mode does not give.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Least time-out of a connect. A server that is far away needs several round trips for TLS and login,
+/// so a connect goes on after the call that began it, and serves the next.
+const CONNECT_LEAST: Duration = Duration::from_secs(2);
 
 /// A connection to the server of a [`PgConfig`]. Statements of several callers are pipelined in the
 /// order of their calls, without waiting for each other's answers.
@@ -21,25 +25,24 @@ pub(crate) struct Link {
     config: PgConfig,
     clock: Arc<dyn Clock>,
     limit: Duration,
-    // Held while connecting, so that callers that find a broken connection open one new, not many.
-    live: Mutex<Option<Live>>,
+    live: Reconnecting<Arc<Live>>,
 }
 
 struct Live {
-    client: Arc<Client>,
+    client: Client,
     /// Moves bytes between client and socket; ends with this value, or when the connection ends.
     _driver: JoinSet<()>,
 }
 
 impl Link {
-    /// Creates a link, which opens nothing yet. `limit` is the time-out of one answer or one
-    /// connect.
+    /// Creates a link, which opens nothing yet. `limit` is the time-out of one call, with the
+    /// connect that it may need.
     pub(crate) fn new(config: PgConfig, clock: Arc<dyn Clock>, limit: Duration) -> Self {
         Self {
             config,
             clock,
             limit,
-            live: Mutex::new(None),
+            live: Reconnecting::unmade(),
         }
     }
 
@@ -83,10 +86,11 @@ impl Link {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, BackendError> {
         let until = self.clock.boot().plus(limit);
-        let connected = self.until(until, self.client()).await;
-        let late_connection = || Err(BackendError::NotSent(late("the connection", limit)));
-        let client = connected.unwrap_or_else(late_connection)?;
-        let answered = self.until(until, client.query_typed(sql, params)).await;
+        let connected = self.until(until, self.live()).await;
+        let (attempt, live) = connected.unwrap_or_else(|| Err(not_connected(limit)))?;
+        let answered = self
+            .until(until, live.client.query_typed(sql, params))
+            .await;
         let error = match answered {
             Some(Ok(rows)) => return Ok(rows),
             Some(Err(error)) => failure::of_statement(&error),
@@ -94,7 +98,7 @@ impl Link {
         };
         // All later statements would wait behind one without an answer.
         if matches!(error, BackendError::Unknown(_)) || failure::is_misplaced(&error) {
-            self.give_up(&client).await;
+            self.live.give_up(&attempt);
         }
         Err(error)
     }
@@ -105,12 +109,14 @@ impl Link {
     /// As [`Link::query`].
     pub(crate) async fn batch(&self, sql: &str) -> Result<(), BackendError> {
         let named = |error: BackendError| error.at(&self.config.address());
-        let client = self.client().await.map_err(named)?;
-        match self.within(client.batch_execute(sql)).await {
+        let connected = self.within(self.live()).await;
+        let connected = connected.unwrap_or_else(|| Err(not_connected(self.limit)));
+        let (attempt, live) = connected.map_err(named)?;
+        match self.within(live.client.batch_execute(sql)).await {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => Err(named(failure::of_statement(&error))),
             None => {
-                self.give_up(&client).await;
+                self.live.give_up(&attempt);
                 Err(named(BackendError::Unknown(late("the answer", self.limit))))
             }
         }
@@ -121,41 +127,35 @@ impl Link {
         self.limit
     }
 
-    async fn client(&self) -> Result<Arc<Client>, BackendError> {
-        let mut live = self.live.lock().await;
-        if let Some(live) = live.as_ref()
-            && !live.client.is_closed()
-        {
-            return Ok(live.client.clone());
+    /// Returns the connection, made anew if it has ended.
+    async fn live(&self) -> Result<(Arc<Attempt<Arc<Live>>>, Arc<Live>), BackendError> {
+        let attempt = self.live.current();
+        let live = attempt.get(|| self.connect()).await?;
+        if !live.client.is_closed() {
+            return Ok((attempt, live));
         }
-        *live = None;
-        // A handshake of TLS is large, and rare.
-        let connected = self.within(Box::pin(self.config.connect())).await;
-        let (client, connection) = connected
-            .ok_or_else(|| BackendError::NotSent(late("the connection", self.limit)))?
-            .map_err(|error| failure::of_connect(&error))?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "PostgreSQL connection ended");
-            }
-        });
-        let client = Arc::new(client);
-        *live = Some(Live {
-            client: client.clone(),
-            _driver: driver,
-        });
-        Ok(client)
+        self.live.give_up(&attempt);
+        let attempt = self.live.current();
+        let live = attempt.get(|| self.connect()).await?;
+        Ok((attempt, live))
     }
 
-    /// Closes the connection, unless it has been replaced already.
-    async fn give_up(&self, client: &Arc<Client>) {
-        let mut live = self.live.lock().await;
-        if live
-            .as_ref()
-            .is_some_and(|live| Arc::ptr_eq(&live.client, client))
-        {
-            *live = None;
+    /// Connects, even after the end of the first call that needs it.
+    fn connect(&self) -> impl Future<Output = Result<Arc<Live>, BackendError>> + Send + use<> {
+        let (config, clock) = (self.config.clone(), Arc::clone(&self.clock));
+        let limit = self.limit.max(CONNECT_LEAST);
+        async move {
+            let end = clock.boot().plus(limit);
+            // A handshake of TLS is large, and rare.
+            let connected = until(&*clock, end, Box::pin(config.connect())).await;
+            let connected = connected.ok_or_else(|| not_connected(limit))?;
+            let (client, connection) = connected.map_err(|error| failure::of_connect(&error))?;
+            let mut driver = JoinSet::new();
+            driver.spawn(drive(connection));
+            Ok(Arc::new(Live {
+                client,
+                _driver: driver,
+            }))
         }
     }
 
@@ -165,12 +165,31 @@ impl Link {
     }
 
     async fn until<T>(&self, end: BootTime, future: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            result = future => Some(result),
-            () = self.clock.sleep_until(end) => None,
-        }
+        until(&*self.clock, end, future).await
     }
+}
+
+async fn drive(connection: super::tls::Connection) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "PostgreSQL connection ended");
+    }
+}
+
+/// Waits for the future's result; `None` at `end`.
+pub(super) async fn until<T>(
+    clock: &dyn Clock,
+    end: BootTime,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        result = future => Some(result),
+        () = clock.sleep_until(end) => None,
+    }
+}
+
+fn not_connected(limit: Duration) -> BackendError {
+    BackendError::NotSent(late("the connection", limit))
 }
 
 fn late(what: &str, limit: Duration) -> String {

@@ -2,13 +2,13 @@
 //! Hints only; waiters poll all the same.
 
 use std::collections::HashMap;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_postgres::AsyncMessage;
+use tokio_postgres::{AsyncMessage, Client};
 
 use super::PgConfig;
 use crate::Clock;
@@ -16,6 +16,9 @@ use crate::backend::{Names, WakeSender, WakeStream};
 
 /// Pause before a reconnect.
 const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Longest wait for a connection, or for an answer on it. A connection that is silent is asked as often.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// With more names than this, those without a listener are removed.
 const FORGET_ABOVE: usize = 256;
@@ -117,22 +120,27 @@ impl Ear {
         }
     }
 
-    /// Listens until the connection ends.
+    /// Listens until the connection ends or answers nothing more.
     async fn hear(&self, listening: &watch::Sender<bool>) {
-        let (client, mut connection) = match self.config.connect().await {
-            Ok(connected) => connected,
-            Err(error) => return tracing::debug!(%error, "no connection for wake-ups"),
+        let (client, mut connection) = match self.in_time(Box::pin(self.config.connect())).await {
+            Some(Ok(connected)) => connected,
+            Some(Err(error)) => return tracing::debug!(%error, "no connection for wake-ups"),
+            None => return tracing::debug!("no connection for wake-ups in time"),
         };
         // The channel holds no quote: a namespace is small letters, digits and `-`.
         let listen = format!("LISTEN \"{}\"", self.channel);
         let acknowledged = async {
-            if let Err(error) = client.batch_execute(&listen).await {
-                return tracing::debug!(%error, "no wake-ups");
+            if !self.is_answered(&client, &listen).await {
+                return;
             }
             listening.send_replace(true);
             // Notifications before the LISTEN are lost, so all waiters ask again.
             self.wakes().values().for_each(WakeSender::wake);
-            pending::<()>().await;
+            // A server that is gone without a word ends no connection.
+            while self.is_answered(&client, "").await {
+                let again = self.clock.boot().plus(ANSWER);
+                self.clock.sleep_until(again).await;
+            }
         };
         let messages = async {
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -143,5 +151,26 @@ impl Ear {
             () = messages => {}
             () = acknowledged => {}
         }
+    }
+
+    async fn is_answered(&self, client: &Client, sql: &str) -> bool {
+        let answered = self.in_time(client.batch_execute(sql)).await;
+        match answered {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "no wake-ups");
+                false
+            }
+            None => {
+                tracing::debug!("no answer, and no wake-ups");
+                false
+            }
+        }
+    }
+
+    /// Waits for the future's result; `None` after [`ANSWER`].
+    async fn in_time<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let end = self.clock.boot().plus(ANSWER);
+        super::link::until(&*self.clock, end, future).await
     }
 }

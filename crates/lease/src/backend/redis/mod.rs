@@ -17,7 +17,6 @@ mod grant;
 mod keys;
 mod link;
 mod listener;
-mod reconnecting;
 #[cfg(feature = "redlock")]
 mod redlock;
 mod renewals;

@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
-use super::reconnecting::{Attempt, Reconnecting};
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
 use crate::BackendError;
+use crate::backend::reconnecting::{Attempt, Reconnecting};
 
 /// Most calls queued for a connection. The driver's 50 would make callers wait in turn.
 const QUEUED_CALLS_MAX: usize = 1_024;

@@ -14,11 +14,11 @@ use tokio::time::timeout;
 
 use super::failure::{self, not_connected};
 use super::keys::Shard;
-use super::reconnecting::{Attempt, Reconnecting};
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::settings::RedisSettings;
 use crate::backend::Kind;
+use crate::backend::reconnecting::{Attempt, Reconnecting};
 use crate::{BackendError, BootTime, Clock};
 
 /// Longest wait for a whole connection to the cluster.

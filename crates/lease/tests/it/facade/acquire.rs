@@ -139,7 +139,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
     let day = secs(86_400);
     let group = |names: Vec<String>| world.locks.group("g", names);
     let many = (0..65).map(|n| format!("n-{n}"));
-    let wrong: [(&str, Request); 11] = [
+    let wrong: [(&str, Request); 13] = [
         ("ttl", lease().ttl(ms(0))),
         ("ttl", lease().ttl(day + ms(1))),
         ("lifetime", lease().max_lifetime(secs(9))),
@@ -149,6 +149,8 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
         ("names", group(Vec::new())),
         ("names", world.locks.permit("g", 65)),
         ("name", world.locks.lease("no spaces")),
+        ("replicas", lease().replicas(1, ms(0))),
+        ("replicas", lease().replicas(1, secs(10))),
         ("meta", lease().meta("key", "a\nb")),
         ("unsupported", group(vec!["a".to_owned()]).fair()),
     ];
@@ -161,6 +163,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
             InvalidRequest::Ttl { .. } => "ttl",
             InvalidRequest::MaxLifetime(_) => "lifetime",
             InvalidRequest::Safety(_) => "safety",
+            InvalidRequest::Replicas(_) => "replicas",
             InvalidRequest::Names { .. } => "names",
             InvalidRequest::Name(_) => "name",
             InvalidRequest::Meta => "meta",

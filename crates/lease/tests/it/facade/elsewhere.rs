@@ -181,4 +181,9 @@ async fn what_cannot_be_is_refused() {
     let token = token.unwrap().unwrap().token();
     let long = world.locks.lease("a").ttl(secs(100_000));
     assert!(long.granted_to(owner(), token).is_err());
+    let any = world.locks.permit("pool", 3);
+    assert!(
+        any.granted_to(owner(), token).is_err(),
+        "which one is not said"
+    );
 }

@@ -62,6 +62,23 @@ async fn shutdown_cuts_off_tries_and_gives_back_what_they_took() {
 }
 
 #[tokio::test]
+async fn two_shutdowns_of_one_turn_count_the_same() {
+    let scene = Scene::start(Manner::AtOnce).await;
+    let [a, b] = scene.ask(["a", "b"]).await;
+    let held = (soon(a).await.unwrap(), soon(b).await.unwrap());
+    let stopped = scene.stop().await;
+    let mut first = Box::pin(scene.locks.clone().shutdown(secs(1)));
+    let mut second = Box::pin(scene.locks.clone().shutdown(secs(1)));
+    assert!(is_pending(&mut first).await && is_pending(&mut second).await);
+    stopped.go_on().await.ok();
+    for ending in [first, second] {
+        let drained = soon(ending).await;
+        assert_eq!((drained.released, drained.left_to_ttl), (2, 0));
+    }
+    drop(held);
+}
+
+#[tokio::test]
 async fn what_is_asked_with_the_end_is_not_served() {
     let scene = Scene::start(Manner::AtOnce).await;
     let stopped = scene.stop().await;

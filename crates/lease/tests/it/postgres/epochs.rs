@@ -1,9 +1,13 @@
 //! Epochs and tokens from rows of PostgreSQL.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{FenceError, FenceKind, FenceSource, ManualClock, PgFence};
+use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
 
 use super::{config, server};
@@ -97,4 +101,27 @@ async fn tokens_end_below_two_to_the_53() {
             "{none:?}"
         );
     }
+}
+
+/// A server that is far away needs more time for TLS and login than a call has.
+#[tokio::test]
+async fn a_connect_that_outlasts_a_call_serves_the_next_one() {
+    let server = server().await;
+    let proxy = Proxy::to(server.address()).unwrap();
+    let url = proxy.url(&server.url(), server.address());
+    let clock = ManualClock::at(0);
+    let fence = PgFence::new(PgConfig::url(&url).unwrap()).clock(Arc::new(clock.clone()));
+    proxy.set(Fault::Cut);
+    let mut early = fence.next(FenceKind::Epoch, "far", 0);
+    let poll = |cx: &mut Context<'_>| Poll::Ready(early.as_mut().poll(cx).is_pending());
+    assert!(poll_fn(poll).await);
+    clock.advance(Duration::from_secs(1));
+    let early = early.await;
+    assert!(
+        matches!(early, Err(FenceError::Unavailable(_))),
+        "{early:?}"
+    );
+    proxy.heal();
+    assert_eq!(fence.next(FenceKind::Epoch, "far", 0).await, Ok(1));
+    assert_eq!(proxy.connections(), 1, "made anew");
 }
