@@ -75,7 +75,7 @@ enum Command {
     Keys(keys::KeysArgs),
     /// Events: list, create, cancel, drop
     Events(events::EventsArgs),
-    /// Looks at the machine, the data folder and the lease backend, and says what would hurt
+    /// Looks at the machine, the data folder or the database, the shield and the leases, and says what would hurt
     Doctor(doctor::DoctorArgs),
     /// Seat plans
     Chart(chart::ChartArgs),

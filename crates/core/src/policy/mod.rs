@@ -221,7 +221,7 @@ policy! {
         PolicyBounds::Count(1, UNITS_PER_HOLD_MAX);
     /// Most units one holder may hold live at once.
     units_per_holder_max: u32, "units_per_holder_max", 20, PolicyBounds::Count(1, u32::MAX);
-    /// Most units one holder may have bought; none is no limit.
+    /// Most units one holder may have bought; `null`: no limit.
     units_bought_per_holder_max: Option<u32>, "units_bought_per_holder_max", None,
         PolicyBounds::Count(1, u32::MAX);
     /// How long a pinned hold waits for the money.
@@ -230,7 +230,7 @@ policy! {
     /// How long the buyer keeps the units after a failed payment.
     retry_window: Span, "retry_window_ms", Span::from_ms(120_000),
         PolicyBounds::Millis(HOLD_TTL_MS_MIN, WINDOW_MS_MAX);
-    /// What late money meets.
+    /// What becomes of money that comes after its hold ended.
     late_payment: LatePayment, "late_payment", LatePayment::default(), PolicyBounds::None;
     /// What a failed payment does to the hold. With `keep` a declined card is none: the buyer pays the same
     /// intent with another one until the payment window ends. With `release` it is.
@@ -238,12 +238,12 @@ policy! {
         PolicyBounds::None;
     /// Which seat choices are refused.
     adjacency: Adjacency, "adjacency", Adjacency::default(), PolicyBounds::None;
-    /// Sale begins; none is at once.
+    /// When the sale begins; `null`: at once.
     sale_opens_at: Option<Timestamp>, "sale_opens_at", None, PolicyBounds::None;
     /// When the sale ends. Left out of a new event: when the event starts; `null`: never.
     sale_closes_at: Deadline, "sale_closes_at", Deadline::default(), PolicyBounds::None;
     /// Until when buyers cancel and exchange; staff may later. Left out of a new event: until the event
-    /// starts; `null`: for ever.
+    /// starts; `null`: always.
     cancel_until: Deadline, "cancel_until", Deadline::default(), PolicyBounds::None;
     /// Whether shoppers find it in the list of events. They open an unlisted one by its id.
     listed: bool, "listed", true, PolicyBounds::None;

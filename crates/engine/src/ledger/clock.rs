@@ -90,7 +90,7 @@ mod tests {
         let clock = LedgerClock::after(Timestamp::from_ms(NOON_MS), Arc::new(wall.clone()));
         step(&wall, -HOUR_MS);
         assert_eq!(clock.now().ms(), NOON_MS);
-        wall.advance(Duration::from_secs(60));
+        wall.advance(Duration::from_mins(1));
         step(&wall, HOUR_MS);
         assert_eq!(clock.now().ms(), NOON_MS + 60_000);
         assert_eq!(clock.now().ms(), wall.wall_ms());

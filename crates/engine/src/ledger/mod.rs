@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use corrected::ClockCorrected;
 pub use dropped::{Tombstone, TombstoneBody};
 pub use migrated::Migrated;
-pub(crate) use named::named;
+pub(crate) use named::{NamedIds, Subject, named, subject};
 pub(crate) use webhooks::require_room;
 pub use webhooks::{Added, NewEndpoint, Webhooks};
 

@@ -1,6 +1,6 @@
-//! The ids of the hold and the booking of a command: both must be in memory before it is decided.
+//! What a command is about: an event, or a hold and a booking, which must be in memory before it is decided.
 
-use soldonce_core::{BookingId, Command, HoldId, LineChoice};
+use soldonce_core::{BookingId, Command, EventNo, HoldId, LineChoice};
 
 /// The ids that a command names; a ledger may have evicted their rows from memory. A booking needs
 /// those whose lines were exchanged for it, too: it has their money
@@ -11,46 +11,54 @@ pub(crate) struct NamedIds {
     pub(crate) booking: Option<BookingId>,
 }
 
-/// Finds the ids of the hold and the booking that must be in memory before `command` is decided.
-pub(crate) fn named(command: &Command) -> NamedIds {
-    let hold = |hold: HoldId| NamedIds {
-        hold: Some(hold),
-        booking: None,
-    };
-    let booking = |booking: BookingId| NamedIds {
-        hold: None,
-        booking: Some(booking),
-    };
+/// What a command is about.
+pub(crate) enum Subject {
+    NewEvent,
+    Event(EventNo),
+    /// A hold or a booking, and with them their event.
+    Named(NamedIds),
+    /// All that is overdue, in all events.
+    All,
+}
+
+/// Finds what `command` is about.
+pub(crate) fn subject(command: &Command) -> Subject {
+    let ids = |hold, booking| Subject::Named(NamedIds { hold, booking });
     match command {
-        Command::Change(change) => hold(change.on.hold),
-        Command::Checkout { on, exchange, .. } => NamedIds {
-            hold: Some(on.hold),
-            booking: exchange.as_ref().map(|given| given.booking),
-        },
+        Command::CreateEvent(_) => Subject::NewEvent,
+        Command::Sweep { .. } => Subject::All,
+        Command::Hold(new) => Subject::Event(new.event),
+        Command::UpdatePolicy { event, .. }
+        | Command::CancelEvent { event, .. }
+        | Command::Sell { event, .. }
+        | Command::Block { event, .. }
+        | Command::Unblock { event, .. } => Subject::Event(*event),
+        Command::Change(change) => ids(Some(change.on.hold), None),
+        Command::Checkout { on, exchange, .. } => {
+            let given = exchange.as_ref().map(|given| given.booking);
+            ids(Some(on.hold), given)
+        }
         Command::Extend { on, .. }
         | Command::Abandon { on, .. }
         | Command::Release { on }
         | Command::Confirm { on, .. }
-        | Command::ConfirmFree { on, .. } => hold(on.hold),
-        Command::Revoke { hold: id, .. } => hold(*id),
-        Command::Payment(report) => booking(report.booking),
+        | Command::ConfirmFree { on, .. } => ids(Some(on.hold), None),
+        Command::Revoke { hold, .. } => ids(Some(*hold), None),
+        Command::Exchange { given, on, .. } => ids(Some(on.hold), Some(given.booking)),
+        Command::Payment(report) => ids(None, Some(report.booking)),
         Command::Cancel {
-            booking: id,
+            booking,
             lines: LineChoice::All | LineChoice::Some { .. },
             ..
         }
-        | Command::Refund { booking: id, .. } => booking(*id),
-        Command::Exchange { given, on, .. } => NamedIds {
-            hold: Some(on.hold),
-            booking: Some(given.booking),
-        },
-        Command::CreateEvent(_)
-        | Command::UpdatePolicy { .. }
-        | Command::CancelEvent { .. }
-        | Command::Hold(_)
-        | Command::Sweep { .. }
-        | Command::Sell { .. }
-        | Command::Block { .. }
-        | Command::Unblock { .. } => NamedIds::default(),
+        | Command::Refund { booking, .. } => ids(None, Some(*booking)),
+    }
+}
+
+/// Finds the ids of the hold and the booking that must be in memory before `command` is decided.
+pub(crate) fn named(command: &Command) -> NamedIds {
+    match subject(command) {
+        Subject::Named(ids) => ids,
+        Subject::NewEvent | Subject::Event(_) | Subject::All => NamedIds::default(),
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct BenchArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=LOAD_SECONDS_MAX))]
     seconds: u64,
     /// Requests per run and scenario, in place of seconds: for counting instructions and calls
-    #[arg(long, conflicts_with = "seconds")]
+    #[arg(long, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Runs; the report gives medians
     #[arg(long, default_value_t = 3)]

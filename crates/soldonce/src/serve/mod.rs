@@ -136,7 +136,7 @@ pub(crate) struct ServeArgs {
     #[arg(default_value_t = FEED_TICK_MS)]
     feed_tick_ms: u64,
     /// How long an event is kept once it is over and unchanged, at least 8 days (192h); then it is dropped with its
-    /// holds, bookings and history [default: for ever]
+    /// holds, bookings and history [default: without end]
     #[arg(long, env = "SOLDONCE_KEEP_ENDED_EVENTS", value_name = "TIME")]
     keep_ended_events: Option<String>,
     /// How log lines are written

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Command, EventNo, LineChoice, Rejection};
+use soldonce_core::{EventNo, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
@@ -11,45 +11,7 @@ use super::failure::Failure;
 use super::tables::Id;
 use super::tables::bookings::EVENT_OF_BOOKING;
 use super::tables::holds::EVENT_OF_HOLD;
-use crate::ledger::{Done, Transaction, named};
-
-/// What a command is about.
-enum Subject {
-    Event(EventNo),
-    /// The event of a hold or a booking.
-    Named,
-    NewEvent,
-    /// All that is overdue, in all events.
-    All,
-}
-
-fn subject(command: &Command) -> Subject {
-    match command {
-        Command::CreateEvent(_) => Subject::NewEvent,
-        Command::UpdatePolicy { event, .. }
-        | Command::CancelEvent { event, .. }
-        | Command::Sell { event, .. }
-        | Command::Block { event, .. }
-        | Command::Unblock { event, .. } => Subject::Event(*event),
-        Command::Hold(new) => Subject::Event(new.event),
-        Command::Sweep { .. } => Subject::All,
-        Command::Change(_)
-        | Command::Extend { .. }
-        | Command::Checkout { .. }
-        | Command::Abandon { .. }
-        | Command::Payment(_)
-        | Command::Release { .. }
-        | Command::Revoke { .. }
-        | Command::Confirm { .. }
-        | Command::ConfirmFree { .. }
-        | Command::Cancel {
-            lines: LineChoice::All | LineChoice::Some { .. },
-            ..
-        }
-        | Command::Refund { .. }
-        | Command::Exchange { .. } => Subject::Named,
-    }
-}
+use crate::ledger::{Done, NamedIds, Subject, Transaction, subject};
 
 impl Parts {
     pub(super) async fn route(&self, transaction: Transaction) -> Result<Done, Rejection> {
@@ -61,7 +23,7 @@ impl Parts {
             Subject::NewEvent => return Box::pin(self.create(transaction)).await,
             Subject::All => return Box::pin(self.sweep(transaction)).await,
             Subject::Event(event) => event,
-            Subject::Named => match self.event_of(&transaction.command).await {
+            Subject::Named(ids) => match self.event_of(ids).await {
                 Ok(event) => event,
                 // The key comes first: the same request may have found what is asked for.
                 Err(rejection) => {
@@ -84,8 +46,8 @@ impl Parts {
         self.context.catalogue.require(event)
     }
 
-    async fn event_of(&self, command: &Command) -> Result<EventNo, Rejection> {
-        let (named, context) = (named(command), &self.context);
+    async fn event_of(&self, named: NamedIds) -> Result<EventNo, Rejection> {
+        let context = &self.context;
         if let Some(hold) = named.hold {
             if let Some(event) = context.hold_events.find(hold) {
                 return Ok(event);

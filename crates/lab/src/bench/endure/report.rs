@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Endured;
 use super::cycle::Odd;
-use crate::kit::LoadReport;
+use crate::kit::{LoadReport, thousandths};
 use crate::limits::{ENDURE_GROWTH_PERMILLE_MAX, ENDURE_WARM_SAMPLES};
 
 /// Statuses that the load brings about. Which step has which is judged as it goes, but for the last of a connection.
@@ -74,8 +74,8 @@ impl EnduranceReport {
                 cpu_permille,
             } = sample;
             // Writing to memory does not fail.
-            writeln!(text, "{second:10}  {resident_kib:12}  0.{cpu_permille:03}")
-                .unwrap_or_default();
+            let cpu = thousandths(*cpu_permille);
+            writeln!(text, "{second:10}  {resident_kib:12}  {cpu}").unwrap_or_default();
         }
         let Self {
             warm_kib,

@@ -1,6 +1,6 @@
 //! Plain words: nothing is named with a metaphor that a reader would have to learn; no comment and no
 //! document makes "whoever" or "nobody" its subject, says "whatever", or calls a client "he"; no comment is wider than
-//! 120 columns. `words.rs` has the words of the model.
+//! 120 columns; the doc of a function begins with a verb. `words.rs` has the words of the model.
 
 use super::source::{SourceFile, Violation};
 use super::words::{declared_type, snake};
@@ -31,6 +31,11 @@ const PRONOUNS: [&str; 6] = ["he", "him", "his", "she", "her", "hers"];
 /// Columns of a comment; rustfmt leaves longer ones.
 const COLUMNS_MAX: usize = 120;
 
+/// Words that end as a verb does ("Returns") and are none.
+const NO_VERBS: [&str; 10] = [
+    "As", "Bytes", "Is", "Its", "Names", "Rows", "Seats", "This", "Units", "Was",
+];
+
 /// Migrations have checksums, the tests of the lease have these words still, and this file names them.
 const LEFT: [&str; 3] = [
     "crates/engine/migrations/",
@@ -42,6 +47,9 @@ pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
     let mut violations = wide_comments(file);
     if file.path.contains("/src/") && !file.is_test() {
         violations.extend(metaphors(file));
+    }
+    if file.path.contains("/src/") && file.extension() == "rs" {
+        violations.extend(docs_without_verb(file));
     }
     if LEFT.iter().any(|path| file.path.starts_with(path)) {
         return violations;
@@ -131,6 +139,50 @@ fn wrong_word(comment: &str) -> Option<String> {
     })
 }
 
+/// Finds functions whose doc begins with another word than a verb in the third person.
+fn docs_without_verb(file: &SourceFile) -> Vec<Violation> {
+    let (mut violations, mut doc, mut is_inside) = (Vec::new(), None, false);
+    for (at, line) in (1..).zip(file.text.lines().map(str::trim_start)) {
+        let text = line.strip_prefix("///");
+        if let Some(text) = text.filter(|_| !is_inside) {
+            doc = Some((at, text.trim_start()));
+        }
+        is_inside = text.is_some();
+        if is_inside || line.starts_with('#') {
+            continue;
+        }
+        let found = doc.take().filter(|_| is_function(line));
+        if let Some((at, text)) = found.filter(|(_, text)| !begins_with_verb(text)) {
+            let message =
+                format!("the doc of a function begins with a verb (\"Returns\"): `{text}`");
+            violations.push(file.violation(at, message));
+        }
+    }
+    violations
+}
+
+fn is_function(line: &str) -> bool {
+    let marks = [
+        "pub",
+        "pub(crate)",
+        "pub(super)",
+        "const",
+        "async",
+        "unsafe",
+    ];
+    let mut words = line.split_whitespace();
+    words.find(|word| !marks.contains(word)) == Some("fn")
+}
+
+fn begins_with_verb(doc: &str) -> bool {
+    let word = doc
+        .split(|c: char| !c.is_alphabetic())
+        .next()
+        .unwrap_or_default();
+    let is_capital = word.starts_with(char::is_uppercase);
+    is_capital && word.ends_with('s') && !NO_VERBS.contains(&word)
+}
+
 fn wide_comments(file: &SourceFile) -> Vec<Violation> {
     let is_wide =
         |line: &str| line.trim_start().starts_with("//") && line.chars().count() > COLUMNS_MAX;
@@ -173,4 +225,9 @@ fn catches_metaphors_and_hidden_subjects() {
     assert_eq!(count(path, &wide), 1);
     assert_eq!(count(test, &wide), 1);
     assert_eq!(count("docs/decisions/0001-a.md", "Nobody is told."), 1);
+    let riddle = "    /// What came.\n    #[must_use]\n    pub(super) async fn answer() {";
+    assert_eq!(count(path, riddle), 1);
+    assert_eq!(count(path, "/// Units of a hold.\nfn units() {"), 1);
+    let plain = "/// Returns the answer.\n/// What came is in it.\nfn answer() {\n/// The time.\nat: u64,\nfn next() {";
+    assert_eq!(count(path, plain), 0);
 }
