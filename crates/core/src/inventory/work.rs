@@ -204,7 +204,8 @@ impl Inventory {
         Answer::Booking(self.known_booking(id).clone())
     }
 
-    /// Expires the holds that still have some of `units`, each with **all** of its units (T4).
+    /// Expires the holds that still have some of `units`, each with **all** of its units (T4). They are over:
+    /// the claim that the caller made lets no unit of a live hold through.
     pub(super) fn expire_holds_of(
         &mut self,
         work: &mut Work<'_>,
@@ -213,9 +214,10 @@ impl Inventory {
     ) {
         for unit in units {
             let state = self.seating(event).map(|seating| seating.unit(*unit).state);
-            let Some(UnitState::Held { hold, .. }) = state else {
+            let Some(UnitState::Held { hold, until }) = state else {
                 continue;
             };
+            assert!(until <= work.now, "{unit:?} is of {hold:?}, which is live");
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
         }
     }

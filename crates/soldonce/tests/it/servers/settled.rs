@@ -41,10 +41,11 @@ fn nothing(kind: PolicyKind) -> Option<Value> {
 
 /// Values that no policy may have.
 fn illegal(field: &PolicyField) -> Vec<Value> {
-    let numbers = field
-        .bounds
-        .range()
-        .map(|(least, most)| [json!(least - 1), json!(most + 1), json!(-1), json!("7")].to_vec());
+    let numbers = field.bounds.range().map(|(least, most)| {
+        let mut wrong = vec![json!(most + 1), json!(-1), json!("7")];
+        wrong.extend(least.checked_sub(1).map(Value::from));
+        wrong
+    });
     numbers.unwrap_or_else(|| vec![json!("soon"), json!(7)])
 }
 
