@@ -176,15 +176,13 @@ impl Live {
     /// Returns the rejection for an event that [`Live::find`] did not find: dropped or unknown.
     pub(crate) fn missing(&self, id: &EventId) -> Rejection {
         let registry = read(&self.registry);
-        let dropped = registry.by_id.get(id).map(|_| Rejection::EventDropped);
-        dropped.unwrap_or(Rejection::EventNotFound)
+        absent(registry.by_id.get(id))
     }
 
     /// Returns the rejection as [`Live::missing`], by number.
     pub(crate) fn missing_no(&self, no: EventNo) -> Rejection {
         let registry = read(&self.registry);
-        let dropped = registry.by_no.get(&no).map(|_| Rejection::EventDropped);
-        dropped.unwrap_or(Rejection::EventNotFound)
+        absent(registry.by_no.get(&no))
     }
 
     /// Finds the event with this number; none if there is none or it was dropped.
@@ -263,6 +261,15 @@ impl Live {
         {
             live.take_over(inventory, commit);
         }
+    }
+}
+
+/// Returns the rejection for an event without an entry, or with the entry of a dropped one. One that another
+/// server made since it was looked for was not there then.
+fn absent(entry: Option<&Option<Arc<LiveEvent>>>) -> Rejection {
+    match entry {
+        Some(None) => Rejection::EventDropped,
+        Some(Some(_)) | None => Rejection::EventNotFound,
     }
 }
 
