@@ -1,7 +1,7 @@
 //! The public state of each event: a snapshot of the seats, the feed of its changes, and the
 //! shield. It is updated after a commit is durable: on SQLite before the answer, so that a caller
-//! sees its own effect; on PostgreSQL the shield before it, the rest after it. Readers never make
-//! the ledger wait.
+//! sees its own effect; on PostgreSQL the shield before it, snapshot and feed after it. Readers
+//! never make the ledger wait.
 
 mod feed;
 mod shield;
@@ -73,7 +73,7 @@ impl LiveEvent {
         self.event.subscribe()
     }
 
-    /// Returns the published snapshot of the seats, which has one commit number.
+    /// Returns the published snapshot of the seats, all at one commit number.
     pub fn snapshot(&self) -> Arc<SeatSnapshot> {
         Arc::clone(&read(&self.snapshot))
     }

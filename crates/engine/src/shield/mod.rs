@@ -132,7 +132,7 @@ pub enum Kind {
     Held,
     /// Sold; of an area: full.
     Sold,
-    /// Neither of these.
+    /// None of these.
     Free,
 }
 

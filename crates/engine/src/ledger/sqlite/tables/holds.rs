@@ -60,7 +60,8 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at =
     );
 }
 
-/// Inserts the holds in `new`, which is sorted, and updates the others; fails if one is over there.
+/// Inserts the holds in `new`, which is sorted, and updates the others; fails if one of those is
+/// missing from the file or over in it.
 pub(crate) fn write<'a>(
     connection: &Connection,
     holds: impl Iterator<Item = Result<&'a Hold, Fault>>,
