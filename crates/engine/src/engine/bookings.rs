@@ -167,8 +167,8 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Resolves lines of a booking that the caller may act on to units. The right to a hold is not
-    /// enough: its secret proves that hold, and no booking of the same holder.
+    /// Finds the lines, by their units, of a booking that the caller may act on. The right to a
+    /// hold is not enough: its secret proves that hold, and no booking of the same holder.
     pub(super) async fn given_lines(
         &self,
         call: &Call,

@@ -218,8 +218,8 @@ impl Engine {
     }
 
     /// Tells whether an intent that is to be cancelled was paid without the ledger knowing: then
-    /// the ledger records it as of a notice, and decides again. What is paid before an intent is
-    /// cancelled was paid in time, maybe with all of its notices lost.
+    /// the ledger records it as it does for a notice, and decides again. What is paid before an
+    /// intent is cancelled was paid in time, maybe with all of its notices lost.
     async fn take_payment_in_time(
         &self,
         booking: &Booking,
