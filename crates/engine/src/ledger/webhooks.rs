@@ -91,7 +91,8 @@ pub trait Webhooks: Send + Sync {
     /// `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the attempts may be recorded; if not, they are delivered again.
+    /// If the future is dropped, the attempts may still be recorded; if not, the messages are
+    /// delivered again.
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()>;
 
     /// Reads the deliveries of an endpoint numbered below `before`, newest first, at most `limit`.
