@@ -67,7 +67,7 @@ pub trait Webhooks: Send + Sync {
     /// If the future is dropped, it may still be stored: a retry with the same key tells.
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added>;
 
-    /// Changes an endpoint; returns it as it is then, or was when deleted; none if there is none.
+    /// Changes an endpoint; returns it as it is then, or was when deleted; `None` if unknown.
     /// When it is enabled, all that waits for it is due at once, with all attempts left.
     ///
     /// # Errors

@@ -168,7 +168,7 @@ impl Live {
         }
     }
 
-    /// Finds the event with this id; none if there is none or it was dropped.
+    /// Finds the event with this id; `None` if it is unknown or was dropped.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_id.get(id).cloned().flatten()
     }
@@ -187,7 +187,7 @@ impl Live {
         dropped.unwrap_or(Rejection::EventNotFound)
     }
 
-    /// Finds the event with this number; none if there is none or it was dropped.
+    /// Finds the event with this number; `None` if it is unknown or was dropped.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_no.get(&no).cloned().flatten()
     }

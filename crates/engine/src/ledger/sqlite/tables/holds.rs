@@ -83,7 +83,7 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
     summed::read(row, TABLE, get, |hold| hold.id.to_string())
 }
 
-/// Finds a hold by its id; none if there is none or its event was dropped.
+/// Finds a hold by its id; `None` if it is unknown or its event was dropped.
 pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, Fault> {
     first_row(connection, HOLD, [id.bytes()], read)
 }
