@@ -81,7 +81,7 @@ impl Context {
     }
 
     /// Tells whether the database took the last push of the clock. The result is at most as old as
-    /// the interval of the pushes and the time that an answer may take. A push that failed because
+    /// the interval of the pushes plus the time that an answer may take. A push that failed because
     /// of contention, or because no connection was free, does not change it.
     pub(super) fn is_reachable(&self) -> bool {
         self.is_reachable.load(Ordering::Acquire)
