@@ -140,8 +140,8 @@ impl Engine {
         )
     }
 
-    /// Swaps lines of a booking for the units of a hold, in one commit; a lower price is refunded.
-    /// Needs an idempotency key. A higher price takes a checkout of the hold
+    /// Swaps lines of a booking for the units of a hold, in one commit; what these cost less is
+    /// refunded. Needs an idempotency key. What they cost more takes a checkout of the hold
     /// ([`Engine::checkout`]); without a payment provider, a caller with a key vouches for it.
     ///
     /// # Errors

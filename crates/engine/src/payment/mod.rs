@@ -79,7 +79,8 @@ pub trait PaymentProvider: Send + Sync + 'static {
     ) -> ProviderFuture<'a, Intent>;
 
     /// Cancels an intent whose money was not taken: what it has reserved is free again, and it
-    /// can't be paid any more. Returns the intent as it is afterwards, also when it was cancelled before.
+    /// can't be paid any more. Returns the intent as it is afterwards, also when it was cancelled
+    /// before.
     ///
     /// # Errors
     /// [`ProviderError`]; `Refused` when the money was taken: retrieve it.

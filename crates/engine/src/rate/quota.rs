@@ -93,7 +93,7 @@ impl Quota {
         (passed, now_us.saturating_add(owed))
     }
 
-    /// Returns until when the requests of a caller are paid for that is to be let in again after
+    /// Returns until when a caller's requests are paid for, if it is to be let in again after
     /// `retry_in`.
     pub fn refused_until(self, retry_in: Duration, now_us: u64) -> u64 {
         let retry_us = u64::try_from(retry_in.as_micros()).unwrap_or(u64::MAX);

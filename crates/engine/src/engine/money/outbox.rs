@@ -291,7 +291,7 @@ impl Engine {
 }
 
 /// Tells whether an effect may be carried out now. A recent intent is left to the caller that asked
-/// for it, and waits for it. An effect that is later than now was written before the clock was set
+/// for it and waits for it. An effect that is later than now was written before the clock was set
 /// back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
