@@ -112,8 +112,8 @@ impl Event {
 }
 
 impl Event {
-    /// Returns when it is over: its sale has closed and it has started. One that was cancelled is
-    /// from its creation on. `None` if it never ends.
+    /// Returns from when on it is over: its sale has closed and it has started. A cancelled one
+    /// counts as over from its creation on. `None` if it never ends.
     fn over_at(&self) -> Option<Timestamp> {
         match self.state {
             EventState::Cancelled(_) => Some(self.created_at),

@@ -80,7 +80,7 @@ pub struct Hold {
     /// Its units, in unit order. Kept after its end, for the record.
     pub units: Vec<HeldUnit>,
     pub created_at: Timestamp,
-    /// From this time on it is expired.
+    /// From this time on it is no longer live.
     pub expires_at: Timestamp,
     /// No extension goes beyond it.
     pub max_expires_at: Timestamp,
@@ -94,7 +94,8 @@ impl Hold {
         !self.state.is_terminal() && now < self.expires_at
     }
 
-    /// Returns its state at `now`: expired from its end on, even before that is written down (T3).
+    /// Returns its state at `now`: one that is not terminal is expired from the end of its time on,
+    /// even before that is written down (T3).
     pub fn state_at(&self, now: Timestamp) -> &HoldState {
         const EXPIRED: &HoldState = &HoldState::Expired;
         if self.state.is_terminal() || self.is_live(now) {

@@ -26,17 +26,17 @@ impl Amount {
         self.0
     }
 
-    /// Adds; `None` on overflow.
+    /// Adds `other`; `None` on overflow.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// Subtracts; `None` on overflow.
+    /// Subtracts `other`; `None` on overflow.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// Subtracts; zero when `other` is more.
+    /// Subtracts `other`; zero when that is more.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))

@@ -35,7 +35,7 @@ pub fn alternatives_near(
     let end = last.0.saturating_add(1).min(home_row.end().0);
     let middle = first.0.saturating_add(end) - home_row.first.0.saturating_mul(2);
     let category = Some(chart.category_of(*first));
-    // A row of one price class is searched as a whole or not at all, never seat by seat.
+    // A row of one price class is skipped, or searched without the class of each seat.
     let fits = |(number, _): &(RowNo, &Row)| {
         let of_row = chart.row_category(*number);
         of_row.is_none() || of_row == category
@@ -71,8 +71,8 @@ fn searched(row: &Row, middle: u32) -> Range<UnitNo> {
     UnitNo(from.clamp(first, end))..UnitNo(to.clamp(first, end))
 }
 
-/// Widens the piece by the seats beyond the searched part of the row that must be known: two free
-/// seats are no orphans.
+/// Widens the piece by seats beyond the searched part of the row, as far as they must be known: two
+/// free seats are no orphans.
 fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
     for _ in 0..2 {
         let Range { start, end } = piece.run;

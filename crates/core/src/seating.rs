@@ -242,8 +242,8 @@ impl Seating {
 pub trait Availability {
     fn is_available(&self, unit: UnitNo) -> bool;
 
-    /// Finds the first run of neighbouring numbers inside `within` that may all be taken, as long
-    /// as it goes. Looks at one unit after the other; an index can do better.
+    /// Finds the first run of neighbouring numbers inside `within` that may all be taken, in its
+    /// full length. Looks at one unit after the other; an index can do better.
     fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
         let mut units = (within.start.0..within.end.0).map(UnitNo);
         let first = units.find(|unit| self.is_available(*unit))?;

@@ -10,7 +10,8 @@ use crate::locks::lock;
 
 /// Random bytes of one id.
 const RANDOM_BYTES: usize = 10;
-/// Ids for which randomness is drawn at once: one system call for each would cost one per hold.
+/// Ids for which randomness is drawn at once: asking the system for each would cost a system call
+/// per hold.
 const DRAWN_IDS: usize = 64;
 
 /// The generator of ids.

@@ -15,7 +15,8 @@ pub const SWEEP_HOLDS_MAX: usize = 512;
 pub const SWEEP_EVERY_MS: u64 = 100;
 /// How far the ledger's clock may be ahead before operators are told, milliseconds.
 pub const CLOCK_AHEAD_MS: i64 = 1_000;
-/// How far it is ahead when an operator should correct it, milliseconds: an hour.
+/// How far it is ahead when that is a state of its own, which an operator should correct,
+/// milliseconds: an hour.
 pub const CLOCK_FAR_AHEAD_MS: i64 = 3_600_000;
 /// 2026-01-01: a machine's clock that reads less was never set.
 pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;

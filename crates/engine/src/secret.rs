@@ -53,7 +53,7 @@ fn keyed(key: &MasterKey, label: &[u8]) -> Hmac<Sha256> {
 pub struct Session {
     /// Its id as a caller.
     pub caller: CallerId,
-    /// The one holder it may name.
+    /// The one holder it acts for.
     pub holder: HolderName,
     /// The time from which on it is refused.
     pub expires_at: Timestamp,
@@ -76,7 +76,7 @@ impl Session {
 }
 
 impl Secrets {
-    /// Derives from a ledger's master keys, newest first.
+    /// Takes a ledger's master keys, newest first.
     pub fn new(keys: &[MasterKey]) -> Self {
         // The oldest key is kept as long as anything it made.
         let oldest = keys.last();

@@ -200,7 +200,8 @@ impl Api {
         }
     }
 
-    /// Fails if a call with the secret key names another account, or not the connected one.
+    /// Fails if a call with the secret key names another account, or none although the account is
+    /// a connected one, which such a key reaches only by its id.
     fn require_account(&self, request: &Request) -> Result<(), Failure> {
         match request.account.as_deref() {
             Some(asked) if asked != self.own => Err(Failure::account(asked)),

@@ -221,7 +221,7 @@ impl FakeStripe {
     }
 
     /// Waits until every notice that is not held back was accepted or given up. On a clock that is
-    /// stopped a notice that was not accepted is never retried: advance the clock, or retry.
+    /// stopped it never returns while a notice is not accepted: advance the clock, or retry.
     pub async fn quiet(&self) {
         self.api.post.quiet().await;
     }
@@ -246,7 +246,7 @@ impl FakeStripe {
         self.api.seen()
     }
 
-    /// Returns every effect on money so far.
+    /// Returns the effects on money so far. At 200,000 the older half is dropped.
     pub fn effects(&self) -> Vec<MoneyEntry> {
         self.api.account().entries().to_vec()
     }

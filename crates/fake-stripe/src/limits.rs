@@ -14,7 +14,8 @@ pub(super) const AUTHORISATION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 pub(super) const AMOUNT_MAX: i64 = 99_999_999;
 /// Most entries of a list.
 pub(super) const LIST_MAX: usize = 100;
-/// Most calls, sendings (later ones are not stored), events (the oldest is dropped), intents (429).
+/// Most calls and sendings (later ones are not stored), events (the oldest is dropped) and intents
+/// (429 above that). Of twice as many effects on money the older half is dropped.
 pub(super) const REMEMBERED_MAX: usize = 100_000;
 /// Idempotency keys that are kept; of more, the oldest are removed before their day is over.
 pub(super) const KEYS_MAX: usize = 10_000;
@@ -32,7 +33,7 @@ pub(super) const RETRY_MS: u64 = 1_000;
 pub(super) const RETRY_MS_MAX: u64 = 60 * 60 * 1_000;
 /// Most notices that are being sent at the same time.
 pub(super) const DELIVERIES_MAX: usize = 16;
-/// Time-out of the sending of a notice.
+/// Time-out of one sending of a notice, its answer included.
 pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// Longest answer to a notice that is read, bytes.
 pub(super) const ANSWER_BYTES_MAX: usize = 16 * 1024;

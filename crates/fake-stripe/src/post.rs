@@ -81,7 +81,8 @@ impl Post {
         self.change(|state| state.endpoint = endpoint);
     }
 
-    /// Queues a notice to be delivered in this way. Discards it if there is no endpoint.
+    /// Queues a notice to be delivered in this way; from now on at most `at_once` are being sent at
+    /// a time. Discards the notice if there is no endpoint.
     pub(super) fn put(&self, notice: &Value, way: Delivery, at_once: usize) {
         let now = self.clock.boot();
         self.change(|state| {

@@ -65,7 +65,7 @@ impl Client {
         answer.await.unwrap_or(Err(Unsettled))
     }
 
-    /// Waits for the end of the lease thread, which has been told to end or has ended.
+    /// Blocks until the end of the lease thread, which was told to end or has ended.
     pub(crate) fn join(&self) {
         let thread = self.thread.lock();
         let thread = thread.unwrap_or_else(PoisonError::into_inner).take();

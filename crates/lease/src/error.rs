@@ -43,7 +43,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// Tells whether only a person can end the error, so that no retry helps. `lease.md` 6.4.
+    /// Tells whether the error stays until a person changes something. `lease.md` 6.4.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::Config(_) => true,

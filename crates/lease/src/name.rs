@@ -50,7 +50,7 @@ fn checked(
 }
 
 impl Name {
-    /// Checks the text of a name.
+    /// Creates a name from its text.
     ///
     /// # Errors
     /// [`InvalidName`] when it is empty, longer than 128 bytes, or holds another character.
@@ -67,7 +67,7 @@ impl Name {
 }
 
 impl Namespace {
-    /// Checks the text of a namespace.
+    /// Creates a namespace from its text.
     ///
     /// # Errors
     /// [`InvalidName`] when it is empty, longer than 32 bytes, or holds another character.

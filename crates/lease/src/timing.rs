@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::BootTime;
 
-/// The least margin of a deadline, added to a hundredth of the life.
+/// The constant part of a margin, to which a hundredth of the life is added.
 const MARGIN_LEAST: Duration = Duration::from_millis(2);
 
 /// A margin never takes more than this part of a life: leases of a few milliseconds exist only in

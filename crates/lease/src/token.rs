@@ -16,7 +16,8 @@ const COUNTER_BITS: u32 = 32;
 /// Highest number of a token: 53 bits, exact in Lua, JavaScript, JSON and SQL's `bigint`.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
-/// A number that is higher for every later grant of a name. Public: it orders, not authorises.
+/// A number that is higher for every later grant of a name. Public: it orders, it does not
+/// authorise.
 ///
 /// Its text is 16 decimal digits with leading zeros, so the order of the texts is the order of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,7 +14,8 @@ pub(crate) const FIX: &str = "it is not encrypted, or not verified: write sslmod
                                rediss:// (Redis), or keep it within a private network";
 
 impl ClearLink {
-    /// Returns the link if the URL of `setting` (database, Redis, nodes of a cluster) is not safe.
+    /// Returns the link if the URL of `setting` (a database, a Redis, or the first nodes of a
+    /// cluster) leads to another machine without verified encryption.
     pub(crate) fn of(setting: &'static str, url: Option<&String>) -> Option<Self> {
         let url = url?;
         let host = if url.starts_with("redis") {

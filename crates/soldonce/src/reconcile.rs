@@ -103,7 +103,8 @@ const SETTLED: &str = "settled";
 /// Default of `--older` where servers run: they settle what is younger themselves.
 const OLDER: Duration = Duration::from_mins(1);
 
-/// Most rounds until a payment is settled: paid, captured, too late, refunded.
+/// Most rounds until a payment is settled: paid, captured, too late, refunded. The last round only
+/// reports what is left.
 const ROUNDS_MAX: usize = 5;
 
 /// Bookings between two steps of the progress bar.

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::done_if(report.is_clean()))
 }
 
-/// Runs `verify` with a progress bar.
+/// Runs `verify` under a progress bar.
 pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::Result<T> {
     let bar = progress_bar("transitions")?;
     let verified = verify(&mut |progress: Progress| {

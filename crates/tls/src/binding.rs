@@ -30,7 +30,8 @@ pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     is_sha512.then(|| Sha512::digest(certificate).to_vec())
 }
 
-/// Finds the OID in `SEQUENCE { tbsCertificate, signatureAlgorithm SEQUENCE { OID, .. }, .. }`.
+/// Finds the algorithm's OID in a `Certificate`, which is
+/// `SEQUENCE { tbsCertificate, signatureAlgorithm SEQUENCE { algorithm, .. }, .. }`.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let (whole, _) = element(SEQUENCE, certificate)?;
     let (_, after) = element(SEQUENCE, whole)?;

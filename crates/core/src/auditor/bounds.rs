@@ -12,7 +12,8 @@ pub(super) struct Bounds {
 }
 
 impl From<&Policy> for Bounds {
-    /// Takes fields by name, so that a new one does not compile before it is judged or left out.
+    /// Takes every field by name, so that a new one does not compile before it is judged or left
+    /// out.
     fn from(policy: &Policy) -> Self {
         let Policy {
             hold_max,

@@ -33,7 +33,7 @@ impl Audit<'_> {
         Span::default()
     }
 
-    /// Checks that every hold is corrected, or it lives longer than it was promised.
+    /// Checks that every hold is corrected: one that is not would live longer than was promised.
     pub(super) fn end_correction(&mut self, touched: &Touched) {
         if self.set_back == Span::default() {
             return;

@@ -8,7 +8,7 @@ use crate::UnitNo;
 /// the focal point: an aisle in the middle is narrower, a middle block is wider.
 const SIDE_FROM_PART_OF_WIDTH: i64 = 8;
 
-/// The distance of seats from the focal point; the less, the better.
+/// The distance of seats from the best place of their chart; the less, the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Distance {
     at_the_side: bool,

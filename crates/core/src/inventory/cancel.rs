@@ -32,7 +32,7 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// Refuses an owner after the event's deadline, which is its start by default; never staff.
+    /// Refuses owners from the event's deadline on, which is its start by default; never staff.
     pub(super) fn require_before_deadline(
         &self,
         work: &Work<'_>,

@@ -115,8 +115,8 @@ impl Inventory {
         given.units.iter().all(is_sold) && paid == Some(true)
     }
 
-    /// Gives back the lines that a booking is exchanged for. Their price stays with their own
-    /// payment, as the credit of the new booking.
+    /// Gives back the lines that a booking is exchanged for. Their price stays with the payment of
+    /// their own booking, as the credit of the new one.
     pub(super) fn give_lines(&mut self, work: &mut Work<'_>, id: BookingId) {
         let Some(given) = self.lines_to_give(id).cloned() else {
             return;

@@ -80,7 +80,7 @@ impl Inventory {
     }
 
     /// Decides a command. `now` is the ledger's clock, read once for the commit; if it went back,
-    /// the time of the last command is used.
+    /// the latest time so far is used.
     ///
     /// # Errors
     /// The [`Rejection`]; then nothing changed.

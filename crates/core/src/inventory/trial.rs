@@ -26,9 +26,9 @@ pub(super) struct Trial {
 
 impl Inventory {
     /// Begins a trial: commands can be rolled back until [`Inventory::keep`] or
-    /// [`Inventory::roll_back`]. A trial within a trial is the same. A command for any places of an
-    /// area gets those from the open place `place` on, counted from 0 and around: a server that
-    /// decides at the same moment, from another one, takes others.
+    /// [`Inventory::roll_back`]. A trial within a trial is the same trial. A command for any places
+    /// of an area gets those from the open place `place` on, counted from 0 and around: a server
+    /// that decides at the same moment, from another one, takes others.
     pub fn begin_trial(&mut self, place: u32) {
         let (clock, count) = (self.clock, self.events.len());
         self.trial.get_or_insert_with(|| Trial {

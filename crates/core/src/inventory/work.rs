@@ -204,8 +204,8 @@ impl Inventory {
         Answer::Booking(self.known_booking(id).clone())
     }
 
-    /// Expires the holds that still have some of `units`, each with **all** of its units (T4). They are over:
-    /// the claim that the caller made lets no unit of a live hold through.
+    /// Expires the holds that still have some of `units`, each with **all** of its units (T4). They
+    /// are over: the claim that the caller made lets no unit of a live hold through.
     pub(super) fn expire_holds_of(
         &mut self,
         work: &mut Work<'_>,

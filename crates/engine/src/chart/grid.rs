@@ -12,7 +12,7 @@ use super::place::{at, parse};
 use super::strict::{Count, Object};
 use super::{ONLY_ZONE, ReadChart};
 
-/// The distance of rows and of seats, in hundredths of a chart unit.
+/// The distance between rows and between seats, in hundredths of a chart unit.
 const PITCH: i32 = 100;
 
 #[derive(Deserialize)]

@@ -140,8 +140,8 @@ impl Engine {
         )
     }
 
-    /// Swaps lines of a booking for the units of a hold, in one commit; a lower price is refunded.
-    /// Needs an idempotency key. A higher price takes a checkout of the hold
+    /// Swaps lines of a booking for the units of a hold, in one commit; what these cost less is
+    /// refunded. Needs an idempotency key. What they cost more takes a checkout of the hold
     /// ([`Engine::checkout`]); without a payment provider, a caller with a key vouches for it.
     ///
     /// # Errors
@@ -167,8 +167,8 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Resolves lines of a booking that the caller may act on to units. The right to a hold is not
-    /// enough: its secret proves that hold, and no booking of the same holder.
+    /// Finds the lines, by their units, of a booking that the caller may act on. The right to a
+    /// hold is not enough: its secret proves that hold, and no booking of the same holder.
     pub(super) async fn given_lines(
         &self,
         call: &Call,

@@ -48,8 +48,8 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
 
 impl Engine {
     /// Tells whether the ledger's clock has gained no more than the boot clock since `then`, and is
-    /// not ahead of this machine's. If it is, a clock is wrong or was: an event that seems long
-    /// over may be still to come.
+    /// not ahead of this machine's, but for [`DROP_CLOCK_OFF_MS_MAX`]. Otherwise a clock is wrong
+    /// or was: an event that seems long over may be still to come.
     fn is_time_certain(&self, (then, boot): (Timestamp, BootTime)) -> bool {
         let passed = self.world().clock.boot().since(boot).as_millis();
         let passed = i64::try_from(passed).unwrap_or(i64::MAX);

@@ -159,13 +159,15 @@ impl Engine {
         self.event_of(no).ok()
     }
 
-    /// Finds the event of a hold: for names of units in a refusal. `None` if it cannot be read.
+    /// Finds the event of a hold: for names of units in a refusal. `None` if there is no such hold,
+    /// or it cannot be read.
     pub async fn event_of_hold(&self, hold: HoldId) -> Option<Arc<Event>> {
         let hold = self.parts.ledger.hold(hold).await.ok()??;
         self.event_of(hold.event).ok()
     }
 
-    /// Finds the event of a booking: for names of units in a refusal. `None` if it cannot be read.
+    /// Finds the event of a booking: for names of units in a refusal. `None` if there is no such
+    /// booking, or it cannot be read.
     pub async fn event_of_booking(&self, booking: BookingId) -> Option<Arc<Event>> {
         let booking = self.parts.ledger.booking(booking).await.ok()??;
         self.event_of(booking.event).ok()

@@ -269,7 +269,8 @@ impl Engine {
         })
     }
 
-    /// Builds a command's target hold. A secret that is sent must be right, also for staff.
+    /// Builds the target of a command: which hold, and by what right. A secret that is sent must be
+    /// right, also for staff.
     pub(super) fn on_hold(
         &self,
         call: &Call,

@@ -21,7 +21,7 @@ pub struct ListAsk<Id> {
     pub from: Option<Timestamp>,
     /// Only those created before this time.
     pub until: Option<Timestamp>,
-    /// The last id of the page before.
+    /// The [`ListPage::next`] of the page before.
     pub after: Option<Id>,
     /// Most rows on this page; at most [`LIST_MAX`].
     pub limit: usize,
@@ -32,8 +32,8 @@ pub struct ListAsk<Id> {
 pub struct ListPage<Id> {
     /// The rows, each in its present state.
     pub found: Vec<StoredReply>,
-    /// The last id of this page; `None` after the last page. A page may be empty and have another
-    /// one behind it.
+    /// The id of the last row that was looked at for this page, shown or not; `None` after the last
+    /// page. A page may be empty and have another one behind it.
     pub next: Option<Id>,
     /// Every commit of the event up to this one is in the list, if it is of one event.
     pub seq: Option<Seq>,

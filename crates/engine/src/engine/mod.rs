@@ -112,7 +112,8 @@ impl Reply {
 }
 
 impl Engine {
-    /// Opens or creates the ledger in a folder, by the machine's clock, to embed the engine.
+    /// Opens the ledger in a folder, or creates it, by the machine's clock: for a program that
+    /// embeds the engine.
     ///
     /// # Errors
     /// [`OpenError`] when the folder belongs to another process, is damaged, or lacks commits.

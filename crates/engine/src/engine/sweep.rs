@@ -14,8 +14,8 @@ use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
 use crate::pause::pause;
 use crate::trouble::Trouble;
 
-/// Sweeps until `shutdown`. A ledger that does not take it now, because of a database that is away
-/// above all, may take it later: it is asked again.
+/// Sweeps until `shutdown`. A ledger that does not take it now, above all because its database is
+/// away, may take it later: it is asked again.
 ///
 /// # Cancel safety
 /// Dropped between two steps it leaves nothing half done.

@@ -110,7 +110,7 @@ impl Batch {
         self.steps < BATCH_STEPS_MAX && (self.freed == 0 || !may_move_free_units(command))
     }
 
-    /// Finds the answer of an earlier command of this batch to the same key; none if there is none.
+    /// Finds the answer of an earlier command of this batch to the same key, if there is one.
     pub(crate) fn replay(&self, key: RequestKey) -> Option<Result<StoredReply, Rejection>> {
         let mut records = self.records.iter();
         let (known, reply) = records.find(|(known, _)| known.scoped == key.scoped)?;

@@ -307,7 +307,8 @@ pub trait Observer: Send + Sync + 'static {
     /// transaction is the oldest that writes.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
-    /// Notes that the store refused what memory had of an event: it is read again, or SQLite stops.
+    /// Notes that the store refused what memory had of an event: the event is read again; on
+    /// SQLite the ledger stops.
     fn distrusted(&self) {}
 
     /// Notes that the ledger failed to store and accepts no more commands.

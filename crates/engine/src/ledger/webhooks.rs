@@ -67,7 +67,7 @@ pub trait Webhooks: Send + Sync {
     /// If the future is dropped, it may still be stored: a retry with the same key tells.
     fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added>;
 
-    /// Changes an endpoint; returns it as it is then, or was when deleted; none if there is none.
+    /// Changes an endpoint; returns it as it is then, or was when deleted; `None` if unknown.
     /// When it is enabled, all that waits for it is due at once, with all attempts left.
     ///
     /// # Errors
@@ -91,7 +91,8 @@ pub trait Webhooks: Send + Sync {
     /// `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the attempts may be recorded; if not, they are delivered again.
+    /// If the future is dropped, the attempts may still be recorded; if not, the messages are
+    /// delivered again.
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()>;
 
     /// Reads the deliveries of an endpoint numbered below `before`, newest first, at most `limit`.

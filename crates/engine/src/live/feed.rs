@@ -36,7 +36,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Merges consecutive frames, oldest first; none of none. Seats are in chart order, then areas.
+    /// Merges consecutive frames, oldest first; `None` if there are none. Seats are in chart order,
+    /// then areas.
     pub fn merge(frames: &[Arc<Self>]) -> Option<Self> {
         let (first, last) = (frames.first()?, frames.last()?);
         let (mut seats, mut areas) = (BTreeMap::new(), BTreeMap::new());

@@ -1,7 +1,7 @@
 //! The public state of each event: a snapshot of the seats, the feed of its changes, and the
 //! shield. It is updated after a commit is durable: on SQLite before the answer, so that a caller
-//! sees its own effect; on PostgreSQL the shield before it, the rest after it. Readers never make
-//! the ledger wait.
+//! sees its own effect; on PostgreSQL the shield before it, snapshot and feed after it. Readers
+//! never make the ledger wait.
 
 mod feed;
 mod shield;
@@ -73,7 +73,7 @@ impl LiveEvent {
         self.event.subscribe()
     }
 
-    /// Returns the published snapshot of the seats, which has one commit number.
+    /// Returns the published snapshot of the seats, all at one commit number.
     pub fn snapshot(&self) -> Arc<SeatSnapshot> {
         Arc::clone(&read(&self.snapshot))
     }
@@ -168,7 +168,7 @@ impl Live {
         }
     }
 
-    /// Finds the event with this id; none if there is none or it was dropped.
+    /// Finds the event with this id; `None` if it is unknown or was dropped.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_id.get(id).cloned().flatten()
     }
@@ -185,7 +185,7 @@ impl Live {
         absent(registry.by_no.get(&no))
     }
 
-    /// Finds the event with this number; none if there is none or it was dropped.
+    /// Finds the event with this number; `None` if it is unknown or was dropped.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
         read(&self.registry).by_no.get(&no).cloned().flatten()
     }

@@ -92,7 +92,7 @@ metrics! {
     pub confirms: Family<OutcomeLabel, Counter>, "confirms", "Confirms";
     pub webhook_attempts: Family<OutcomeLabel, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
     pub payments: Family<StepLabel, Counter>, "payments", "Steps at the payment provider";
-    /// As many as one look at the outbox finds at most.
+    /// At most as many as one look at the outbox finds.
     pub outbox_pending: Gauge, "outbox_pending", "Bookings with something left to be done at the provider";
     /// A person should look: alert on it.
     pub outbox_stuck: Gauge, "outbox_stuck",

@@ -52,7 +52,7 @@ pub struct Intent {
     ///
     /// After `Declined` a buyer may pay it with another card, until it is cancelled.
     pub state: PaymentState,
-    /// Whether it may still be paid.
+    /// Whether money may still come by it: it can be paid, or its payment is being processed.
     pub may_be_paid: bool,
     /// Why the last try was declined, in the provider's word.
     pub decline: Option<String>,

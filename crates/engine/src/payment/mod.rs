@@ -78,8 +78,9 @@ pub trait PaymentProvider: Send + Sync + 'static {
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent>;
 
-    /// Cancels an intent whose money was not taken: its reservation is free again, and it can't be
-    /// paid any more. Returns the intent as it is afterwards, also when it was cancelled before.
+    /// Cancels an intent whose money was not taken: what it has reserved is free again, and it
+    /// can't be paid any more. Returns the intent as it is afterwards, also when it was cancelled
+    /// before.
     ///
     /// # Errors
     /// [`ProviderError`]; `Refused` when the money was taken: retrieve it.

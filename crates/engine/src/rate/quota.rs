@@ -67,12 +67,13 @@ impl Quota {
         self.window_s
     }
 
-    /// Returns the microseconds of one request; at least one, by the bounds of [`Quota::new`].
+    /// Returns the microseconds that one request is worth; at least one, by the bounds of
+    /// [`Quota::new`].
     pub(super) fn interval_us(self) -> u64 {
         u64::from(self.window_s) * 1_000_000 / u64::from(self.requests)
     }
 
-    /// Returns the microseconds of all requests: the window, but for rounding.
+    /// Returns the microseconds that all requests are worth: the window, but for rounding.
     pub(super) fn whole_us(self) -> u64 {
         self.interval_us() * u64::from(self.requests)
     }
@@ -92,7 +93,8 @@ impl Quota {
         (passed, now_us.saturating_add(owed))
     }
 
-    /// Returns until when a caller's requests are paid for that is let in again after `retry_in`.
+    /// Returns until when a caller's requests are paid for, if it is to be let in again after
+    /// `retry_in`.
     pub fn refused_until(self, retry_in: Duration, now_us: u64) -> u64 {
         let retry_us = u64::try_from(retry_in.as_micros()).unwrap_or(u64::MAX);
         let owed = (self.whole_us() - self.interval_us()).saturating_add(retry_us);

@@ -43,7 +43,7 @@ pub(crate) struct Words {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unheard {
-    /// None came in time, or one that cannot be read. The script may have run.
+    /// None came in time, or it was an error or one that cannot be read. The script may have run.
     #[error("no answer")]
     NoAnswer,
     /// It was not asked: it did not answer several times in a row, a moment ago.

@@ -195,7 +195,7 @@ struct ExchangeBody<'a> {
     release: Vec<UnitBody<'a>>,
     /// The amount of its own payment.
     difference: i64,
-    /// The part of the other booking's money that is its.
+    /// The part of the other booking's money that belongs to this one.
     credit: i64,
 }
 

@@ -27,19 +27,20 @@ pub trait Shield: Debug + Send + Sync + 'static {
     /// them. `parts` are in zone order.
     ///
     /// # Cancel safety
-    /// If dropped, units may be claimed for [`SHIELD_CLAIM_MS`](crate::limits::SHIELD_CLAIM_MS).
+    /// If the future is dropped, units may be claimed for
+    /// [`SHIELD_CLAIM_MS`](crate::limits::SHIELD_CLAIM_MS).
     fn try_units<'a>(&'a self, who: Who, parts: &'a [Part]) -> Fut<'a, Tried>;
 
     /// Sends what the ledger has committed in one zone; returns whether the shield answered.
     ///
     /// # Cancel safety
-    /// If dropped, the notes may be applied.
+    /// If the future is dropped, the notes may still be applied.
     fn note<'a>(&'a self, zone: Zone, notes: &'a [Note]) -> Fut<'a, bool>;
 
     /// Releases a holder's own claims; returns whether the shield answered.
     ///
     /// # Cancel safety
-    /// If dropped, the claims may be released.
+    /// If the future is dropped, the claims may still be released.
     fn drop_claims<'a>(&'a self, who: Who, part: &'a Part) -> Fut<'a, bool>;
 }
 
@@ -132,7 +133,7 @@ pub enum Kind {
     Held,
     /// Sold; of an area: full.
     Sold,
-    /// Neither of these.
+    /// None of these.
     Free,
 }
 

@@ -29,8 +29,8 @@ impl Destinations {
         is_public(address) || (self == Self::Any && is_near(address))
     }
 
-    /// Checks the URL of a new endpoint, and returns it as it was parsed: the checked text is what
-    /// is stored. Names are looked up with each connection.
+    /// Checks the URL of an endpoint, and returns it as it was parsed: the checked text is what is
+    /// stored. Names are looked up with each connection.
     ///
     /// # Errors
     /// [`UrlProblem`], in words for the caller.

@@ -34,7 +34,7 @@ pub(crate) enum Before {
     CancelEvent,
 }
 
-/// The state of a booking and its refunds before the command.
+/// The state of a booking and its refunds at one time, such as before a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     booking: BookingId,

@@ -190,7 +190,7 @@ impl Resolve for Judge {
         );
         Box::pin(async move {
             let found = looked.await?;
-            // One that is forbidden refuses them all: a name that mixes them is not trusted.
+            // If one is forbidden, all are: a name that mixes them is not trusted.
             match found.iter().find(|address| !by.allow(address.ip())) {
                 Some(address) => Err(Forbidden(*address).into()),
                 None => Ok(Box::new(found.into_iter()) as Addrs),

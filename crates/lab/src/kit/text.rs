@@ -94,7 +94,7 @@ pub(crate) fn progress_bar(steps: usize) -> anyhow::Result<ProgressBar> {
     Ok(ProgressBar::new(u64::try_from(steps)?).with_style(style))
 }
 
-/// Lists how many there are of each kind, such as `3 deadlock 40P01, 1 overloaded`; else 0.
+/// Lists how many there are of each kind, such as `3 deadlock 40P01, 1 overloaded`; `0` if none.
 pub(crate) fn kinds(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "0".to_owned();

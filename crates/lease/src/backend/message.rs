@@ -179,7 +179,8 @@ pub struct Renew {
     pub owner: Owner,
     /// Its token.
     pub token: FencingToken,
-    /// The least life asked for. It never shortens a life: zero changes nothing and reads the rest.
+    /// The least life asked for. It never shortens a life: zero changes nothing, and the answer is
+    /// the life that is left.
     pub ttl: Duration,
 }
 

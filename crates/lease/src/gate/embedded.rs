@@ -88,8 +88,9 @@ impl<S: FenceStore> Embedded<S> {
         Self { store }
     }
 
-    /// Tells whether a write with `token` to `resource` may commit. Call it inside the transaction
-    /// of the write, before its commit. The same token passes any number of times.
+    /// Admits a write with `token` to `resource` and stores the token, or refuses it as stale. Call
+    /// it inside the transaction of the write, before its commit. The same token passes any number
+    /// of times.
     ///
     /// # Errors
     /// The error of the store; the write must then be rolled back.

@@ -9,7 +9,7 @@
 //! - [`FENCE_ADMIT`]: an upsert into `soldonce_fence`, for a SQL target that has no such column;
 //! - [`Embedded`]: any embedded store with transactions.
 //!
-//! A read-modify-write passes the gate before its read as well: a later holder that has read must
+//! A read-modify-write must pass the gate at its read as well: a later holder that has read must
 //! stop an earlier one from writing, or one of the two writes is lost.
 
 mod embedded;

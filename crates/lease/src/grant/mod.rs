@@ -156,7 +156,8 @@ impl Grant {
         self.life().kept_until
     }
 
-    /// Tells if the wall clock ran ahead of the boot clock, as when a virtual host resumes (LT7).
+    /// Tells whether the wall clock ran too far ahead of the boot clock, as after a resume of a
+    /// virtual host (LT7).
     pub(crate) fn has_drifted(&self) -> bool {
         let life = *self.life();
         self.drifted(&life, self.clock.boot())
@@ -169,8 +170,8 @@ impl Grant {
         ahead > timing::drift_allowed(self.ttl())
     }
 
-    /// Applies a confirmed renewal. An answer to an older renewal than the one applied changes
-    /// nothing; after the end nothing does. Returns whether the lease is live.
+    /// Applies a confirmed renewal. An answer to an older renewal than the one applied does not
+    /// move the deadline; after the end no answer does. Returns whether the lease is live.
     pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
         let mut life = self.life();
         let now = self.clock.boot();
@@ -244,7 +245,7 @@ impl Grant {
         late.is_none()
     }
 
-    /// Cancels the cancellation token and wakes all watchers, after the end of the lease.
+    /// Cancels the cancellation token and wakes all watchers, after the loss of the lease.
     fn announce(&self) {
         #[cfg(feature = "tokio-util")]
         if let Some(cancel) = self.cancel.get() {

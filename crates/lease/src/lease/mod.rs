@@ -68,7 +68,8 @@ impl Lease {
         self.reader.clone()
     }
 
-    /// Returns how many replicas had the grant, if [`crate::Request::replicas`] was asked for.
+    /// Returns how many replicas had the grant when it was answered, if
+    /// [`crate::Request::replicas`] was asked for.
     pub fn replica_count(&self) -> Option<u32> {
         self.grant.terms.replicas
     }

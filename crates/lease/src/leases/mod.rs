@@ -80,8 +80,8 @@ impl Leases {
         Request::new(self.client.clone(), names)
     }
 
-    /// Starts a request for any one of the names of a group that is free, of at most 64;
-    /// [`crate::LeaseRef::names`] tells which one was granted.
+    /// Starts a request for one of the names of a group, whichever is free;
+    /// [`crate::LeaseRef::names`] tells which one was granted. At most 64 names.
     pub fn any_of<N>(
         &self,
         group: impl TryInto<Name, Error: Into<InvalidName>>,
@@ -141,7 +141,8 @@ impl Leases {
         self.any_of(name, permits(READERS))
     }
 
-    /// Starts a request for the write lock of [`Leases::read`]. New readers can starve a writer.
+    /// Starts a request for the write lock of what [`Leases::read`] reads; it excludes readers and
+    /// writers. Readers that keep coming can starve a writer.
     pub fn write(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
         self.group(name, permits(READERS))
     }
@@ -246,7 +247,8 @@ impl Leases {
     }
 }
 
-/// Lists the names of a semaphore's permits, at most one too many: that request is then refused.
+/// Lists the names of a semaphore's permits. One more than can be leased together is the most, so
+/// that a request for too many is refused as such.
 fn permits(count: usize) -> impl Iterator<Item = String> {
     (0..count.min(NAMES_MAX + 1)).map(|number| format!("{number:02}"))
 }

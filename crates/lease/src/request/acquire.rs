@@ -49,7 +49,8 @@ impl Request {
         Ok(self.ask(Wait::UpTo(span)).await?.ok())
     }
 
-    /// Acquires as [`Request::acquire_within`]; a refusal lists its conflicts. Zero asks once.
+    /// Acquires as [`Request::acquire_within`] does, but returns the refusal, which lists every
+    /// conflict, in place of `None`. Zero asks once.
     ///
     /// ```
     /// # use std::time::Duration;

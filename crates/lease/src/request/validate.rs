@@ -41,7 +41,8 @@ pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidReque
     Ok(())
 }
 
-/// Fails if replicas are waited for without end: to Redis no milliseconds are no limit.
+/// Fails if the wait for replicas is shorter than 1 ms, because Redis takes 0 ms for no limit, or
+/// longer than [`REPLICAS_WAIT_MAX`].
 pub(super) fn durability(durability: Durability) -> Result<(), InvalidRequest> {
     match durability {
         Durability::Replicas { within, .. } if within < MS || within > REPLICAS_WAIT_MAX => {

@@ -34,7 +34,7 @@ pub enum Fault {
     DelayReply(Duration),
     /// It arrives twice, and the second answer is returned.
     Double,
-    /// It is reported as not sent.
+    /// It never arrives, and is reported as not sent.
     NotSent,
     /// Its outcome is `Unknown`; it waits in a buffer until [`FaultyBackend::deliver`].
     Buffer,

@@ -31,7 +31,7 @@ impl Ending {
 }
 
 impl Worker {
-    /// Gives back everything, within at most `within`, and then answers `to`. A second call of the
+    /// Gives back everything, for at most `within`, and then answers `to`. A second call of the
     /// same turn waits with the first.
     pub(super) fn shut_down(&mut self, within: Duration, to: oneshot::Sender<Drained>) {
         if let Some(ending) = &mut self.ending {
@@ -81,7 +81,7 @@ impl Worker {
         self.ctx.counters.read().left_to_ttl
     }
 
-    /// Tells whether the loop has nothing left to do, or the deadline of the shutdown has passed.
+    /// Tells whether a shutdown has nothing left to do, or its deadline has passed.
     pub(super) fn is_finished(&mut self) -> bool {
         let Some(ending) = &mut self.ending else {
             return false;

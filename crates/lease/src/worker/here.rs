@@ -62,7 +62,8 @@ impl Ctx {
         self.here().is_some()
     }
 
-    /// Acquires in the caller's own task. Fails with `Closed` off the runtime that connected.
+    /// Acquires in the caller's own task. Fails with `Closed` on a runtime other than the one that
+    /// connected, and after the end.
     pub(crate) async fn acquire_here(
         self: &Arc<Self>,
         params: AcquireParams,

@@ -145,7 +145,8 @@ impl Worker {
         self.tell_at(what, grant, || grant.now(), reason);
     }
 
-    /// Sends a notice of an event at an instant, which is not read before the first subscription.
+    /// Sends a notice with the age of the grant at the instant that `at` returns. `at` is called
+    /// only if there has been a subscription.
     fn tell_at(
         &self,
         what: NoticeKind,

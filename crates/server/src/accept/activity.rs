@@ -13,7 +13,8 @@ use futures_util::task::AtomicWaker;
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
 pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes of a body that count as progress; a few bytes at a time are none.
+/// A body makes progress with each block of so many bytes. One that comes a few bytes at a time
+/// counts as withheld.
 const BODY_BLOCK_BYTES: u64 = 1_024;
 
 /// Shared by one connection and the watch. Only hints: no other memory is published through it.

@@ -1,7 +1,7 @@
 //! What the HTTP/2 requests of one address, and of all, may cost at once: how many are under way,
 //! and the bytes of answers that wait to be taken. HTTP/1 has one request a connection, so the
 //! bound of connections is its bound too. The only request of an HTTP/2 connection is never
-//! refused.
+//! refused for want of room, either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

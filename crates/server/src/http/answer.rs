@@ -33,7 +33,7 @@ pub(super) fn plain(object: &impl Serialize) -> Response {
     )
 }
 
-/// Answers with what the engine says about an event. A refusal's units are named by its chart.
+/// Answers with what the engine says about an event. The event's chart names a refusal's units.
 pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>) -> Handled {
     match said {
         Ok(said) => Ok(reply(app, &said)),

@@ -124,7 +124,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Creates a reader, to be sent the event and what it missed at once; or the text of a reset.
+    /// Creates a reader that is sent the event and what it missed at once. Fails with the text of a
+    /// reset.
     fn begin(
         app: Arc<App>,
         hub: Arc<Hub>,

@@ -124,7 +124,8 @@ impl Bank {
         }
     }
 
-    /// Tells whether the hold paid with an intent is over. False when unreadable: it asks again.
+    /// Tells whether the hold that is paid with an intent is over. False if the ledger cannot be
+    /// read: the next round asks again.
     async fn has_no_hold(&self, engine: &Engine, intent: &str) -> bool {
         let booking = self.stripe.booking_of(intent);
         let Some(booking) = booking.and_then(|id| id.parse::<BookingId>().ok()) else {

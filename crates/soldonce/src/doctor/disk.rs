@@ -37,7 +37,8 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Checks the files of the ledger and its clock. No finding without one: `soldonce serve` makes it.
+/// Checks the files of the ledger and its clock. Finds nothing where there is no ledger yet: the
+/// first `soldonce serve` makes it.
 fn ledger(data: &Path) -> Vec<Finding> {
     for name in backup::FILES {
         if let Err(error) = File::open(data.join(name))

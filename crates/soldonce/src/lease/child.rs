@@ -114,7 +114,8 @@ impl Child {
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
-    /// Tells whether CMD is stopped, unless it stopped for the terminal and can be given that.
+    /// Tells whether CMD has stopped as a job. One that stopped because it needs the terminal gets
+    /// the terminal if possible, and is continued: false.
     fn has_stopped(&mut self) -> bool {
         let Some(by) = self.stop_signal().filter(|by| JOB_STOPS.contains(by)) else {
             return false;

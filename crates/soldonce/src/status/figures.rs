@@ -12,7 +12,7 @@ const HELD: [&str; 3] = ["outcome=\"ok\"", "outcome=\"own\"", "outcome=\"replaye
 /// Figures of a server at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
-    /// None where an earlier scrape to compare with is missing.
+    /// None where rates need an earlier scrape and it is missing.
     #[serde(flatten)]
     pub(super) rates: Option<Rates>,
     pub(super) holds_live: f64,

@@ -70,7 +70,7 @@ impl Proxy {
     }
 
     /// Moves to another server, as an address does when a replica takes over: open connections end,
-    /// new ones are to `target`.
+    /// new ones connect to `target`.
     pub fn retarget(&self, target: SocketAddr) {
         let mut state = self.control.state();
         state.target = Some(target);

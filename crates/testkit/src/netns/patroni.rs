@@ -181,8 +181,8 @@ fn start_etcd(folder: &Folder) -> Result<Process> {
     Process::start_logged(command, &folder.join("etcd.log"))
 }
 
-/// Starts Patroni as the first process of user and process namespaces. PostgreSQL refuses root, so
-/// it runs as another user. Patroni leaves PostgreSQL to the process that adopts orphans: in a
+/// Starts Patroni as the first process of a user and a process namespace. PostgreSQL refuses root,
+/// so it runs as another user. Patroni leaves PostgreSQL to the process that adopts orphans: in a
 /// namespace of its own all of the node ends with its first process.
 fn start_node(folder: &Path, site: &Site) -> Result<Process> {
     let (patroni, etcd, initdb) = (program("patroni")?, program("etcd")?, program("initdb")?);

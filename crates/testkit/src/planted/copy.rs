@@ -76,7 +76,7 @@ impl WorkspaceCopy {
         Ok(())
     }
 
-    /// Applies a patch to the copy, runs `work`, and restores the source.
+    /// Applies a patch to the copy, runs `work`, and restores the files of the copy.
     ///
     /// # Errors
     /// If the patch does not apply, a file cannot be written, or as `work`.

@@ -83,7 +83,8 @@ impl Process {
     ///
     /// A signal works some time after it was sent, and a process that is not stopped yet may start
     /// another: one started between a look at /proc and the signal would run on. A look takes time,
-    /// too: it misses a child that one it finds stopped started meanwhile. The next look finds it.
+    /// too: a process that it finds stopped may have started a child meanwhile, which it misses.
+    /// The next look finds that child.
     pub(crate) fn pause_family(&mut self) -> Result<()> {
         if self.ended()?.is_some() {
             return Ok(());

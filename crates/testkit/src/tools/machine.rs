@@ -1,5 +1,5 @@
-//! The machine that programs are searched on: its environment, the folder for what is fetched, and
-//! a function that runs a program and turns its failure into an error with its standard error.
+//! The machine on which programs are searched for: its environment, the folder for what is fetched,
+//! and a function that runs a program and turns failure into an error with its standard error.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Where programs are searched and where fetched ones are put.
+/// Where programs are searched for and where fetched ones are put.
 #[derive(Debug)]
 pub struct Machine {
     environment: BTreeMap<OsString, OsString>,

@@ -58,7 +58,7 @@ pub enum Source {
     },
 }
 
-/// The defaults of a tool: it is not searched on the machine, and any program suits.
+/// The defaults of a tool: it is not searched for on the machine, and any program suits.
 const TOOL: Tool = Tool {
     name: "",
     commands: &[],
@@ -165,7 +165,8 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
     Ok(tool.fetched_path(machine))
 }
 
-/// Finds the program of this name in [`TOOLS`] or [`LONG_TOOLS`]. Fails if it is not installed.
+/// Finds the program of this name in [`TOOLS`] or [`LONG_TOOLS`], for the test that starts it.
+/// Fails if it is neither installed nor fetched.
 pub fn program(name: &str) -> Result<PathBuf> {
     let tool = TOOLS
         .iter()

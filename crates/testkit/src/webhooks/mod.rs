@@ -100,7 +100,8 @@ impl Receiver {
         self.intake.address()
     }
 
-    /// Returns the URL for messages. With https its host is `localhost`, a name for certificates.
+    /// Returns the URL for messages. With https its host is the name `localhost`, because
+    /// certificates are for names.
     pub fn url(&self) -> String {
         let address = self.address();
         if self.is_encrypted {

@@ -70,7 +70,8 @@ fn take_from_list(list: &str, given: &mut Parameters) -> String {
     rest
 }
 
-/// Finds the end of the first parameter of a list, behind a value with quoted or escaped spaces.
+/// Finds the end of the first parameter of a list: behind its value, in which a space may be quoted
+/// or escaped.
 fn parameter_end(list: &str) -> usize {
     let value = list.split_once('=').map(|(_, value)| value.trim_start());
     let Some(value) = value else {

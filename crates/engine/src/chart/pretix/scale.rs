@@ -1,4 +1,4 @@
-//! Converts the pixels of a pretix plan to chart units: neighbouring seats come to be about one
+//! Converts the pixels of a pretix plan to chart units, so that neighbouring seats are about one
 //! unit apart. Whole hundredths throughout.
 
 use soldonce_core::{Invalid, Position};
@@ -8,14 +8,14 @@ use super::{Object, Offset, Plan, Spot};
 /// Where no two seats are neighbours, a seat counts as this wide: 25 pixels.
 const DEFAULT_PITCH: i64 = 2_500;
 
-/// The distance of neighbours in the plan, in hundredths of a pixel; never 0.
+/// The distance between neighbours in the plan, in hundredths of a pixel; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scale {
     pitch: i64,
 }
 
 impl Scale {
-    /// Measures the median distance of neighbours, which a few aisles and gaps do not change.
+    /// Measures the median distance between neighbours, which a few aisles and gaps do not change.
     pub(super) fn of(plan: &Plan) -> Self {
         let rows = plan.zones.iter().flat_map(|zone| &zone.0.rows);
         let mut distances: Vec<i64> = rows
@@ -44,7 +44,7 @@ impl Scale {
         Ok(Position { x, y })
     }
 
-    /// Sums `pixels` in hundredths of a chart unit, rounded.
+    /// Converts the sum of `pixels` to hundredths of a chart unit, rounded.
     fn scaled(self, pixels: [i32; 3]) -> Result<i32, Invalid> {
         let sum: i64 = pixels.into_iter().map(i64::from).sum();
         let doubled = sum.saturating_mul(200).saturating_add(self.pitch);

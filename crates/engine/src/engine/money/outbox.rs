@@ -218,8 +218,8 @@ impl Engine {
     }
 
     /// Tells whether an intent that is to be cancelled was paid without the ledger knowing: then
-    /// the ledger records it as of a notice, and decides again. What is paid before an intent is
-    /// cancelled was paid in time, maybe with all of its notices lost.
+    /// the ledger records it as it does for a notice, and decides again. What is paid before an
+    /// intent is cancelled was paid in time, maybe with all of its notices lost.
     async fn take_payment_in_time(
         &self,
         booking: &Booking,
@@ -291,7 +291,7 @@ impl Engine {
 }
 
 /// Tells whether an effect may be carried out now. A recent intent is left to the caller that asked
-/// for it, and waits for it. An effect that is later than now was written before the clock was set
+/// for it and waits for it. An effect that is later than now was written before the clock was set
 /// back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);

@@ -153,7 +153,8 @@ impl Engine {
         repaired.map_err(StepError::told)
     }
 
-    /// Carries out an effect with the next key after each refusal: the provider repeats refusals.
+    /// Carries out an effect with the next key after each refusal: the provider repeats those that
+    /// it gave to other servers or on days before.
     async fn carry_out_past_refusals(&self, effect: Effect) -> Result<(), StepError> {
         let mut round = 0;
         loop {

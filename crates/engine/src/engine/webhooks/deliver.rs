@@ -63,7 +63,8 @@ struct Work {
     under_way: BTreeMap<i64, EndpointId>,
     /// Outcomes of attempts that are not stored yet.
     ended: Vec<Attempt>,
-    /// The endpoints when the log was last cleaned.
+    /// The endpoints of the last look; kept as they were while the log has deliveries that are to
+    /// be deleted.
     known: BTreeSet<EndpointId>,
     /// When old deliveries are next deleted from the log.
     forget_at: BootTime,

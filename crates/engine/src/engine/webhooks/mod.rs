@@ -35,9 +35,10 @@ impl Engine {
         Ok(self.parts.ledger.webhooks().endpoints().await?)
     }
 
-    /// Creates an endpoint, which is sent every message from now on. The reply has its signing
-    /// secret, which [`Engine::rotate_endpoint`] returns, too, and nothing else. With an
-    /// idempotency key the same request gives the same reply, the first secret included.
+    /// Creates an endpoint, which is sent the messages of its kinds about every commit from now on.
+    /// The reply has its signing secret, which is returned by [`Engine::rotate_endpoint`], too, and
+    /// by nothing else. With an idempotency key the same request gives the same reply, the first
+    /// secret included.
     ///
     /// # Errors
     /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints;

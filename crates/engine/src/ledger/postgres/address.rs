@@ -11,8 +11,8 @@ use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 
 /// Read committed: a statement that waited for a row lock must decide by the row's new version.
-/// Every statement finds its rows by a key: also by a plan made before the tables have grown, and
-/// in the order of its lists. JIT compilation takes seconds and saves nothing.
+/// Every statement must find its rows by a key, in the order of its lists, also with a plan made
+/// once, before the tables had grown. JIT compilation takes seconds and saves nothing.
 const SESSION: &str = "-c default_transaction_isolation=read\\ committed \
                        -c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
                        -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
@@ -90,7 +90,7 @@ pub fn unverified_host(url: &str) -> Option<String> {
     })
 }
 
-/// Tells whether a host name is not `localhost`, or an IP address not a loopback address.
+/// Tells whether a host is another machine: neither `localhost` nor a loopback address.
 pub fn is_remote(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     match address.parse::<IpAddr>() {

@@ -1,4 +1,5 @@
-//! Parameters of statements. Their types in Rust determine their SQL types, without a query.
+//! Parameters of statements. The SQL type of each follows from its type in Rust: the database is
+//! never asked for it.
 
 use tokio_postgres::types::{ToSql, Type};
 

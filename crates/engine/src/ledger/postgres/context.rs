@@ -54,8 +54,8 @@ pub(super) struct Context {
     pub(super) open: AtomicBool,
     /// Whether the database took the last push of the clock.
     pub(super) is_reachable: AtomicBool,
-    /// Events whose cache is to be read anew even if no command comes: what this server stored
-    /// there may be published nowhere.
+    /// Events whose cache is to be read anew even if no command comes: what this server stored of
+    /// them may not have been published.
     pub(super) cold: Mutex<BTreeSet<EventNo>>,
     /// Limits how often the log tells that the database is away.
     pub(super) trouble: Mutex<Trouble>,
@@ -80,8 +80,9 @@ impl Context {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Tells whether the database accepted the last push of the clock. That is at most the interval
-    /// of the pushes ago, and the time that an answer may take.
+    /// Tells whether the database took the last push of the clock. The result is at most as old as
+    /// the interval of the pushes plus the time that an answer may take. A push that failed because
+    /// of contention, or because no connection was free, does not change it.
     pub(super) fn is_reachable(&self) -> bool {
         self.is_reachable.load(Ordering::Acquire)
     }
@@ -90,8 +91,8 @@ impl Context {
         lock(&self.cold).insert(event);
     }
 
-    /// Logs that commands could not be carried out. That the database is away, which fails every
-    /// batch of an outage, is logged once in a while.
+    /// Logs that commands could not be carried out. An outage of the database fails every batch: it
+    /// is logged only once in a while.
     pub(super) fn complain(&self, failure: &Failure) {
         let is_told = match failure {
             Failure::Away(_) | Failure::Standby | Failure::Full(_) => {
@@ -113,7 +114,8 @@ impl Context {
         pause(&*self.clock, shutdown, ms).await
     }
 
-    /// Creates an id of a batch: rises with time, unique over all servers.
+    /// Creates an id of a batch from the time, this server's own count and random bits of this
+    /// server: it rises with time, and is unique over all servers.
     pub(super) fn batch_id(&self) -> Id {
         let at = u128::try_from(self.clock.wall_ms()).unwrap_or(0) << 80;
         let count = u128::from(self.next_batch.fetch_add(1, Ordering::Relaxed)) << 40;

@@ -108,7 +108,8 @@ async fn require_no_other_session(
     }
 }
 
-/// Corrects the clock once all commits are numbered. New ones are of servers that were not stopped.
+/// Corrects the clock once every commit has its number, or fails after [`CORRECT_WAIT_MS`]. Commits
+/// that come meanwhile are of servers that should have been stopped.
 async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
     let end = context.clock.boot().plus_ms(CORRECT_WAIT_MS);
     while context.clock.boot() < end {

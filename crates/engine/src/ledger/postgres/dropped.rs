@@ -121,7 +121,7 @@ impl Context {
         is_known
     }
 
-    /// Removes events that other servers dropped from memory.
+    /// Removes from memory the events that other servers dropped.
     pub(super) async fn find_dropped(&self) -> Result<(), Failure> {
         let known = self.known_dropped.load(Ordering::Acquire);
         let rows = self.database.rows(DROPPED_AFTER, &[bind(&known)]).await?;

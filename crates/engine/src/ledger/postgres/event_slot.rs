@@ -67,7 +67,7 @@ impl EventSlot {
         self.next_end.load(Ordering::Acquire) <= now.ms()
     }
 
-    /// Stores when the next hold is over.
+    /// Notes from the inventory when the next hold is over.
     pub(super) fn note_end(&self, inventory: &Inventory) {
         let next = inventory.next_expiry().map_or(i64::MAX, Timestamp::ms);
         self.next_end.store(next, Ordering::Release);
@@ -114,7 +114,7 @@ impl Catalogue {
         read(&self.0).by_id.get(id).copied()
     }
 
-    /// Returns the number that the next new event gets.
+    /// Returns the number of the next event, as far as this server knows.
     pub(super) fn next(&self) -> EventNo {
         EventNo(u32::try_from(read(&self.0).by_no.len()).unwrap_or(u32::MAX))
     }

@@ -85,11 +85,13 @@ pub struct Examination {
     pub lacking: Option<String>,
     /// How long ago the oldest commit was made that has no number yet, if one waits.
     pub waiting_ms: Option<i64>,
-    /// How far the ledger's clock is ahead of the database's, which stepped back, milliseconds.
+    /// How far the ledger's clock is ahead of the database's because that one stepped back,
+    /// milliseconds.
     pub ledger_ahead_ms: i64,
     /// The time of one statement and its answer, on an open connection.
     pub round_trip: Duration,
-    /// How far the database's clock is ahead of this machine's, milliseconds, within a round trip.
+    /// How far the database's clock is ahead of this machine's, milliseconds, give or take a round
+    /// trip.
     pub clock_ahead_ms: i64,
 }
 

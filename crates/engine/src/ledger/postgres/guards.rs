@@ -9,10 +9,10 @@ use super::database::Connection;
 use super::failure::Failure;
 use super::tables::Columns;
 
-/// SQL that makes what the database refuses by itself. Can be run again.
+/// SQL of the index, functions and triggers by which the database refuses. Can be run again.
 pub(super) const GUARDS: &str = include_str!("guards.sql");
 
-/// SQL of the functions that a server calls or a trigger runs. The later one of a name counts.
+/// SQL of functions that a server calls or a trigger runs. Of two with one name the later counts.
 const WITH_FUNCTIONS: [&str; 3] = [
     include_str!("../../../migrations/postgres/V12__store_batch.sql"),
     include_str!("../../../migrations/postgres/V14__dropped_events.sql"),

@@ -9,7 +9,7 @@ pub(super) const GATHER_TURNS_MAX: usize = 8;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
 pub(super) const TRIES_MAX: usize = 20;
-/// How often others may have written first before the cache of the event is read anew.
+/// How often others may have written first before the whole cache of the event is read anew.
 pub(super) const BELIEVED_TRIES_MAX: usize = 5;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;

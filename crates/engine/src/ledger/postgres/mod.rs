@@ -99,7 +99,8 @@ impl PostgresLedger {
     /// [`OpenError`], which says what to do.
     ///
     /// # Cancel safety
-    /// A dropped call leaves no task and no connection behind.
+    /// A dropped call leaves no task and no connection behind. What it wrote stays: the first
+    /// master key and the clock row.
     pub async fn open(
         options: &PostgresOptions,
         clock: Arc<dyn Clock>,

@@ -100,7 +100,7 @@ pub enum OpenError {
     /// A setting of the database loses acknowledged commits.
     #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
     Unsafe { setting: String, value: String },
-    /// The start times of servers' transactions are not visible, by which the feed keeps its order.
+    /// The start times of servers' transactions are not visible: the feed keeps its order by them.
     #[error("the database has track_activities = off: the feed would lose its order; set it to on")]
     Untracked,
     /// Transactions see one snapshot by default, and a pool keeps servers from changing that.

@@ -219,7 +219,7 @@ impl Round<'_> {
         self.conclude(stored, (decided, begun), batch)
     }
 
-    /// Answers commands whose outcome is known. The others stay in `waiting`.
+    /// Answers commands whose outcome is known. Puts the others back into `waiting`.
     fn conclude(
         &mut self,
         stored: Stored,

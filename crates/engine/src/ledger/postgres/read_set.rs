@@ -129,7 +129,7 @@ fn good_until(batch: &Batch) -> i64 {
     batch.steps().filter_map(live).min().unwrap_or(i64::MAX)
 }
 
-/// Tells whether a transition of this cause takes no hold to be live.
+/// Tells whether a transition of this cause does not rest on the hold being live.
 const fn is_of_the_clock(cause: Cause) -> bool {
     matches!(cause, Cause::Expired | Cause::ClockCorrected)
 }

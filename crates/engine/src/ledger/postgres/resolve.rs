@@ -25,7 +25,7 @@ ON CONFLICT (id) DO UPDATE SET server = batches.server";
 const BATCH: &str = "-- batch
 SELECT at, event_no FROM batches WHERE id = $1";
 
-/// Returns when the batch was stored. None when it was not and never will be.
+/// Returns the time at which the batch was stored. None if it was not and never will be.
 ///
 /// # Errors
 /// `Unknown`, when the database did not answer in time.

@@ -92,7 +92,9 @@ pub async fn migration(options: &PostgresOptions) -> Result<Migrated, OpenError>
     Ok(Migrated::to_come(found, SCHEMA, &runner))
 }
 
-/// Fails unless the database takes writes and has our tables, guards, and safe settings.
+/// Fails unless the database is no standby, has our tables and guards, and settings with which it
+/// keeps what it acknowledges (if that is required), the feed its order, and each statement sees
+/// what was committed before it.
 pub(super) async fn require(
     database: &Database,
     options: &PostgresOptions,

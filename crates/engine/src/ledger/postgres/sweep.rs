@@ -17,9 +17,9 @@ use crate::ledger::{Done, Transaction};
 pub(super) type Sweeps = tokio::sync::Mutex<EventTasks<usize>>;
 
 impl Parts {
-    /// Stores in each event what is overdue, as much as one command may. Answers with the number of
-    /// holds, the command's limit at most: then there may be more. An event that takes long is not
-    /// waited for, and is counted the next time.
+    /// Stores the end of the overdue holds of every event, as many in each as one command may.
+    /// Answers with their number, at most the command's limit: if it is the limit, there may be
+    /// more. An event that takes long is not waited for, and is counted the next time.
     pub(super) async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
         let Command::Sweep { limit } = transaction.command else {
             return Err(Rejection::ReadOnly);

@@ -48,7 +48,7 @@ pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes idempotency records that are older than [`IDEMPOTENCY_MS`].
+/// Deletes some of the idempotency records that are older than [`IDEMPOTENCY_MS`].
 async fn forget_records(context: &Context) -> Result<(), Failure> {
     let before = context.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
     let values = [bind(&before)];

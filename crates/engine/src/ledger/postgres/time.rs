@@ -46,7 +46,8 @@ impl Time {
         Timestamp::from_ms(now.max(last))
     }
 
-    /// Returns the time that a statement takes for the database's clock. None is the clock itself.
+    /// Returns the time, ms since the epoch, that a statement takes for the database's clock. None
+    /// is the clock itself.
     pub(super) fn given(&self) -> Option<i64> {
         (self.source == TimeSource::Given).then(|| self.now().ms())
     }

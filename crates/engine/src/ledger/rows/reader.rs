@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
         Damaged::new(self.table, format!("the {what} of a row is illegal"))
     }
 
-    /// Reads the next column with `read`, and adds it to the checksum as the column `of` it.
+    /// Reads the next column with `read`, and adds it to the checksum as the column that `of` makes
+    /// of it.
     fn next<T: Copy>(
         &mut self,
         read: impl FnOnce(ValueRef<'a>) -> Option<T>,

@@ -57,7 +57,8 @@ impl Shared {
         self.clock.now()
     }
 
-    /// Lists at most `limit` holds of a holder that are live and older than `before`, newest first.
+    /// Lists at most `limit` holds of a holder that are older than `before` and not written down as
+    /// over, newest first.
     pub(super) fn holds_of(
         &self,
         holder: &Holder,

@@ -1,5 +1,5 @@
-//! The start: builds memory from the tables, one scan of each. Rows that contradict each other
-//! refuse the start, so that nothing is sold wrongly.
+//! The start: builds memory from the tables, one scan of each. Rows that contradict each other stop
+//! the start, so that nothing is sold wrongly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -206,7 +206,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Checks that the money a booking carries for others is the sum of what they count on.
+    /// Checks that the money that a booking carries for others is the sum of their credits.
     pub(crate) fn check_shares(&mut self, report: &mut VerifyReport) {
         for (id, shared) in std::mem::take(&mut self.shared) {
             if shared.carried != shared.credits {

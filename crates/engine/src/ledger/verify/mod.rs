@@ -110,7 +110,7 @@ impl VerifyReport {
         self.find(event, "damaged row", damage.to_string());
     }
 
-    /// Notes rows of a table that belong to nothing; nothing if `rows` is 0.
+    /// Notes that `rows` rows of a table belong to nothing; does nothing if there are none.
     pub(crate) fn strays(&mut self, table: &str, rows: i64) {
         if rows > 0 {
             let detail = format!("{rows} rows of {table} belong to nothing");

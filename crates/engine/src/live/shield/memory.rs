@@ -34,7 +34,7 @@ impl Memory {
         }
     }
 
-    /// Reads version and holder of a seat; valid only if the shield's stamp is even and the same.
+    /// Reads version and holder of a seat; valid only if the shield's stamp is even and unchanged.
     pub(super) fn of_seat(&self, seat: UnitNo) -> Option<(Version, Who)> {
         let kept = self.0.get(seat.index())?;
         let version = Version(kept.version.load(Ordering::Relaxed));

@@ -161,7 +161,7 @@ impl LocalShield {
         self.word(unit).is_some_and(is_own)
     }
 
-    /// Lists every conflict; none when one of the seats may be the holder's own.
+    /// Lists every conflict; `None` when one of the seats may be the holder's own.
     fn conflicts(&self, wanted: &[UnitNo], own: Tag, now: Timestamp) -> Option<Vec<Conflict>> {
         let mut conflicts = Vec::new();
         for unit in wanted {

@@ -23,7 +23,7 @@ words! {
 }
 
 impl Status {
-    /// Tells whether it may still be paid.
+    /// Tells whether money may still come by it.
     const fn may_be_paid(self) -> bool {
         match self {
             Self::RequiresPaymentMethod

@@ -69,7 +69,7 @@ pub(super) async fn inserts(pool: &Pool, load: Load, run: u32) -> anyhow::Result
 /// A row that waits for its commit.
 type Waiter = (i32, oneshot::Sender<()>);
 
-/// Measures stores of the rows of a hold, as many holds a commit as wait for it.
+/// Measures commits of the rows of holds, each commit with as many holds as wait for it.
 pub(super) async fn batches(pool: &Pool, load: Load, run: u32) -> anyhow::Result<Rate> {
     let (jobs, queue) = mpsc::channel(CEILING_BATCH_MAX * 4);
     let request = move |n: u64| {
@@ -149,7 +149,7 @@ fn rising(run: u32, unit: i32) -> Vec<u8> {
     bytes
 }
 
-/// Measures one script a request, on one seat.
+/// Measures a bare script: each request runs it once, on one seat.
 pub(super) async fn scripts(url: &str, load: Load) -> anyhow::Result<Rate> {
     let namespace = Namespace::new("soldonce-lab").context("the name of the lab is legal")?;
     let scripts = RedisScripts::server(&RedisConfig::from(url), &namespace)?;

@@ -104,8 +104,8 @@ fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Du
     shortest
 }
 
-/// Refuses if another owner holds a name or an earlier waiter is alive. Nothing of this owner stays
-/// (B2), and every conflict is listed (B9). `None` if the names are free.
+/// Refuses if another owner holds a name or an earlier waiter is alive; returns `None` if not. A
+/// refused owner keeps none of the names (B2), and every conflict is listed (B9).
 fn refuse(
     state: &mut State,
     now: BootTime,

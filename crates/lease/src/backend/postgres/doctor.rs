@@ -203,7 +203,7 @@ async fn tables(backend: &Postgres) -> Finding {
     }
 }
 
-/// Counts the epochs that are left; `None` while the tables are not installed.
+/// Counts the epochs that are left; `None` if that cannot be read, as before `migrate`.
 async fn epochs(backend: &Postgres) -> Option<Finding> {
     let params = [(&backend.namespace.as_str() as _, Type::TEXT)];
     let rows = backend.settling.query(EPOCH, &params).await.ok()?;

@@ -15,8 +15,8 @@ use crate::{BackendError, BootTime, Clock};
 /// learn them would need the same session again, which a pool in transaction mode does not give.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Least time-out of a connect. A server that is far away needs several round trips for TLS and login,
-/// so a connect goes on after the call that began it, and serves the next.
+/// Least time-out of a connect. A server that is far away needs several round trips for TLS and
+/// login, so a connect continues after the call that began it, and serves the next.
 const CONNECT_LEAST: Duration = Duration::from_secs(2);
 
 /// A connection to the server of a [`PgConfig`]. Statements of several callers are pipelined in the

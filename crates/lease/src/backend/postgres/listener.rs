@@ -17,7 +17,8 @@ use crate::backend::{Names, WakeSender, WakeStream};
 /// Pause before a reconnect.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// Longest wait for a connection, or for an answer on it. A connection that is silent is asked as often.
+/// Longest wait for a connection, or for an answer on it; also the pause between two checks that
+/// the server still answers.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// With more names than this, those without a listener are removed.

@@ -90,7 +90,7 @@ impl Postgres {
     }
 }
 
-/// Writes a name as the column `name`, as no other one: a name holds no slash.
+/// Writes a name for the column `name`. No two are written alike: a name holds no slash.
 fn column(group: Option<&Name>, name: &Name) -> String {
     match group {
         Some(group) => format!("{group}/{name}"),
@@ -115,7 +115,7 @@ fn span(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// Fails with `Unknown`: the server ran the statement, and its answer breaks the contract.
+/// Builds the error `Unknown`: the server ran the statement, and its answer breaks the contract.
 fn garbled(what: &str) -> BackendError {
     BackendError::Unknown(format!("the answer has no {what}"))
 }

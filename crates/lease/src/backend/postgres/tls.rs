@@ -1,4 +1,5 @@
-//! TLS to the server. Without feature `tls` an address that requires it is an error.
+//! TLS to the server. Without feature `tls` there is none, and an address that requires it is an
+//! error.
 
 use tokio_postgres::{Client, Config, Error, Socket};
 
@@ -32,7 +33,7 @@ pub(super) fn read(url: &str) -> Result<(Config, Tls), String> {
     Ok((config, Tls))
 }
 
-/// Connects; with feature `tls` to the first host that answers, without it in their order.
+/// Connects; with feature `tls` to the first of several hosts that answers, without it in order.
 #[cfg(feature = "tls")]
 pub(super) async fn connect(driver: &Config, tls: Tls) -> Result<(Client, Connection), Error> {
     soldonce_tls::postgres::connect(driver, &tls).await

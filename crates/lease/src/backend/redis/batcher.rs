@@ -134,7 +134,7 @@ struct BatchQueue<F: Batched> {
     waiting: VecDeque<(F, To<F::Reply>)>,
     /// Calls that their callers poll. One that is not polled stays counted.
     alone: usize,
-    /// Runs under way. While items wait there is one, unless its runtime has ended.
+    /// Runs under way. While items wait there is one that takes them, unless its runtime has ended.
     runs: usize,
 }
 

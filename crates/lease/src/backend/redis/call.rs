@@ -100,7 +100,8 @@ impl Calls {
         };
     }
 
-    /// Batches plain acquires of one slot on the terms of the first; `asked` is not empty.
+    /// Builds one script for plain acquires of one slot, on the terms of the first; `asked` is not
+    /// empty.
     pub(super) fn grant(&self, asked: &[Acquire]) -> Call {
         let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
         let home = asked.first().map(shard).unwrap_or_default();
@@ -119,7 +120,7 @@ impl Calls {
         call
     }
 
-    /// Builds a script of its own for an acquire of any kind.
+    /// Builds the call for one acquire of any kind, in a script of its own.
     pub(super) fn acquire(&self, ask: &Acquire) -> Call {
         let shard = self.keys.shard_of_names(&ask.names);
         let mut keys = vec![self.keys.fence(shard), self.keys.mark(shard)];

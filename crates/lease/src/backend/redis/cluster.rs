@@ -170,7 +170,7 @@ impl ClusterLink {
     }
 }
 
-/// The seeds of a cluster, and the certificates that its nodes must prove.
+/// The seeds of a cluster, and the certificates for its nodes.
 struct Entry {
     seeds: Vec<ConnectionInfo>,
     /// Those of the first seed apply to all nodes.

@@ -14,7 +14,7 @@ const VERSION_MIN: (u32, u32, u32) = (7, 0, 0);
 /// A larger clock skew confuses people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
-/// Error, in ms, of three times that are rounded to whole milliseconds.
+/// Total error, in ms, of three times that are rounded to whole milliseconds.
 const ROUNDED_MS: i64 = 2;
 
 /// A twentieth of the shortest ttl.

@@ -44,9 +44,10 @@ impl Epochs {
             .then(|| FencingToken::from_parts(1, 0))?
     }
 
-    /// Draws an epoch above `above` after this call, for a record that has just asked: all that it
-    /// ever granted is lower, because its epoch was drawn before. Without a source it is 0, which
-    /// binds the record to the server and lets it continue from the server's clock.
+    /// Returns an epoch above `above` whose draw began after this call, for a record that has just
+    /// asked: all that it ever granted is lower, because its epoch was drawn before. Without a
+    /// source it is 0, which binds the record to the server and lets it continue from the server's
+    /// clock.
     pub(super) async fn above(&self, above: u32) -> Result<u32, FenceError> {
         let Some(source) = &self.source else {
             return Ok(0);

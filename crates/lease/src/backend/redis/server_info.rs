@@ -20,7 +20,7 @@ impl<'a> ServerInfo<'a> {
         version(self.field("redis_version"))
     }
 
-    /// Returns the name and version that it reports.
+    /// Returns the version that it reports, for Valkey with that name; `unknown` without one.
     pub(super) fn product(&self) -> String {
         match self.field("valkey_version") {
             Some(version) => format!("Valkey {version}"),

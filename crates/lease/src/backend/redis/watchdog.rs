@@ -99,7 +99,8 @@ impl Watchdog {
         }
     }
 
-    /// Notes a call without an answer from the shard; replaces the connection if there were two.
+    /// Notes a call without an answer from the shard. From the second in a row on, replaces the
+    /// connection if the back-off allows it.
     pub(super) fn silent(&self, shard: Shard) {
         let count = self.silent.get(usize::from(shard.index()));
         let before = count.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));

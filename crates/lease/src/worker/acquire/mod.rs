@@ -186,7 +186,8 @@ impl Attempt {
         }
     }
 
-    /// Accepts a grant, unless less than half its ttl is left, the safety included (LT5).
+    /// Accepts a grant, unless less than half its ttl is left, the safety included (LT5). That of a
+    /// holder in another process is accepted if anything is left.
     fn granted(
         &mut self,
         (picked, token): (Option<Name>, FencingToken),

@@ -72,7 +72,8 @@ impl Problem {
         Self::detailed(&kinds::INVALID_REQUEST, format!("{place}: {reason}"))
     }
 
-    /// Creates the problem of a caller that asks too often: the next request is let in `retry_in`.
+    /// Creates the problem of a caller that asks too often: the next request is let in after
+    /// `retry_in`.
     pub(super) fn too_often(detail: &'static str, retry_in: Duration) -> Self {
         let millis = u64::try_from(retry_in.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
         let mut problem = Self::detailed(&kinds::RATE_LIMITED, detail);
@@ -86,8 +87,8 @@ impl Problem {
         Self::unknown_outcome()
     }
 
-    /// Creates the problem of a failure, perhaps after the effect. Its reason must be logged
-    /// before.
+    /// Creates the problem of a request that failed, perhaps after it took effect. The reason must
+    /// be in the log already.
     pub(super) fn unknown_outcome() -> Self {
         let mut problem = Self::new(&kinds::INTERNAL_ERROR);
         problem.advice = Advice::AskState;

@@ -14,7 +14,8 @@ pub(super) struct RetryAfter(pub(super) u32);
 pub(super) const SOON: RetryAfter = RetryAfter(1);
 
 impl RetryAfter {
-    /// Rounds up to seconds, at most `u32::MAX`: a client that waits that long is late enough.
+    /// Rounds up to seconds, at least one and at most `u32::MAX`: a client that waits that long is
+    /// late enough.
     pub(super) fn after(span: Duration) -> Self {
         Self(u32::try_from(whole_seconds(span)).unwrap_or(u32::MAX))
     }

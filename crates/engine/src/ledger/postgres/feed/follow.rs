@@ -238,8 +238,9 @@ impl Showing {
         }
     }
 
-    /// Locks the cache once a connection's permit is free at the same time. While it waits for one
-    /// it does not have the other, so commands of an event whose turn has not come pass.
+    /// Locks the cache and takes a permit for a connection, when both are free at once. While it
+    /// waits for one it does not have the other, so commands of an event whose turn has not come
+    /// pass.
     async fn cache(&self) -> (MutexGuard<'_, Replica>, Option<SemaphorePermit<'_>>) {
         loop {
             let place = self.connections.acquire().await.ok();

@@ -103,7 +103,8 @@ struct Head {
 /// server does it.
 ///
 /// # Errors
-/// [`Failure`]; then nothing was numbered, or, if the outcome of the commit is unknown, all of it.
+/// [`Failure`]; then nothing was numbered, or perhaps all of it if the outcome of the commit is
+/// unknown.
 pub(super) async fn number(context: &Context) -> Result<usize, Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;

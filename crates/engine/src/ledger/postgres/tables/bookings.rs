@@ -22,7 +22,8 @@ pub(in super::super) const LINES_OF: &str = concat!(
     " FROM lines WHERE booking = ANY ($1) ORDER BY booking, n"
 );
 
-/// Selects bookings whose hold waits for a payment: its end changes them without naming them.
+/// Selects bookings whose hold waits for a payment: the end of the hold changes them without naming
+/// them.
 pub(in super::super) const PENDING_BOOKINGS: &str = "-- pending_bookings
 SELECT booking FROM holds
 WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)";

@@ -83,7 +83,8 @@ pub(in super::super) const RESEND: &str = concat!(
     log_columns!()
 );
 
-/// Finds the endpoints of the log one after the other by its key, not by a scan of each row.
+/// Deletes old deliveries and those of deleted endpoints, some at a time. Finds the endpoints of
+/// the log one after the other by its key, not by a look at each row.
 pub(in super::super) const FORGET_DELIVERIES: &str = "-- forget_deliveries
 WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)

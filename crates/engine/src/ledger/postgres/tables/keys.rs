@@ -32,7 +32,7 @@ RETURNING 1";
 pub(in super::super) const MASTER_KEYS: &str = "-- master_keys
 SELECT version, secret FROM master_keys ORDER BY version DESC";
 
-/// Stores the first server's key as the first one; the others use it.
+/// Stores the first master key, unless there is one: the first server's counts, the others use it.
 pub(in super::super) const ADD_MASTER_KEY: &str = "-- add_master_key
 INSERT INTO master_keys (version, secret) VALUES (1, $1) ON CONFLICT (version) DO NOTHING";
 

@@ -33,7 +33,8 @@ use self::rows::{RowType, Rows};
 pub(super) enum Outcome {
     /// The batch is durable since this time on the ledger's clock.
     Stored(Timestamp),
-    /// A row had another version, or the clock had moved on: nothing was written.
+    /// A row had another version, the clock was too far off, or a hold was over: nothing
+    /// was written.
     Stale,
 }
 

@@ -73,7 +73,8 @@ impl RowTypes {
     }
 }
 
-/// Builds the type of an array as the driver needs it: its OIDs. Columns are written with theirs.
+/// Builds the type of an array with what the driver needs of it: the OIDs. Columns are written with
+/// the OIDs of their own types.
 fn array_of(kind: RowType, row: u32, array: u32) -> Type {
     let schema = String::new();
     let member = Type::new(

@@ -78,8 +78,8 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
 }
 
 /// Adds effects that are new, and those that are done. One that a command adds and a later one
-/// settles is neither. One that a command settles and a later one wants again is only new: the call
-/// stores what is new before it settles.
+/// settles is not stored: as a done one it meets no row. One that a command settles and a later one
+/// wants again is only new: the call stores what is new before it settles.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let (mut new, mut done): (Vec<Effect>, Vec<Effect>) = Default::default();
     for applied in &batch.applied {

@@ -155,7 +155,7 @@ pub(crate) fn write(
     lines::write(connection, bookings, is_new)
 }
 
-/// Finds a booking with its lines; none if there is none or its event was dropped.
+/// Finds a booking with its lines; `None` if it is unknown or its event was dropped.
 pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Booking>, Fault> {
     let row = first_row(connection, BOOKING, [id.bytes()], BookingRow::read)?;
     row.map(|row| with_lines(connection, row)).transpose()

@@ -20,8 +20,9 @@ use crate::ledger::sqlite::fault::{Fault, one_row};
 const TABLE: &str = "dropped_events";
 
 statements! {
-    /// Counts what is open of an event, and the time of its last commit. A change of its policy or
-    /// state and the effects of the last days are commits, too, and leave no row in the audit.
+    /// Counts what is open of an event, and finds the time of its last commit. A change of its
+    /// policy or state and the effects of the last days are commits, too, and leave no row in the
+    /// audit.
     EVENT_USE = concat!(
         "-- event_use
 SELECT (SELECT count(*) FROM bookings
@@ -96,7 +97,8 @@ UPDATE dropped_events SET units = units + ?2, bookings = bookings + ?3, transiti
 WHERE event_no = ?1";
 }
 
-/// Counts what is open of an event except its live holds, which memory counts.
+/// Counts what is open of an event except its live holds, which memory counts, and finds the time
+/// of its last commit.
 pub(crate) fn event_use(
     connection: &Connection,
     event: EventNo,
@@ -159,7 +161,7 @@ struct Cleared {
 }
 
 /// Deletes about `limit` rows of a dropped event, one booking's lines more or less, in an open
-/// transaction: units first, because the lines of sold ones cannot be deleted.
+/// transaction: units first, because the lines of units that are sold cannot be deleted.
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
     let mut units = connection.prepare_cached(CLEAR_UNITS)?;
     let units = units.execute(params![event.0, most(limit)])?;
@@ -185,8 +187,8 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
     one_row("count_cleared", statement.execute(values)?)
 }
 
-/// Scans the audit; for each row deletes its hold, its booking, its holder's bookings, then the
-/// row.
+/// Scans the audit; for each row deletes the bookings of its hold's holder, its own booking, its
+/// hold, then the row.
 fn clear_history(
     connection: &Connection,
     event: EventNo,

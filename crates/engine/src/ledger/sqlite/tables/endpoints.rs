@@ -36,7 +36,7 @@ pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(),
     summed::write(connection, INSERT_ENDPOINT, TABLE, &put(endpoint))
 }
 
-/// Changes an endpoint; returns it as it is then, or was when deleted; none if there is none.
+/// Changes an endpoint; returns it as it is then, or was when deleted; `None` if it is unknown.
 pub(crate) fn change(
     connection: &Connection,
     id: EndpointId,

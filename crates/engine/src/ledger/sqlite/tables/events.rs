@@ -57,7 +57,8 @@ pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> R
     summed::write(connection, ADD_STEADY_TERMS, STEADY, &row)
 }
 
-/// Returns the policy of an event if it never changed; none if it did, or that is not recorded.
+/// Returns the policy of an event if it never changed; none if it did, or was made before that was
+/// recorded.
 pub(crate) fn steady_terms(
     connection: &Connection,
     event: &Event,

@@ -60,7 +60,8 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND created_at =
     );
 }
 
-/// Inserts the holds in `new`, which is sorted, and updates the others; fails if one is over there.
+/// Inserts the holds in `new`, which is sorted, and updates the others; fails if one of those is
+/// missing from the file or over in it.
 pub(crate) fn write<'a>(
     connection: &Connection,
     holds: impl Iterator<Item = Result<&'a Hold, Fault>>,
@@ -82,7 +83,7 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
     summed::read(row, TABLE, get, |hold| hold.id.to_string())
 }
 
-/// Finds a hold by its id; none if there is none or its event was dropped.
+/// Finds a hold by its id; `None` if it is unknown or its event was dropped.
 pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, Fault> {
     first_row(connection, HOLD, [id.bytes()], read)
 }

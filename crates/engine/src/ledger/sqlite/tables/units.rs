@@ -1,5 +1,6 @@
-//! Units that ever changed. Every update compares the version and the owner before it: a memory
-//! that is ahead of the file, behind it or wrong stops the ledger instead of selling twice.
+//! Units that ever changed. Every update requires that the row has the version and the owner that
+//! it starts from: a memory that is ahead of the file, behind it or wrong stops the ledger instead
+//! of selling twice.
 
 use rusqlite::{Connection, Row};
 use soldonce_core::{EventNo, Inventory, Unit, UnitNo, UnitState, Version};

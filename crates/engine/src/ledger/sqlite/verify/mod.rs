@@ -232,7 +232,8 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
     Ok(found.map(|(_, tombstone)| tombstone))
 }
 
-/// Reads all open payments and refunds begun before or after `recent`, live folder or stopped.
+/// Reads all payments, refunds and effects that are open, but for those begun in `recent`, on a
+/// live folder or a stopped one.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read.

@@ -206,7 +206,8 @@ impl Writer {
         self.deferred.take().or_else(|| jobs.recv().ok())
     }
 
-    /// Queues waiting commands, as many as fit into a batch, up to the first job that is none.
+    /// Queues waiting commands, as many as fit into a batch, up to the first job that is no
+    /// command.
     fn drain(&mut self, jobs: &Receiver<Job>) {
         while self.queued.len() < BATCH_MAX {
             match jobs.try_recv() {

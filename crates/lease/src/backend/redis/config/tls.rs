@@ -56,7 +56,7 @@ impl Tls {
 
 #[cfg(not(feature = "tls"))]
 impl Tls {
-    /// Fails: without the feature there is no TLS, and never a fallback to none.
+    /// Fails: TLS needs the feature, and there is no fallback to a connection without it.
     #[expect(clippy::unused_self, reason = "with the feature it reads the files")]
     pub(super) fn driver(&self, _: (String, u16)) -> Result<redis::ConnectionInfo, BackendError> {
         let why = "rediss:// (TLS) needs the feature `tls` of soldonce-lease";

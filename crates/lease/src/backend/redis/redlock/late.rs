@@ -35,7 +35,8 @@ impl LateVotes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to watch for a release, before the holder learns of its grant and so can release.
+    /// Begins to watch for a release. Must be called before the holder learns of its grant, and so
+    /// before it can release.
     pub(super) fn expect(&self, release: Release) -> Arc<Expected> {
         let expected = Arc::new(Expected {
             release: [release],

@@ -185,7 +185,7 @@ impl Redlock {
         SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
     }
 
-    /// Reads the holder of `name` on a majority of the nodes; `None` if no owner has one.
+    /// Reads the holder of `name` on a majority of the nodes; `None` if no owner has a majority.
     async fn holder(
         &self,
         group: Option<&Name>,

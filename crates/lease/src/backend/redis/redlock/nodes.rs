@@ -14,7 +14,7 @@ pub(super) type Node = Arc<RedisBackend>;
 
 pub(super) struct Nodes {
     nodes: Vec<Node>,
-    /// Dropped with the backend; each task ends earlier, by the time-out of its call.
+    /// Ends with the backend; each task ends before that by the time-out of its call.
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 

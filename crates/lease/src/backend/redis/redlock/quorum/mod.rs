@@ -117,7 +117,8 @@ impl Votes {
         }
     }
 
-    /// Explains why there is no majority: conflicts first, then the cap, then unknown outcomes.
+    /// Explains why there is no majority. Conflicts tell most, then the cap, an unknown outcome,
+    /// nodes that started too recently to vote, and other errors.
     fn lost(&self, command: &Acquire, split_retry: Duration) -> AcquireReply {
         if !self.refusals.is_empty() || !self.too_low.is_empty() {
             return AcquireReply::Refused(self.refusal(command, split_retry));
@@ -185,8 +186,8 @@ impl Votes {
 /// Decides one renewal by the nodes' answers; `None` while it is too early. A minority is no lease,
 /// even if all other nodes are only silent: then it is unknown.
 ///
-/// Of several other owners the highest is returned though not every node has answered: those that
-/// said no are too many to be missed by any owner's majority.
+/// Of several other owners the highest token is returned though not every node has answered: those
+/// that said no are too many to be missed by any owner's majority.
 pub(super) fn renewal(nodes: usize, answers: &[Option<&RenewReply>]) -> Option<RenewReply> {
     let (mut yes, mut open, mut failed) = (0, 0, None);
     let (mut life, mut taken, mut capped) = (Duration::MAX, None, false);
