@@ -133,16 +133,16 @@ impl Reserved {
     /// where the hold was known before.
     pub(crate) fn becomes(self, hold: HoldId, (now, look_at): (Timestamp, Timestamp)) {
         let mut state = self.held.state();
-        let known = state.take(self.address, Of::Hold(hold));
-        let Some(entry) = state.find(self.address, Of::Pending(self.number)) else {
+        let Some(asked) = state.find(self.address, Of::Pending(self.number)).copied() else {
             return;
         };
-        entry.of = Of::Hold(hold);
-        entry.look_at = look_at;
-        if let Some(known) = known {
-            entry.units = entry.units.saturating_add(known.units);
-            entry.checkouts = entry.checkouts.max(known.checkouts);
-            entry.look_at = now;
+        if let Some(known) = state.find(self.address, Of::Hold(hold)) {
+            known.units = known.units.saturating_add(asked.units);
+            known.checkouts = known.checkouts.max(asked.checkouts);
+            known.look_at = now;
+        } else if let Some(entry) = state.find(self.address, Of::Pending(self.number)) {
+            entry.of = Of::Hold(hold);
+            entry.look_at = look_at;
         }
     }
 }
