@@ -34,11 +34,12 @@ impl Worker {
     /// Gives back everything, for at most `within`, and then answers `to`. A second call of the
     /// same turn waits with the first.
     pub(super) fn shut_down(&mut self, within: Duration, to: oneshot::Sender<Drained>) {
+        let until = self.ctx.now().plus(within);
         if let Some(ending) = &mut self.ending {
+            ending.until = Some(ending.until.map_or(until, |earlier| earlier.min(until)));
             ending.to.push(to);
             return;
         }
-        let until = self.ctx.now().plus(within);
         self.begin_to_end(Some(until), vec![to]);
     }
 

@@ -40,6 +40,9 @@ pub(super) async fn run(
             connection = None;
             slot.replica.lock().await
         };
+        // A change of the event rests on its row alone. Behind holds of units that other servers never leave at
+        // rest it would be refused with them.
+        taken.sort_by_key(|job| !changes_event(job));
         let mut round = Round {
             context: &context,
             slot: &slot,

@@ -17,7 +17,7 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Least time-out of a connect. A server that is far away needs several round trips for TLS and
 /// login, so a connect continues after the call that began it, and serves the next.
-const CONNECT_LEAST: Duration = Duration::from_secs(2);
+pub(super) const CONNECT_LEAST: Duration = Duration::from_secs(1);
 
 /// A connection to the server of a [`PgConfig`]. Statements of several callers are pipelined in the
 /// order of their calls, without waiting for each other's answers.

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use tokio_postgres::types::Type;
 
+use super::link::CONNECT_LEAST;
 use super::{Link, Postgres};
 use crate::Owner;
 
@@ -31,7 +32,7 @@ pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
     let link = Link::new(
         backend.config.clone(),
         backend.clock.clone(),
-        backend.call_timeout,
+        backend.call_timeout.max(CONNECT_LEAST),
     );
     let mut pruning = backend
         .pruning

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::link::CONNECT_LEAST;
 use super::{Link, PgConfig};
 use crate::{BackendError, SystemClock};
 
@@ -65,7 +66,7 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
 
 /// Reads the version that is installed; `None` if none is.
 pub(super) async fn installed(link: &Link) -> Result<Option<i32>, BackendError> {
-    installed_within(link, link.limit()).await
+    installed_within(link, link.limit().max(CONNECT_LEAST)).await
 }
 
 async fn installed_within(link: &Link, limit: Duration) -> Result<Option<i32>, BackendError> {

@@ -115,6 +115,9 @@ async fn a_connect_that_outlasts_a_call_serves_the_next_one() {
     let mut early = fence.next(FenceKind::Epoch, "far", 0);
     let poll = |cx: &mut Context<'_>| Poll::Ready(early.as_mut().poll(cx).is_pending());
     assert!(poll_fn(poll).await);
+    while proxy.connections() == 0 {
+        tokio::task::yield_now().await;
+    }
     clock.advance(Duration::from_secs(1));
     let early = early.await;
     assert!(

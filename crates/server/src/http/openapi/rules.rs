@@ -24,7 +24,7 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "reason" | "reference" | "name" => text(),
         "return_url" => json!({
             "maxLength": TEXT_CHARS_MAX, "format": "uri",
-            "pattern": "^[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$",
+            "pattern": "^[A-Za-z][A-Za-z0-9+.-]{0,30}://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$",
         }),
         "url" => json!({"format": "uri", "pattern": "^https://[!-~]+$"}),
         "chart" => json!({"$ref": "#/components/schemas/ChartRequest"}),

@@ -170,7 +170,10 @@ fn is_function(line: &str) -> bool {
         "async",
         "unsafe",
     ];
-    let mut words = line.split_whitespace();
+    let inner = line
+        .strip_prefix("pub(in ")
+        .and_then(|path| path.split_once(") "));
+    let mut words = inner.map_or(line, |(_, rest)| rest).split_whitespace();
     words.find(|word| !marks.contains(word)) == Some("fn")
 }
 
