@@ -8,7 +8,7 @@ use serde_json::Value;
 use soldonce_clock::Clock;
 use tokio::sync::watch;
 
-use super::account::{Account, Asked, RefundFails};
+use super::account::{Account, ApiCall, RefundFails};
 use super::failure::Failure;
 use super::form::Form;
 use super::idempotency::{Answer, Begun, Keys};
@@ -309,7 +309,7 @@ impl Api {
             Some(CallFault::RefundFails) => RefundFails::Yes,
             _ => RefundFails::No,
         };
-        let asked = Asked {
+        let asked = ApiCall {
             route,
             id,
             form: &request.form,

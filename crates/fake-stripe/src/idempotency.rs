@@ -23,7 +23,7 @@ pub(super) struct Answer {
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, KeyRecord>,
     /// Since when (ms) and which key, by age; may still have keys that were removed.
     oldest_first: VecDeque<(i64, String)>,
     /// Keys answered since the last [`Keys::take_answered`].
@@ -32,7 +32,7 @@ pub(super) struct Keys {
 
 /// A key with its parameters and its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct KeyRecord {
     key: String,
     parameters: String,
     /// `None` while its first call is in progress.
@@ -56,7 +56,7 @@ impl Keys {
     pub(super) fn begin(&mut self, now_ms: i64, key: &str, parameters: &str) -> Begun {
         self.forget_old(now_ms);
         let Some(kept) = self.kept.get(key) else {
-            let kept = Kept {
+            let kept = KeyRecord {
                 key: key.to_owned(),
                 parameters: parameters.to_owned(),
                 answer: None,
@@ -84,13 +84,13 @@ impl Keys {
     }
 
     /// Takes the keys answered since the last call.
-    pub(super) fn take_answered(&mut self) -> Vec<Kept> {
+    pub(super) fn take_answered(&mut self) -> Vec<KeyRecord> {
         let answered = std::mem::take(&mut self.answered);
         let kept = |key: &String| self.kept.get(key).cloned();
         answered.iter().filter_map(kept).collect()
     }
 
-    pub(super) fn all_answered(&self) -> Vec<Kept> {
+    pub(super) fn all_answered(&self) -> Vec<KeyRecord> {
         let kept = |(since_ms, key): &(i64, String)| {
             let kept = self.kept.get(key)?;
             (kept.answer.is_some() && kept.since_ms == *since_ms).then(|| kept.clone())
@@ -104,7 +104,7 @@ impl Keys {
     }
 
     /// Adds a key as the youngest.
-    pub(super) fn put(&mut self, kept: Kept) {
+    pub(super) fn put(&mut self, kept: KeyRecord) {
         self.oldest_first
             .push_back((kept.since_ms, kept.key.clone()));
         self.kept.insert(kept.key.clone(), kept);

@@ -132,10 +132,10 @@ impl Intent {
     }
 
     /// Builds its JSON as Stripe's, with the charge in full or by its id.
-    pub(super) fn json(&self, charge_in_full: Shown) -> Value {
+    pub(super) fn json(&self, charge_in_full: Expansion) -> Value {
         let charge = self.charge.as_ref().map(|charge| match charge_in_full {
-            Shown::Named => Value::from(charge.id.clone()),
-            Shown::InFull => self.charge_json(charge),
+            Expansion::Named => Value::from(charge.id.clone()),
+            Expansion::InFull => self.charge_json(charge),
         });
         let capture_method = if self.captures_itself {
             "automatic"
@@ -190,7 +190,7 @@ impl Intent {
 
 /// How an object inside another is shown: by its id, or in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Expansion {
     Named,
     /// With all of its fields.
     InFull,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Changes};
-use super::idempotency::{Kept, Keys};
+use super::idempotency::{KeyRecord, Keys};
 use super::limits::{JOURNAL_LINES_MIN, JOURNAL_LINES_PER_KEPT};
 
 /// What one call changed.
@@ -19,7 +19,7 @@ struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     changes: Option<Changes>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    keys: Vec<Kept>,
+    keys: Vec<KeyRecord>,
 }
 
 /// The file that an account is stored in.
@@ -111,7 +111,7 @@ impl Journal {
     }
 }
 
-fn line_of(changes: Option<Changes>, keys: Vec<Kept>) -> Result<Vec<u8>> {
+fn line_of(changes: Option<Changes>, keys: Vec<KeyRecord>) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec(&Line { changes, keys })?;
     text.push(b'\n');
     Ok(text)
@@ -139,14 +139,14 @@ fn open(path: &Path, length: u64) -> Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::account::{Asked, RefundFails};
+    use super::super::account::{ApiCall, RefundFails};
     use super::super::form::Form;
     use super::super::limits::OVER_MAX;
     use super::super::route::Route;
     use super::*;
 
     fn run(account: &mut Account, route: Route, id: &str) -> String {
-        let asked = Asked {
+        let asked = ApiCall {
             route,
             id,
             form: &Form::parse("amount=900&currency=eur").unwrap(),

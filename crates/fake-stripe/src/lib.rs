@@ -44,7 +44,7 @@ pub use plan::{CallFault, Delivery, Plan};
 pub use post::Sent;
 pub use route::Route;
 
-use account::{Account, Answered, Asked, RefundFails};
+use account::{Account, Answered, ApiCall, RefundFails};
 use api::{Api, ApiKeys, Holdings, Keeping};
 use form::Form;
 use idempotency::Keys;
@@ -272,7 +272,7 @@ impl FakeStripe {
     /// If it cannot be paid. A card that declines is no error.
     pub async fn pay(&self, intent: &str, payment_method: &str) -> Result<Charged> {
         let form = Form::parse(&format!("payment_method={payment_method}"));
-        let asked = Asked {
+        let asked = ApiCall {
             route: Route::Confirm,
             id: intent,
             form: &form.context("an odd payment method")?,

@@ -4,8 +4,8 @@
 
 use std::{error::Error, sync::Arc};
 
-use soldonce_core::{Amount, Currency, EventId, HoldId, NewEvent, Policy, Text, Together};
-use soldonce_engine::{Call, Caller, Engine, HoldAsk, RequestKey, WishAsk, chart};
+use soldonce_core::{Amount, Currency, EventId, HoldId, NewEvent, Policy, Text};
+use soldonce_engine::{Call, Caller, Engine, HoldAsk, RequestKey, chart};
 
 const HALL: &[u8] = br#"{"format":"grid","rows":5,"seats_per_row":10,"category":"Any"}"#;
 
@@ -27,22 +27,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         fingerprint: [0; 32], // of the request: the same one again finds the event
     };
     engine.create_event(&call, talk, HALL.into()).await?;
-    let (quantity, category, together) = (2, None, Together::Preferred);
-    let wish = WishAsk::Best {
-        quantity,
-        category,
-        together,
-    };
-    let (holder, ttl) = (None, None);
-    let made = engine
-        .hold(&call, &id, HoldAsk { holder, wish, ttl })
-        .await?;
-    let hold = HoldId::from_bits(u128::from_be_bytes(made.stored.subject));
+    let made = engine.hold(&call, &id, HoldAsk::best(2)).await?;
+    let hold = HoldId::from_bytes(made.stored.subject);
     let path = hold.to_string(); // a key, since it sells: repeated with it, it has its effect once
     let key = RequestKey::new(call.caller.id(), "confirm", "order-77", &[&path], b"{}");
     call.key = Some(key.into());
     let booked = engine.confirm(&call, hold, None, None).await?;
-    println!("{}}}", String::from_utf8_lossy(&booked.stored.body));
+    println!("{}", String::from_utf8(booked.stored.json())?);
     engine.close().await;
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::{FileError, files, provider};
 #[derive(Clone)]
 pub struct Listener {
     files: Arc<Files>,
-    shown: Arc<Shown>,
+    shown: Arc<Current>,
     acceptor: TlsAcceptor,
 }
 
@@ -35,7 +35,7 @@ struct Files {
 
 /// The present certificate.
 #[derive(Debug)]
-struct Shown(RwLock<Arc<CertifiedKey>>);
+struct Current(RwLock<Arc<CertifiedKey>>);
 
 impl Listener {
     /// Reads the certificate with its chain, and its key, both in PEM.
@@ -44,7 +44,7 @@ impl Listener {
     /// Names the file and what is wrong with it; also when the key is that of another certificate.
     pub fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, FileError> {
         let files = Files { certificate, key };
-        let shown = Arc::new(Shown(RwLock::new(Arc::new(files.load()?))));
+        let shown = Arc::new(Current(RwLock::new(Arc::new(files.load()?))));
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
@@ -92,7 +92,7 @@ impl Files {
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for Current {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(&shown))

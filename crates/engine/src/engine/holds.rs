@@ -37,6 +37,22 @@ pub struct HoldAsk<'a> {
     pub ttl: Option<Span>,
 }
 
+impl HoldAsk<'_> {
+    /// Asks for the best `quantity` free units of any category, neighbours if there are some, for the
+    /// time of the policy.
+    pub const fn best(quantity: u32) -> Self {
+        Self {
+            holder: None,
+            wish: WishAsk::Best {
+                quantity,
+                category: None,
+                together: Together::Preferred,
+            },
+            ttl: None,
+        }
+    }
+}
+
 /// A request to add units to a hold and drop units from it.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeAsk<'a> {

@@ -68,14 +68,14 @@ impl Frame {
 
 /// The feed of an event: its newest commits, a frame each.
 pub struct FeedSource {
-    kept: Mutex<Kept>,
+    kept: Mutex<Newest>,
     /// The number of the last commit.
     last: watch::Sender<Seq>,
     /// Cancelled when there will be no more commits.
     over: CancellationToken,
 }
 
-struct Kept {
+struct Newest {
     /// The number of the commit before the oldest one that is kept.
     before: Seq,
     frames: VecDeque<Arc<Frame>>,
@@ -84,7 +84,7 @@ struct Kept {
 impl FeedSource {
     /// Creates a feed whose next commit is the one after `last`.
     pub(super) fn starting_after(last: Seq) -> Self {
-        let kept = Kept {
+        let kept = Newest {
             before: last,
             frames: VecDeque::new(),
         };

@@ -104,7 +104,7 @@ impl OptionalRedis {
     ///
     /// # Cancel safety
     /// Dropped, nothing of it stays.
-    pub async fn reach(&self) -> Result<(), BackendError> {
+    pub async fn ping(&self) -> Result<(), BackendError> {
         let within = Duration::from_millis(REDIS_CONNECT_MS);
         self.scripts.ping(within).await
     }
@@ -153,7 +153,7 @@ impl OptionalRedis {
     /// # Cancel safety
     /// Dropped, the first caller connects.
     pub async fn greet(&self) {
-        if let Err(error) = self.reach().await {
+        if let Err(error) = self.ping().await {
             self.pause.rests(self.clock.boot());
             tracing::warn!(%error, "{}", self.words.away);
         }
@@ -164,12 +164,12 @@ impl OptionalRedis {
         let mut connecting = lock(&self.connecting);
         while connecting.try_join_next().is_some() {}
         if connecting.is_empty() {
-            connecting.spawn(reach(Arc::clone(&self.scripts)));
+            connecting.spawn(ping(Arc::clone(&self.scripts)));
         }
     }
 }
 
-async fn reach(scripts: Arc<RedisScripts>) {
+async fn ping(scripts: Arc<RedisScripts>) {
     let within = Duration::from_millis(REDIS_CONNECT_MS);
     if let Err(error) = scripts.ping(within).await {
         tracing::debug!(%error, "no connection to Redis");

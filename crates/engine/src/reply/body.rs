@@ -25,9 +25,9 @@ impl Serialize for Rfc3339 {
 }
 
 /// A value that is written as its text.
-struct Shown<T>(T);
+struct AsText<T>(T);
 
-impl<T: std::fmt::Display> Serialize for Shown<T> {
+impl<T: std::fmt::Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&self.0)
     }
@@ -41,7 +41,7 @@ pub struct UnitBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     area: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    place: Option<Shown<UnitName<'a>>>,
+    place: Option<AsText<UnitName<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ impl<'a> UnitBody<'a> {
         let name = chart.unit_name(unit);
         let (seat, area, place) = match name {
             UnitName::Seat(seat) => (Some(seat), None, None),
-            UnitName::Place { area, .. } => (None, Some(area.id.as_str()), Some(Shown(name))),
+            UnitName::Place { area, .. } => (None, Some(area.id.as_str()), Some(AsText(name))),
         };
         Self {
             seat,
@@ -93,7 +93,7 @@ impl<'a> UnitsBody<'a> {
 /// A hold as the API shows it.
 #[derive(Serialize)]
 pub struct HoldBody<'a> {
-    id: Shown<HoldId>,
+    id: AsText<HoldId>,
     event: &'a str,
     holder: &'a str,
     state: &'static str,
@@ -104,7 +104,7 @@ pub struct HoldBody<'a> {
     created_at: Rfc3339,
     expires_at: Rfc3339,
     max_expires_at: Rfc3339,
-    booking: Option<Shown<BookingId>>,
+    booking: Option<AsText<BookingId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     together: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ impl<'a> HoldBody<'a> {
             ..UnitBody::new(&event.chart, held.unit)
         };
         Self {
-            id: Shown(hold.id),
+            id: AsText(hold.id),
             event: event.id.as_str(),
             holder: hold.holder.name.as_str(),
             state: state.as_str(),
@@ -133,7 +133,7 @@ impl<'a> HoldBody<'a> {
             created_at: Rfc3339(hold.created_at),
             expires_at: Rfc3339(hold.expires_at),
             max_expires_at: Rfc3339(hold.max_expires_at),
-            booking: state.booking().map(Shown),
+            booking: state.booking().map(AsText),
             together: hold.together,
             reason: state.reason().map(Text::as_str),
             seq: seq.map(|seq| seq.0),
@@ -168,10 +168,10 @@ impl<'a> CancelledEventBody<'a> {
 /// A booking as the API shows it.
 #[derive(Serialize)]
 pub struct BookingBody<'a> {
-    id: Shown<BookingId>,
+    id: AsText<BookingId>,
     event: &'a str,
     holder: &'a str,
-    hold: Option<Shown<HoldId>>,
+    hold: Option<AsText<HoldId>>,
     state: &'static str,
     fence: u64,
     lines: Vec<UnitBody<'a>>,
@@ -191,7 +191,7 @@ pub struct BookingBody<'a> {
 /// The lines that were given back for a booking, or will be when it is paid.
 #[derive(Serialize)]
 struct ExchangeBody<'a> {
-    booking: Shown<BookingId>,
+    booking: AsText<BookingId>,
     release: Vec<UnitBody<'a>>,
     /// The amount of its own payment.
     difference: i64,
@@ -204,7 +204,7 @@ impl<'a> ExchangeBody<'a> {
         let given = payment.exchange.as_ref()?;
         let units = given.units.iter();
         Some(Self {
-            booking: Shown(given.booking),
+            booking: AsText(given.booking),
             release: units.map(|unit| UnitBody::new(chart, *unit)).collect(),
             difference: payment.amount.minor(),
             credit: payment.credit.minor(),
@@ -276,10 +276,10 @@ impl<'a> BookingBody<'a> {
             ..UnitBody::new(&event.chart, line.unit)
         };
         Self {
-            id: Shown(booking.id),
+            id: AsText(booking.id),
             event: event.id.as_str(),
             holder: booking.holder.name.as_str(),
-            hold: booking.hold.map(Shown),
+            hold: booking.hold.map(AsText),
             state: booking.state.as_str(),
             fence: booking.fence.0,
             lines: booking.lines.iter().map(line).collect(),

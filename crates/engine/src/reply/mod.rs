@@ -70,6 +70,11 @@ pub struct StoredReply {
 }
 
 impl StoredReply {
+    /// Returns the whole answer, a JSON object.
+    pub fn json(&self) -> Vec<u8> {
+        [&self.body[..], b"}"].concat()
+    }
+
     /// Renames the units in the answer to a staff command.
     pub(crate) fn naming(self, name: &str) -> Self {
         match self.body.strip_prefix(b"{\"units\":") {

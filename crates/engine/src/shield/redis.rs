@@ -36,7 +36,7 @@ enum Aim {
 
 /// The answer of one zone.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+enum ZoneAnswer {
     /// No conflict, and the units are claimed.
     Claimed,
     /// No conflict; nothing is claimed.
@@ -70,7 +70,7 @@ impl RedisShield {
         (tag, [key])
     }
 
-    async fn ask_zone(&self, who: Who, part: &Part, aim: Aim) -> Result<Said, Unheard> {
+    async fn ask_zone(&self, who: Who, part: &Part, aim: Aim) -> Result<ZoneAnswer, Unheard> {
         let (tag, keys) = self.key(part.zone);
         let claims = u64::from(part.is_claimed() && aim == Aim::Claim);
         let mut args = vec![who.0, SHIELD_CLAIM_MS, SHIELD_BELIEF_MS, claims];
@@ -90,12 +90,12 @@ impl RedisShield {
                 Aim::Look
             };
             match self.ask_zone(who, part, aim).await {
-                Ok(Said::Claimed) => claimed.push(part),
-                Ok(Said::Nothing) => {}
-                Ok(Said::Conflicts(more)) => conflicts.extend(more),
+                Ok(ZoneAnswer::Claimed) => claimed.push(part),
+                Ok(ZoneAnswer::Nothing) => {}
+                Ok(ZoneAnswer::Conflicts(more)) => conflicts.extend(more),
                 // A conflict with the holder's own hold is for the ledger to name, and so are all
                 // others.
-                Ok(Said::Own) => return Tried::Passed,
+                Ok(ZoneAnswer::Own) => return Tried::Passed,
                 Err(_) => return Tried::Missed,
             }
         }
@@ -147,15 +147,19 @@ impl Shield for RedisShield {
 }
 
 /// Parses an answer of the script about a part; none if the script does not answer so.
-fn read(part: &Part, answer: &[i64]) -> Option<Said> {
+fn read(part: &Part, answer: &[i64]) -> Option<ZoneAnswer> {
     match answer {
-        [1, 0] => Some(Said::Nothing),
-        [2] => Some(Said::Own),
-        [1, claim_ms] if u64::try_from(*claim_ms) == Ok(SHIELD_CLAIM_MS) => Some(Said::Claimed),
+        [1, 0] => Some(ZoneAnswer::Nothing),
+        [2] => Some(ZoneAnswer::Own),
+        [1, claim_ms] if u64::try_from(*claim_ms) == Ok(SHIELD_CLAIM_MS) => {
+            Some(ZoneAnswer::Claimed)
+        }
         [0, conflicts @ ..] if !conflicts.is_empty() => {
             let (quads, rest) = conflicts.as_chunks();
             let beliefs: Option<Vec<Belief>> = quads.iter().map(|it| belief(part, *it)).collect();
-            beliefs.filter(|_| rest.is_empty()).map(Said::Conflicts)
+            beliefs
+                .filter(|_| rest.is_empty())
+                .map(ZoneAnswer::Conflicts)
         }
         _ => None,
     }
@@ -192,22 +196,22 @@ mod tests {
     #[test]
     fn only_answers_of_the_script_are_read() {
         let seats = part(Contents::Seats(vec![UnitNo(4), UnitNo(9)]));
-        assert_eq!(read(&seats, &[1, 2_000]), Some(Said::Claimed));
-        assert_eq!(read(&seats, &[1, 0]), Some(Said::Nothing));
-        assert_eq!(read(&seats, &[2]), Some(Said::Own));
+        assert_eq!(read(&seats, &[1, 2_000]), Some(ZoneAnswer::Claimed));
+        assert_eq!(read(&seats, &[1, 0]), Some(ZoneAnswer::Nothing));
+        assert_eq!(read(&seats, &[2]), Some(ZoneAnswer::Own));
         let belief = |thing, kind, left_ms, version| Belief {
             thing,
             kind,
             left: Span::from_ms(left_ms),
             version,
         };
-        let both = Said::Conflicts(vec![
+        let both = ZoneAnswer::Conflicts(vec![
             belief(Thing::Seat(UnitNo(4)), Kind::Claimed, 5, 0),
             belief(Thing::Seat(UnitNo(9)), Kind::Held, 70, 3),
         ]);
         assert_eq!(read(&seats, &[0, 1, 99, 5, 0, 2, 104, 70, 3]), Some(both));
         let areas = part(Contents::Areas(vec![AreaNo(4)]));
-        let full = Said::Conflicts(vec![belief(Thing::Area(AreaNo(4)), Kind::Sold, 5, 0)]);
+        let full = ZoneAnswer::Conflicts(vec![belief(Thing::Area(AreaNo(4)), Kind::Sold, 5, 0)]);
         assert_eq!(read(&areas, &[0, 1, 115, 5, 0]), Some(full));
         for odd in [
             &[][..],

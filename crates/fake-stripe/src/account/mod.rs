@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::cards::{Card, Verdict};
 use super::failure::Failure;
 use super::form::Form;
-use super::intent::{Intent, Shown, Status};
+use super::intent::{Expansion, Intent, Status};
 use super::known::is_currency;
 use super::limits::{AMOUNT_MAX, AUTHORISATION_MS, LIST_MAX, REMEMBERED_MAX};
 use super::money::{MoneyEffect, MoneyEntry};
@@ -26,7 +26,7 @@ pub(super) type Answered = Result<Value, Failure>;
 
 /// One call whose caller was authenticated.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct ApiCall<'a> {
     pub(super) route: Route,
     /// The id in the path.
     pub(super) id: &'a str,
@@ -75,7 +75,7 @@ impl Account {
     }
 
     /// Runs a call at this time and returns its result.
-    pub(super) fn run(&mut self, now_ms: i64, asked: &Asked<'_>) -> Answered {
+    pub(super) fn run(&mut self, now_ms: i64, asked: &ApiCall<'_>) -> Answered {
         self.at(now_ms);
         self.key = asked.key.map(str::to_owned);
         let answered = self.answer(asked);
@@ -83,7 +83,7 @@ impl Account {
         answered
     }
 
-    fn answer(&mut self, asked: &Asked<'_>) -> Answered {
+    fn answer(&mut self, asked: &ApiCall<'_>) -> Answered {
         let (id, form) = (asked.id, asked.form);
         match asked.route {
             Route::CreateIntent => self.create(form).and_then(|id| self.shown(&id, form)),
@@ -135,7 +135,7 @@ impl Account {
 
     /// Returns every intent in Stripe's JSON.
     pub(super) fn intents(&self) -> Vec<Value> {
-        let shown = |intent: &Intent| intent.json(Shown::InFull);
+        let shown = |intent: &Intent| intent.json(Expansion::InFull);
         self.intents.values().map(shown).collect()
     }
 
@@ -203,20 +203,20 @@ impl Account {
         let named = form.get("payment_method").map(card_named).transpose()?;
         let intent = self.known(id)?;
         if !intent.status.may_confirm() {
-            return Err(Failure::state(intent.json(Shown::Named), "confirmed"));
+            return Err(Failure::state(intent.json(Expansion::Named), "confirmed"));
         }
         let intent = self.known_mut(id)?;
         intent.payment_method = named.or(intent.payment_method.take());
         match intent.card() {
             Some(card) => self.charge_card(id, card),
-            None => Err(Failure::state(intent.json(Shown::Named), "confirmed")),
+            None => Err(Failure::state(intent.json(Expansion::Named), "confirmed")),
         }
     }
 
     /// Changes the amount of an intent by hand.
     pub(super) fn reprice(&mut self, id: &str, amount: i64) -> Answered {
         self.known_mut(id)?.amount = amount;
-        Ok(self.known(id)?.json(Shown::Named))
+        Ok(self.known(id)?.json(Expansion::Named))
     }
 
     /// Returns an intent in JSON, with its charge in full if the call expands it.
@@ -281,12 +281,12 @@ fn id_of(intent: &Intent) -> String {
 }
 
 /// Tells how to show an intent's charge: in full if the form expands `latest_charge`.
-fn charge_shown(form: &Form) -> Shown {
+fn charge_shown(form: &Form) -> Expansion {
     let expanded = ["expand[]", "expand[0]"].map(|name| form.get(name));
     if expanded.contains(&Some("latest_charge")) {
-        Shown::InFull
+        Expansion::InFull
     } else {
-        Shown::Named
+        Expansion::Named
     }
 }
 

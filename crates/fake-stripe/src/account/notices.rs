@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::super::API_VERSION;
 use super::super::form::Form;
-use super::super::intent::{Intent, Shown};
+use super::super::intent::{Expansion, Intent};
 use super::super::limits::REMEMBERED_MAX;
 use super::{Account, Answered, list};
 
 impl Account {
     pub(super) fn tell_intent(&mut self, kind: &str, intent: &Intent) {
-        self.tell(kind, &intent.json(Shown::Named));
+        self.tell(kind, &intent.json(Expansion::Named));
     }
 
     /// Adds a notice of the charge of an intent, if it has one.

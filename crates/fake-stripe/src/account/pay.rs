@@ -3,7 +3,7 @@
 use super::super::cards::{Card, DECLINED, Decline, NOT_AUTHENTICATED, Verdict};
 use super::super::failure::Failure;
 use super::super::form::Form;
-use super::super::intent::{Charge, Intent, Shown, Status};
+use super::super::intent::{Charge, Expansion, Intent, Status};
 use super::super::money::MoneyEffect;
 use super::{Account, Answered, amount_of};
 
@@ -50,7 +50,10 @@ impl Account {
     pub(crate) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
         if intent.status != Status::RequiresAction {
-            return Err(Failure::state(intent.json(Shown::Named), "authenticated"));
+            return Err(Failure::state(
+                intent.json(Expansion::Named),
+                "authenticated",
+            ));
         }
         let decline = match (verdict, intent.card()) {
             (Verdict::Approved, Some(Card::ChallengedInVain)) => DECLINED,
@@ -59,14 +62,14 @@ impl Account {
         };
         // The page is done either way; the intent says that the bank declined.
         self.decline(id, decline).ok();
-        Ok(self.known(id)?.json(Shown::Named))
+        Ok(self.known(id)?.json(Expansion::Named))
     }
 
     /// Lets a card that had not decided approve or decline.
     pub(crate) fn decide(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
         if !intent.status.is_undecided() {
-            return Err(Failure::state(intent.json(Shown::Named), "decided"));
+            return Err(Failure::state(intent.json(Expansion::Named), "decided"));
         }
         if verdict == Verdict::Approved {
             return self.approve(id);
@@ -112,7 +115,7 @@ impl Account {
         let wanted = amount_of(form, "amount_to_capture")?;
         let intent = self.known(id)?;
         if intent.status != Status::RequiresCapture {
-            return Err(Failure::state(intent.json(Shown::Named), "captured"));
+            return Err(Failure::state(intent.json(Expansion::Named), "captured"));
         }
         let capturable = intent.capturable();
         let amount = wanted.unwrap_or(capturable);
@@ -141,7 +144,7 @@ impl Account {
     pub(super) fn cancel(&mut self, id: &str, form: &Form) -> Answered {
         let intent = self.known(id)?;
         if !intent.status.may_cancel() {
-            return Err(Failure::state(intent.json(Shown::Named), "canceled"));
+            return Err(Failure::state(intent.json(Expansion::Named), "canceled"));
         }
         let reason = form.get("cancellation_reason").map(str::to_owned);
         if reason
@@ -197,6 +200,6 @@ impl Account {
     fn told(&mut self, id: &str, kind: &str) -> Answered {
         let intent = self.known(id)?.clone();
         self.tell_intent(kind, &intent);
-        Ok(intent.json(Shown::Named))
+        Ok(intent.json(Expansion::Named))
     }
 }

@@ -208,6 +208,43 @@ fn each_answer_has_an_example_of_its_schema() {
     assert!(unused.is_empty(), "examples of no answer: {unused:?}");
 }
 
+#[test]
+fn each_message_and_stream_has_an_example_of_its_schema() {
+    for (kind, message) in document()["webhooks"].as_object().unwrap() {
+        let content = &message["post"]["requestBody"]["content"]["application/json"];
+        assert_eq!(
+            mismatch(&content["schema"], &content["example"], kind),
+            None
+        );
+        assert_eq!(content["example"]["type"], kind.as_str());
+    }
+    let paths = document()["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|methods| methods.as_object().unwrap().values());
+    let streams = operations.map(|one| &one["responses"]["200"]["content"]["text/event-stream"]);
+    let mut seen = 0;
+    for stream in streams.filter(|stream| !stream.is_null()) {
+        let (kind, data) = (&stream["example"]["event"], &stream["example"]["data"]);
+        let of_kind = |one: &&Value| one["properties"]["event"]["enum"][0] == *kind;
+        let schema = stream["schema"]["anyOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(of_kind)
+            .unwrap();
+        let data: Value = serde_json::from_str(data.as_str().unwrap()).unwrap();
+        assert_eq!(
+            mismatch(
+                &schema["properties"]["data"]["contentSchema"],
+                &data,
+                "a stream"
+            ),
+            None
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 2, "the feed and the watch of a lease");
+}
+
 /// A refusal that no operation names would lack in generated clients.
 #[test]
 fn each_rejection_is_answered_by_an_operation() {

@@ -14,9 +14,9 @@ pub(super) fn look(url: &str) -> anyhow::Result<Finding> {
     let shield = redis_shield("shield_url", url)?;
     let trip = block_on(async {
         // The first one connects.
-        shield.redis().reach().await?;
+        shield.redis().ping().await?;
         let begun = SystemClock.boot();
-        shield.redis().reach().await?;
+        shield.redis().ping().await?;
         Ok::<Duration, BackendError>(SystemClock.boot().since(begun))
     })?;
     let what = "shield";

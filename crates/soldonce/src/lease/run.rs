@@ -116,8 +116,8 @@ async fn hold(
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
     match keep_until(keep.unwrap_or(began), &lease, signals).await {
         // To release it now would break what --at-least promises: its ttl ends it.
-        Kept::Interrupted => drop(lease.detach()),
-        Kept::Enough => {
+        WaitEnd::Interrupted => drop(lease.detach()),
+        WaitEnd::Enough => {
             if lease.release().await.is_err() {
                 let name = &args.name;
                 eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
@@ -129,18 +129,18 @@ async fn hold(
 }
 
 /// How the wait of `--at-least` after CMD ended.
-enum Kept {
+enum WaitEnd {
     Enough,
     Interrupted,
 }
 
 /// Keeps the lease until `until`, unless it is lost or a signal arrives.
-async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> Kept {
+async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> WaitEnd {
     tokio::select! {
         biased;
-        () = SystemClock.sleep_until(until) => Kept::Enough,
-        _ = lease.lost() => Kept::Enough,
-        _ = signals.next() => Kept::Interrupted,
+        () = SystemClock.sleep_until(until) => WaitEnd::Enough,
+        _ = lease.lost() => WaitEnd::Enough,
+        _ = signals.next() => WaitEnd::Interrupted,
     }
 }
 

@@ -54,7 +54,7 @@ fn start() -> Duration {
 fn a_silent_database_is_told_within_the_limit_of_a_call() {
     let (_listener, address) = silent();
     let url = format!("postgres://app:secret@{address}/app");
-    let words = ["--database-url: ", &address, "more than 900 ms"];
+    let words = ["--database-url: ", &address, "more than 1000 ms"];
     for (options, most) in [
         (&["--database-url", &url][..], 2 * CALL),
         (&["--database-url", &url, "--wait", "2s"], 2 * CALL + LONGER),

@@ -6,7 +6,7 @@ use soldonce_core::Span;
 use crate::payment::ProviderError;
 
 /// An answer as it was received.
-pub(super) struct Heard {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     /// Whether Stripe had given it before, to the same key.
     pub(super) is_replayed: bool,
@@ -66,7 +66,7 @@ struct ErrorShape {
     message: String,
 }
 
-impl Heard {
+impl HttpAnswer {
     /// Returns the body of a success, or the error that the status means.
     pub(super) fn judge(self) -> Result<Vec<u8>, Missed> {
         let status = self.status;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn judged(status: u16, body: &str) -> ProviderError {
-        let heard = Heard {
+        let heard = HttpAnswer {
             status,
             is_replayed: false,
             retry_after: Some(Span::from_ms(3_000)),
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_is_replayed_is_not_asked_for_again() {
-        let heard = |is_replayed| Heard {
+        let heard = |is_replayed| HttpAnswer {
             status: 500,
             is_replayed,
             retry_after: None,

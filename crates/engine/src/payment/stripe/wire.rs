@@ -12,7 +12,7 @@ use soldonce_core::Span;
 use soldonce_tls::choose_cryptography;
 
 use super::API_VERSION;
-use super::refusal::{Heard, Missed};
+use super::refusal::{HttpAnswer, Missed};
 use super::settings::{StripeSettings, StripeSetupError};
 use crate::payment::ProviderError;
 use crate::payment::limits::{
@@ -131,7 +131,7 @@ impl Wire {
         Duration::from_millis(said.map_or(doubled, Span::ms))
     }
 
-    async fn call_once(&self, ask: &Ask<'_>, wait: Duration) -> Result<Heard, ProviderError> {
+    async fn call_once(&self, ask: &Ask<'_>, wait: Duration) -> Result<HttpAnswer, ProviderError> {
         let url = format!("{}{}", self.settings.base_url, ask.path);
         let mut request = self
             .client
@@ -148,7 +148,7 @@ impl Wire {
         let mut response = request.send().await.map_err(|error| unknown(&error))?;
         let body = capped(&mut response).await?;
         let headers = response.headers();
-        Ok(Heard {
+        Ok(HttpAnswer {
             status: response.status().as_u16(),
             is_replayed: headers.contains_key("idempotent-replayed"),
             retry_after: retry_after(headers),

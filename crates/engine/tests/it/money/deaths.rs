@@ -16,7 +16,7 @@ use super::rig::{PRICE, Paying, Place, Rig, Store};
 const VISA: &str = "pm_card_visa";
 const DECLINED: &str = "pm_card_chargeDeclined";
 /// Ledgers at work at the same time.
-const LANES: usize = 4;
+const TASKS: usize = 4;
 
 fn seat(name: &'static str) -> NamedUnits<'static> {
     NamedUnits {
@@ -268,7 +268,7 @@ async fn tell_all(store: Store, points: Arc<Mutex<Vec<String>>>, times: u32) -> 
 async fn die_everywhere(store: Store, times: u32) -> u32 {
     let points = Arc::new(Mutex::new(every_point()));
     let mut tasks = JoinSet::new();
-    for _ in 0..LANES {
+    for _ in 0..TASKS {
         tasks.spawn(tell_all(store, Arc::clone(&points), times));
     }
     tasks.join_all().await.into_iter().sum()

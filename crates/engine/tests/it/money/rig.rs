@@ -108,7 +108,7 @@ impl Place {
     async fn server(&self, fake: &FakeStripe, heart: &Arc<Heart>) -> Engine {
         let seed = self.servers.fetch_add(1, Ordering::Relaxed);
         let ledger = MortalLedger::new(Arc::clone(&self.ledger), Arc::clone(heart));
-        let cashier = MortalProvider {
+        let provider = MortalProvider {
             inner: adapter(fake, self.capture),
             ledger: Arc::clone(&self.ledger),
             heart: Arc::clone(heart),
@@ -120,7 +120,7 @@ impl Place {
         };
         let (live, metrics) = (Arc::clone(&self.live), Arc::clone(&self.metrics));
         let engine = Engine::new(Arc::new(ledger), live, metrics, world);
-        engine.await.unwrap().paid_by(Arc::new(cashier))
+        engine.await.unwrap().paid_by(Arc::new(provider))
     }
 }
 

@@ -26,14 +26,14 @@ const FORGET_ABOVE: usize = 256;
 
 /// Listens from the first call of [`Listener::listen`] on.
 pub(super) struct Listener {
-    ear: Ear,
+    subscription: Subscription,
     listening: watch::Sender<bool>,
     task: Mutex<JoinSet<()>>,
 }
 
 /// The state of the listening task.
 #[derive(Clone)]
-struct Ear {
+struct Subscription {
     config: PgConfig,
     clock: Arc<dyn Clock>,
     channel: String,
@@ -43,7 +43,7 @@ struct Ear {
 impl Listener {
     pub(super) fn new(config: PgConfig, clock: Arc<dyn Clock>, channel: String) -> Self {
         Self {
-            ear: Ear {
+            subscription: Subscription {
                 config,
                 clock,
                 channel,
@@ -56,23 +56,23 @@ impl Listener {
 
     /// Returns the channel on which releases are notified.
     pub(super) fn channel(&self) -> &str {
-        &self.ear.channel
+        &self.subscription.channel
     }
 
     /// Subscribes to hints about `names`; ready when the server listens or `within` is over.
     pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
-        let Some(home) = names.routing_key() else {
+        let Some(name) = names.routing_key() else {
             return WakeStream::silent();
         };
-        let stream = self.ear.stream(home.as_str());
+        let stream = self.subscription.stream(name.as_str());
         self.begin();
         let mut listening = self.listening.subscribe();
-        let until = self.ear.clock.boot().plus(within);
+        let until = self.subscription.clock.boot().plus(within);
         tokio::select! {
             biased;
             // Fails only when the sender is gone, which is part of `self`.
             listened = listening.wait_for(|listening| *listening) => drop(listened),
-            () = self.ear.clock.sleep_until(until) => {}
+            () = self.subscription.clock.sleep_until(until) => {}
         }
         stream
     }
@@ -82,23 +82,23 @@ impl Listener {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         while task.try_join_next().is_some() {}
         if task.is_empty() {
-            let (ear, listening) = (self.ear.clone(), self.listening.clone());
-            task.spawn(ear.hear_for_ever(listening));
+            let (subscription, listening) = (self.subscription.clone(), self.listening.clone());
+            task.spawn(subscription.run(listening));
         }
     }
 }
 
-impl Ear {
+impl Subscription {
     fn wakes(&self) -> MutexGuard<'_, HashMap<String, WakeSender>> {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stream(&self, home: &str) -> WakeStream {
+    fn stream(&self, name: &str) -> WakeStream {
         let mut wakes = self.wakes();
         if wakes.len() > FORGET_ABOVE {
             wakes.retain(|_, sender| sender.listeners() > 0);
         }
-        wakes.entry(home.to_owned()).or_default().stream()
+        wakes.entry(name.to_owned()).or_default().stream()
     }
 
     /// Wakes the waiters for a notification. Its payload is a row's name: `group/name`, or a name.
@@ -106,15 +106,15 @@ impl Ear {
         let AsyncMessage::Notification(told) = message else {
             return;
         };
-        let home = told.payload().split('/').next().unwrap_or_default();
-        if let Some(sender) = self.wakes().get(home) {
+        let name = told.payload().split('/').next().unwrap_or_default();
+        if let Some(sender) = self.wakes().get(name) {
             sender.wake();
         }
     }
 
-    async fn hear_for_ever(self, listening: watch::Sender<bool>) {
+    async fn run(self, listening: watch::Sender<bool>) {
         loop {
-            self.hear(&listening).await;
+            self.listen_once(&listening).await;
             listening.send_replace(false);
             let again = self.clock.boot().plus(RECONNECT);
             self.clock.sleep_until(again).await;
@@ -122,7 +122,7 @@ impl Ear {
     }
 
     /// Listens until the connection ends or answers nothing more.
-    async fn hear(&self, listening: &watch::Sender<bool>) {
+    async fn listen_once(&self, listening: &watch::Sender<bool>) {
         let (client, mut connection) = match self.in_time(Box::pin(self.config.connect())).await {
             Some(Ok(connected)) => connected,
             Some(Err(error)) => return tracing::debug!(%error, "no connection for wake-ups"),

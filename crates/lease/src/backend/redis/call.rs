@@ -103,14 +103,14 @@ impl Calls {
     /// Builds one script for plain acquires of one slot, on the terms of the first; `asked` is not
     /// empty.
     pub(super) fn grant(&self, asked: &[Acquire]) -> Call {
-        let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
-        let home = asked.first().map(shard).unwrap_or_default();
+        let shard_of = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
+        let shard = asked.first().map(shard_of).unwrap_or_default();
         let mut keys = Vec::with_capacity(asked.len() + 2);
-        keys.extend([self.keys.fence(home), self.keys.mark(home)]);
+        keys.extend([self.keys.fence(shard), self.keys.mark(shard)]);
         for ask in asked {
-            keys.extend(self.lease_keys(shard(ask), &ask.names));
+            keys.extend(self.lease_keys(shard_of(ask), &ask.names));
         }
-        let mut call = Call::of_batch((home, &self.scripts.grant), &keys, asked.len());
+        let mut call = Call::of_batch((shard, &self.scripts.grant), &keys, asked.len());
         if let Some(first) = asked.first() {
             self.terms(&mut call.command, first);
         }
@@ -185,8 +185,8 @@ impl Calls {
                 waiters.push(waiter(release.waiter));
             }
         }
-        let home = placed.first().map(|(shard, _)| *shard).unwrap_or_default();
-        let mut call = Call::of_batch((home, &self.scripts.release), &keys, releases.len());
+        let shard = placed.first().map(|(shard, _)| *shard).unwrap_or_default();
+        let mut call = Call::of_batch((shard, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
         for (_, release) in &placed {
             let proof = proof(release);

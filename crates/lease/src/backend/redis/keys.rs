@@ -70,12 +70,12 @@ impl Keyspace {
         crc16(format!("{}.{:02x}", self.namespace, shard.0).as_bytes()) % SLOTS
     }
 
-    pub(super) fn shard_of(&self, home: &Name) -> Shard {
-        self.shard_of_bytes(home.as_str().as_bytes())
+    pub(super) fn shard_of(&self, key: &Name) -> Shard {
+        self.shard_of_bytes(key.as_str().as_bytes())
     }
 
-    pub(super) fn shard_of_bytes(&self, home: &[u8]) -> Shard {
-        Shard(crc16(home) % self.scheme.shards())
+    pub(super) fn shard_of_bytes(&self, key: &[u8]) -> Shard {
+        Shard(crc16(key) % self.scheme.shards())
     }
 
     /// Returns the hash tag of the shard, braces included.
@@ -87,7 +87,7 @@ impl Keyspace {
     pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
         names
             .routing_key()
-            .map_or(Shard(0), |home| self.shard_of(home))
+            .map_or(Shard(0), |key| self.shard_of(key))
     }
 
     fn key(&self, shard: Shard, parts: &[&str]) -> String {

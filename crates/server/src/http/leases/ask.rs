@@ -102,13 +102,13 @@ pub(super) struct LeaseAnswer<'a> {
 }
 
 /// A lease that a request is about, and the owner at the backend.
-pub(super) struct Asked {
+pub(super) struct LeaseCall {
     pub(super) key: KeyId,
     pub(super) leased: Leased,
     pub(super) owner: Owner,
 }
 
-impl Asked {
+impl LeaseCall {
     /// Reads the path, `owner` and `names`.
     pub(super) fn of(
         req: &ApiRequest,

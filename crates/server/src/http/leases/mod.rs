@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 pub(super) use self::live::LiveLeases;
 
-use self::ask::{AcquireRequest, Asked, LeaseAnswer, ReleaseRequest, RenewRequest};
+use self::ask::{AcquireRequest, LeaseAnswer, LeaseCall, ReleaseRequest, RenewRequest};
 use self::watch::WatchedLease;
 use super::answer;
 use super::api_request::ApiRequest;
@@ -95,9 +95,9 @@ pub(super) fn routes(table: &mut Table) {
 async fn acquire(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let body: AcquireRequest<'_> = json::parse(&body)?;
-    let asked = Asked::of(&req, &body.owner, body.names.as_deref())?;
+    let asked = LeaseCall::of(&req, &body.owner, body.names.as_deref())?;
     let terms = ask::terms(&req, &body)?;
-    let Asked { key, owner, .. } = asked;
+    let LeaseCall { key, owner, .. } = asked;
     let live = &req.app.live_leases;
     if req.app.shutdown.is_cancelled() {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
@@ -144,10 +144,10 @@ async fn acquire(mut req: ApiRequest) -> Handled {
 async fn renew(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let body: RenewRequest<'_> = json::parse(&body)?;
-    let asked = Asked::of(&req, &body.owner, body.names.as_deref())?;
+    let asked = LeaseCall::of(&req, &body.owner, body.names.as_deref())?;
     let token = ask::token("token", &body.token)?;
     let ttl = ask::ttl(&req, body.ttl_ms)?;
-    let Asked { key, owner, leased } = &asked;
+    let LeaseCall { key, owner, leased } = &asked;
     let renewed = req.app.leases.renew(leased, *owner, token, ttl).await;
     let live = &req.app.live_leases;
     match renewed {
@@ -174,9 +174,9 @@ struct ReleasedLease<'a> {
 async fn release(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let body: ReleaseRequest<'_> = json::parse(&body)?;
-    let asked = Asked::of(&req, &body.owner, body.names.as_deref())?;
+    let asked = LeaseCall::of(&req, &body.owner, body.names.as_deref())?;
     let token = ask::token("token", &body.token)?;
-    let Asked { key, owner, leased } = &asked;
+    let LeaseCall { key, owner, leased } = &asked;
     let released = req.app.leases.release(leased, *owner, token).await;
     let released = released.map_err(|error| problem(&req.app, error, leased))?;
     if released {

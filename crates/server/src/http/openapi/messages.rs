@@ -1,17 +1,28 @@
 //! The messages to webhook endpoints, as the section `webhooks` describes them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use soldonce_engine::webhook::MessageKind;
 
 use super::super::operation::Tag;
 
+/// An example of each, by its type.
+const EXAMPLES: &str = include_str!("messages.json");
+
 /// Describes the messages by their types.
 pub(super) fn all() -> Value {
-    let message = |kind: MessageKind| (kind.as_str().to_owned(), json!({"post": one(kind)}));
+    let examples: Map<String, Value> =
+        serde_json::from_str(EXAMPLES).expect("the examples are JSON");
+    let message = |kind: MessageKind| {
+        let name = kind.as_str();
+        (
+            name.to_owned(),
+            json!({"post": one(kind, examples.get(name))}),
+        )
+    };
     Value::Object(MessageKind::ALL.map(message).into_iter().collect())
 }
 
-fn one(kind: MessageKind) -> Value {
+fn one(kind: MessageKind, example: Option<&Value>) -> Value {
     let header = |name: &str, about: &str| {
         json!({
             "name": name, "in": "header", "required": true, "description": about,
@@ -41,7 +52,7 @@ fn one(kind: MessageKind) -> Value {
         ],
         "requestBody": {
             "required": true,
-            "content": {"application/json": {"schema": super::reference(schema)}},
+            "content": {"application/json": {"schema": super::reference(schema), "example": example}},
         },
         "responses": {
             "2XX": {"description": "The message is taken"},

@@ -228,16 +228,20 @@ fn content(answer: &Answer) -> Option<Value> {
         }
         Content::Media(EVENTS) => {
             let reset = json!({"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}});
-            Some(events(&[
+            let frame = r#"{"from":1,"seq":1,"at":"2026-12-01T12:00:44.428Z","changes":[{"state":"held","seats":["A-1"]}]}"#;
+            let example = json!({"id": "1", "event": "message", "data": frame});
+            let types = [
                 ("message", reference("FeedFrame")),
                 ("event", reference("Event")),
                 ("reset", reset),
-            ]))
+            ];
+            Some(events(&types, &example))
         }
         Content::Events(types, schema) => {
             let data = reference(&(schema.name)());
             let types: Vec<_> = types.iter().map(|kind| (*kind, data.clone())).collect();
-            Some(events(&types))
+            let lease = r#"{"token":"0000004294967297","remaining_ms":29698}"#;
+            Some(events(&types, &json!({"event": "held", "data": lease})))
         }
         // Its shape is another standard's.
         Content::Media(media @ "application/json") => {
@@ -250,7 +254,7 @@ fn content(answer: &Answer) -> Option<Value> {
 
 /// Describes a stream of server-sent events of these types, with their data. OpenAPI before 3.2 has
 /// no word for the items of a stream, so its schema is that of each event.
-fn events(types: &[(&str, Value)]) -> Value {
+fn events(types: &[(&str, Value)], example: &Value) -> Value {
     let events = types.iter().map(|(kind, data)| {
         json!({
             "type": "object",
@@ -264,5 +268,6 @@ fn events(types: &[(&str, Value)]) -> Value {
         })
     });
     let events: Vec<_> = events.collect();
-    json!({ EVENTS: {"schema": {"description": "One server-sent event", "anyOf": events}} })
+    let schema = json!({"description": "One server-sent event", "anyOf": events});
+    json!({ EVENTS: {"schema": schema, "example": example} })
 }

@@ -9,7 +9,7 @@ const SPEC: &str = "docs/spec/";
 /// Other documents that define ids.
 const WITH_IDS: [&str; 2] = ["docs/performance.md", "ARCHITECTURE.md"];
 
-/// Decisions are never edited, so they may cite a document that is gone.
+/// What a decision says is not changed later, so it may cite a document that is gone.
 const DECISIONS: &str = "docs/decisions/";
 
 /// What the letters of an id are; digits follow.

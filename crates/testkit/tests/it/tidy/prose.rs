@@ -22,6 +22,9 @@ const METAPHORS: [(&str, &str); 13] = [
     ("tray", "queue"),
 ];
 
+/// Participles that say nothing as the name of a type.
+const PARTICIPLES: [&str; 6] = ["Asked", "Heard", "Kept", "Said", "Shown", "Told"];
+
 /// Subjects that hide who acts, and what.
 const SUBJECTS: [&str; 5] = ["whoever", "nobody", "somebody", "anybody", "whatever"];
 
@@ -47,6 +50,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
     let mut violations = wide_comments(file);
     if file.path.contains("/src/") && !file.is_test() {
         violations.extend(metaphors(file));
+        violations.extend(participles(file));
     }
     if file.path.contains("/src/") && file.extension() == "rs" {
         violations.extend(docs_without_verb(file));
@@ -81,6 +85,14 @@ fn metaphors(file: &SourceFile) -> impl Iterator<Item = Violation> {
     });
     let names = std::iter::once((1, stem)).chain(declared);
     names.filter_map(|(at, name)| Some(file.violation(at, metaphor(name)?)))
+}
+
+fn participles(file: &SourceFile) -> impl Iterator<Item = Violation> {
+    let types = (1..).zip(file.text.lines().map(declared_type));
+    types.filter_map(|(at, name)| {
+        let name = name.filter(|name| PARTICIPLES.contains(name))?;
+        Some(file.violation(at, format!("`{name}` is no name of a type: say of what")))
+    })
 }
 
 /// The function, variable, constant, module or field that a line declares.
@@ -219,6 +231,10 @@ fn catches_metaphors_and_hidden_subjects() {
         0
     );
     assert_eq!(count(path, "// He asks for her seats."), 1);
+    assert_eq!(
+        count(path, "struct Kept {\nstruct KeptReply;\nenum Said {"),
+        2
+    );
     let test = "crates/engine/tests/it/a.rs";
     assert_eq!(count(test, "struct Desk; // For whoever asks."), 1);
     let script = "// Nobody.\n/** Whatever. */\n * Somebody.\nlet nobody = 1;";

@@ -130,8 +130,7 @@ async fn check_records(
         for row in &rows {
             let read = idempotency::read(row);
             let is_text = |record: &idempotency::Record| {
-                let whole = [&record.reply.body[..], b"}"].concat();
-                serde_json::from_slice::<serde::de::IgnoredAny>(&whole).is_ok()
+                serde_json::from_slice::<serde::de::IgnoredAny>(&record.reply.json()).is_ok()
             };
             if let Ok(record) = &read
                 && !is_text(record)

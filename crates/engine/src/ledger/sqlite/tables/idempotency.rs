@@ -82,10 +82,10 @@ pub(crate) fn write(
 }
 
 /// A record that is kept as long as its booking: a key and the reply to it.
-type Kept = (RequestKey, StoredReply);
+type BookingReply = (RequestKey, StoredReply);
 
 /// Finds the kept reply to a request with this key, if there is one.
-pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Kept>, Fault> {
+pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<BookingReply>, Fault> {
     first_row(connection, KEPT_REPLY, [key.0], read_kept)
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
     each_row(connection, KEPT_REPLIES, [], |row| read_kept(row).map(drop))
 }
 
-fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {
+fn read_kept(row: &Row<'_>) -> Result<BookingReply, Fault> {
     let get = |row: &mut Reader<'_>| Ok((get_key(row)?, get(row)?));
     summed::read(row, KEPT, get, |_| "a reply".to_owned())
 }

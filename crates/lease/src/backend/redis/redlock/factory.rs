@@ -46,7 +46,7 @@ impl BackendFactory for RedlockConfig {
             let tokens = settings.fence.take();
             let mut redlock = Redlock::build(*self, &settings, tokens)?;
             redlock.machine.entropy = entropy;
-            redlock.reach(settings.call_timeout).await?;
+            redlock.ping(settings.call_timeout).await?;
             Ok(Arc::new(redlock) as Arc<dyn Backend>)
         })
     }
@@ -68,7 +68,7 @@ impl Redlock {
         tokens: Option<Arc<dyn FenceSource>>,
     ) -> Result<Self, BackendError> {
         let redlock = Self::build(config, &settings, tokens)?;
-        redlock.reach(settings.call_timeout).await?;
+        redlock.ping(settings.call_timeout).await?;
         Ok(redlock)
     }
 
@@ -93,7 +93,7 @@ impl Redlock {
 
     /// Checks that a majority answers, accepts the login, and is a majority: no server counts
     /// twice. Nodes beyond a majority are waited for only briefly.
-    async fn reach(&self, limit: Duration) -> Result<(), BackendError> {
+    async fn ping(&self, limit: Duration) -> Result<(), BackendError> {
         let mut answers = self
             .nodes
             .ask(|node| Box::pin(async move { node.link.introduce(limit).await }));
