@@ -35,7 +35,10 @@ fn is_own_repository() -> bool {
 
 /// What git says; nothing where it fails or is not there.
 fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+    let mut command = Command::new("git");
+    // `describe` would write the index, which the next build would take for a change.
+    command.env("GIT_OPTIONAL_LOCKS", "0").args(arguments);
+    let output = command.output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
     let said = said.trim();
     (output.status.success() && !said.is_empty()).then(|| said.to_owned())

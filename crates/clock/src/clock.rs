@@ -60,6 +60,20 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep_until(&self, until: BootTime) -> SleepFuture<'_>;
 }
 
+/// Awaits `future` until `end` by the boot clock. Returns `None` and drops the future if it has not
+/// ended by then; one that is ready at `end` has ended.
+pub async fn timeout_at<T>(
+    clock: &dyn Clock,
+    end: BootTime,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        output = future => Some(output),
+        () = clock.sleep_until(end) => None,
+    }
+}
+
 /// The machine's clocks: `CLOCK_REALTIME` and `CLOCK_BOOTTIME`.
 ///
 /// Systems without a clock that runs on during suspend give `CLOCK_MONOTONIC` instead, which may

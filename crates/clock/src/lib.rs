@@ -4,5 +4,5 @@
 mod clock;
 mod entropy;
 
-pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
+pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock, timeout_at};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};

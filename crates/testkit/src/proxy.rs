@@ -80,13 +80,13 @@ impl ProxyKind {
 
 /// A proxy in front of a server.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct ReverseProxy {
     _process: Process,
     _folder: Folder,
     port: Port,
 }
 
-impl Proxy {
+impl ReverseProxy {
     /// Starts a proxy in front of `upstream`, and waits until it takes connections.
     pub fn start(kind: ProxyKind, upstream: SocketAddr) -> Result<Self> {
         let account = Account::unprivileged()?;

@@ -416,9 +416,9 @@ impl Availability for Free {
 }
 
 /// A hall that counts how often it is asked.
-struct Asked(Cell<u32>);
+struct CountingHall(Cell<u32>);
 
-impl Availability for Asked {
+impl Availability for CountingHall {
     fn is_available(&self, _: UnitNo) -> bool {
         self.0.set(self.0.get() + 1);
         false
@@ -428,7 +428,7 @@ impl Availability for Asked {
 #[test]
 fn a_refusal_in_a_huge_hall_asks_little() {
     let one_row = rows_and_floor(&[400_000], 0);
-    let asked = Asked(Cell::new(0));
+    let asked = CountingHall(Cell::new(0));
     let wanted: Vec<UnitNo> = (200_000..200_004).map(UnitNo).collect();
     assert!(alternatives_near(&one_row, &asked, &wanted).is_empty());
     assert!(asked.0.get() < 300, "one row: {}", asked.0.get());
@@ -436,7 +436,7 @@ fn a_refusal_in_a_huge_hall_asks_little() {
     let rows = chart(
         &"......................................................................\n".repeat(26),
     );
-    let asked = Asked(Cell::new(0));
+    let asked = CountingHall(Cell::new(0));
     assert!(alternatives_near(&rows, &asked, &[UnitNo(900)]).is_empty());
     assert!(asked.0.get() <= 25 * 70, "many rows: {}", asked.0.get());
 }

@@ -17,13 +17,13 @@ const BEGIN_MS: i64 = 1_767_225_600_000;
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) head: String,
     pub(super) json: Value,
 }
 
-impl Heard {
+impl HttpAnswer {
     pub(super) fn text(&self, pointer: &str) -> &str {
         self.json
             .pointer(pointer)
@@ -59,7 +59,7 @@ impl Rig {
         }
     }
 
-    pub(super) fn call(&self, method: &str, path: &str, body: &str) -> Heard {
+    pub(super) fn call(&self, method: &str, path: &str, body: &str) -> HttpAnswer {
         self.try_call(method, path, body, &self.authorised(""))
             .unwrap()
     }
@@ -70,7 +70,7 @@ impl Rig {
         format!("Authorization: Bearer {key}\r\n{lines}")
     }
 
-    pub(super) fn with_key(&self, path: &str, body: &str, key: &str) -> Option<Heard> {
+    pub(super) fn with_key(&self, path: &str, body: &str, key: &str) -> Option<HttpAnswer> {
         let lines = self.authorised(&format!("Idempotency-Key: {key}\r\n"));
         self.try_call("POST", path, body, &lines)
     }
@@ -82,7 +82,7 @@ impl Rig {
         path: &str,
         body: &str,
         lines: &str,
-    ) -> Option<Heard> {
+    ) -> Option<HttpAnswer> {
         call(&self.stripe.url(), method, path, (body, lines))
     }
 
@@ -98,7 +98,7 @@ impl Rig {
     }
 
     /// What a card makes of an intent.
-    pub(super) fn pay(&self, intent: &str, card: &str) -> Heard {
+    pub(super) fn pay(&self, intent: &str, card: &str) -> HttpAnswer {
         let path = format!("/v1/payment_intents/{intent}/confirm");
         self.call("POST", &path, &format!("payment_method={card}"))
     }
@@ -121,7 +121,7 @@ impl Rig {
         intent
     }
 
-    pub(super) fn step(&self, intent: &str, step: &str, form: &str) -> Heard {
+    pub(super) fn step(&self, intent: &str, step: &str, form: &str) -> HttpAnswer {
         self.call(
             "POST",
             &format!("/v1/payment_intents/{intent}/{step}"),
@@ -129,7 +129,7 @@ impl Rig {
         )
     }
 
-    pub(super) fn shown(&self, intent: &str) -> Heard {
+    pub(super) fn shown(&self, intent: &str) -> HttpAnswer {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
         self.call("GET", &path, "")
     }
@@ -166,7 +166,7 @@ pub(super) fn until(what: &str, condition: impl FnMut() -> bool) {
 }
 
 /// Calls a provider from any thread.
-pub(super) fn call(url: &str, method: &str, path: &str, sent: (&str, &str)) -> Option<Heard> {
+pub(super) fn call(url: &str, method: &str, path: &str, sent: (&str, &str)) -> Option<HttpAnswer> {
     let (body, lines) = sent;
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -184,7 +184,7 @@ pub(super) fn call(url: &str, method: &str, path: &str, sent: (&str, &str)) -> O
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some(Heard {
+    Some(HttpAnswer {
         status: head.split_whitespace().nth(1)?.parse().unwrap(),
         head: head.to_ascii_lowercase(),
         json: serde_json::from_str(body).unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fake_stripe::FakeStripe;
 use serde_json::Value;
 
-use super::client::{Heard, call};
+use super::client::{HttpAnswer, call};
 
 const CREATE: &str = "amount=900&currency=eur&capture_method=manual";
 
@@ -17,13 +17,13 @@ fn file(name: &str) -> PathBuf {
     path
 }
 
-fn post(stripe: &FakeStripe, path: &str, body: &str, key: &str) -> Heard {
+fn post(stripe: &FakeStripe, path: &str, body: &str, key: &str) -> HttpAnswer {
     let bearer = stripe.secret_key();
     let lines = format!("Authorization: Bearer {bearer}\r\nIdempotency-Key: {key}\r\n");
     call(&stripe.url(), "POST", path, (body, &lines)).unwrap()
 }
 
-fn step(stripe: &FakeStripe, intent: &str, step: &str, body: &str) -> Heard {
+fn step(stripe: &FakeStripe, intent: &str, step: &str, body: &str) -> HttpAnswer {
     let path = format!("/v1/payment_intents/{intent}/{step}");
     post(stripe, &path, body, &format!("{step}-{intent}"))
 }
@@ -41,7 +41,7 @@ fn sold(stripe: &FakeStripe, key: &str) -> String {
     intent
 }
 
-fn refund(stripe: &FakeStripe, intent: &str, amount: i64, key: &str) -> Heard {
+fn refund(stripe: &FakeStripe, intent: &str, amount: i64, key: &str) -> HttpAnswer {
     let body = format!("payment_intent={intent}&amount={amount}");
     post(stripe, "/v1/refunds", &body, key)
 }

@@ -2,9 +2,9 @@
 
 use fake_stripe::{CallFault, Route};
 
-use super::client::{Heard, Rig};
+use super::client::{HttpAnswer, Rig};
 
-fn refund(rig: &Rig, intent: &str, amount: i64) -> Heard {
+fn refund(rig: &Rig, intent: &str, amount: i64) -> HttpAnswer {
     let form = format!("payment_intent={intent}&amount={amount}&metadata%5Bkey%5D=k{amount}");
     rig.call("POST", "/v1/refunds", &form)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use soldonce_lease::{Clock, SystemClock};
-use soldonce_testkit::chaos::Proxy;
+use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::redis::{Redis, RedisPair};
 
 use super::holder::{Holder, Interpreters, Peer};
@@ -74,13 +74,13 @@ impl Target {
 /// The server that fails, behind one address.
 struct Scene {
     pair: RedisPair,
-    proxy: Proxy,
+    proxy: FaultProxy,
 }
 
 impl Scene {
     fn start() -> Result<Self, Box<dyn Error>> {
         let pair = RedisPair::start()?;
-        let proxy = Proxy::to(pair.primary.address())?;
+        let proxy = FaultProxy::to(pair.primary.address())?;
         Ok(Self { pair, proxy })
     }
 

@@ -17,6 +17,7 @@ use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
 use crate::{BootTime, Clock, Entropy};
+use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
 pub(crate) struct Ctx {
@@ -97,11 +98,7 @@ impl Ctx {
         limit: Duration,
         call: impl Future<Output = T>,
     ) -> Option<T> {
-        tokio::select! {
-            biased;
-            answer = call => Some(answer),
-            () = self.clock.sleep_until(self.now().plus(limit)) => None,
-        }
+        timeout_at(&*self.clock, self.now().plus(limit), call).await
     }
 
     /// Hands a release to the loop. After the loop's end it is dropped, which tells a caller that

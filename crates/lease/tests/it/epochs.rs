@@ -1,4 +1,4 @@
-//! Epochs in a file: never given twice, whoever asks, and whenever a process is killed.
+//! Epochs in a file: never given twice, not to another process, and not when one is killed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -239,7 +239,7 @@ fn a_killed_process_never_gives_a_number_again() {
         let mut child = start_giver(&folder);
         let mut numbers = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        // Each life ends after another count of numbers, at whatever step it happens to be in.
+        // Each life ends after another count of numbers, at any step it happens to be in.
         for _ in 0..(3 + 5 * kill) {
             line.clear();
             numbers.read_line(&mut line).unwrap();

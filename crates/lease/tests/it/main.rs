@@ -9,15 +9,13 @@
 )]
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "whatever else comes is shown and fails"
+    reason = "what else comes is shown and fails"
 )]
 
 #[macro_use]
 mod pass_on;
 
 mod conformance;
-#[cfg(any(feature = "redis", feature = "test-kit"))]
-mod ear;
 mod epochs;
 #[cfg(feature = "test-kit")]
 mod facade;
@@ -56,3 +54,5 @@ mod redlock;
 mod secrets;
 #[cfg(feature = "redis")]
 mod table;
+#[cfg(any(feature = "redis", feature = "test-kit"))]
+mod trace_log;

@@ -1,5 +1,5 @@
 //! Secrets show themselves nowhere: owners and passwords of every backend are looked for in the logs
-//! of all levels, in whatever can be printed, in errors, notices and numbers. `lease.md` 11.16.
+//! of all levels, in all that can be printed, in errors, notices and numbers. `lease.md` 11.16.
 
 use std::fmt::Debug;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};

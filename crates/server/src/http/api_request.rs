@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use soldonce_clock::timeout_at;
 use soldonce_core::{BookingId, EventId, HoldId, Rejection};
 use soldonce_engine::{Call, CallKey, Caller, HoldSecret};
 
@@ -172,10 +173,8 @@ pub(super) async fn read_body(
     };
     let clock = app.clock();
     let end = clock.boot().plus(Duration::from_millis(wait));
-    tokio::select! {
-        read = collected => read,
-        () = clock.sleep_until(end) => Err(Problem::new(&kinds::REQUEST_TIMEOUT)),
-    }
+    let read = timeout_at(&**clock, end, collected).await;
+    read.unwrap_or_else(|| Err(Problem::new(&kinds::REQUEST_TIMEOUT)))
 }
 
 fn is_json(media: &[u8]) -> bool {

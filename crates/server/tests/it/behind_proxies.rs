@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use serde_json::json;
-use soldonce_testkit::proxy::{Proxy, ProxyKind};
+use soldonce_testkit::proxy::{ProxyKind, ReverseProxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -126,7 +126,7 @@ async fn no_valid_hold_is_lost_beside_bodies_that_are_refused() {
             .ask(("POST", "/v1/events"), &key, event.as_bytes())
             .await;
         assert_eq!(made.unwrap().0, 201);
-        let proxy = Proxy::start(kind, served.public).unwrap();
+        let proxy = ReverseProxy::start(kind, served.public).unwrap();
         let stop = CancellationToken::new();
         let mut strangers = JoinSet::new();
         for _ in 0..2 {

@@ -31,7 +31,7 @@ use crate::{log, openapi, over_grpc};
 pub(crate) const NOON: i64 = 1_796_126_400_000;
 
 /// What goes with its test.
-enum Kept {
+enum Storage {
     Folder(Folder),
     Database(Database),
 }
@@ -50,7 +50,7 @@ pub(crate) struct TestApp {
     pub(crate) lease: String,
     pub(crate) transport: Transport,
     secrets: Mutex<Vec<String>>,
-    kept: Kept,
+    kept: Storage,
 }
 
 /// A folder that goes with its test.
@@ -136,14 +136,14 @@ impl TestApp {
 
     /// Waits until what is shown of events has every commit: a database numbers them later.
     pub(crate) async fn settle(&self) {
-        if let Kept::Database(database) = &self.kept {
+        if let Storage::Database(database) = &self.kept {
             database.settle(&self.engine).await;
         }
     }
 
     /// What a command answers here: `seq` where commits are numbered by then.
     pub(crate) fn answer(&self, mut expected: Value) -> Value {
-        if matches!(self.kept, Kept::Database(_)) {
+        if matches!(self.kept, Storage::Database(_)) {
             expected.as_object_mut().unwrap().remove("seq");
         }
         expected
@@ -247,16 +247,16 @@ async fn open_ledger(
     clock: &ManualClock,
     entropy: &dyn Entropy,
     live: Arc<Live>,
-) -> (Arc<dyn Ledger>, Kept) {
+) -> (Arc<dyn Ledger>, Storage) {
     if store == Store::Postgres {
         let (ledger, database) = Database::open(clock, entropy, live).await;
-        return (ledger, Kept::Database(database));
+        return (ledger, Storage::Database(database));
     }
     let folder = Folder::fresh();
     let options = SqliteOptions::new(folder.0.clone());
     let time: Arc<dyn Clock> = Arc::new(clock.clone());
     let ledger = SqliteLedger::open(&options, time, entropy, live).unwrap();
-    (Arc::new(ledger), Kept::Folder(folder))
+    (Arc::new(ledger), Storage::Folder(folder))
 }
 
 impl Drop for TestApp {
@@ -265,12 +265,12 @@ impl Drop for TestApp {
             return; // show the first failure, not the second
         }
         let violations: Vec<String> = match &self.kept {
-            Kept::Folder(folder) => {
+            Storage::Folder(folder) => {
                 let report = verify(&folder.0, &mut |_| {}).unwrap();
                 let found = report.findings.iter();
                 found.map(|finding| format!("{finding:?}")).collect()
             }
-            Kept::Database(database) => database.violations(),
+            Storage::Database(database) => database.violations(),
         };
         assert!(
             violations.is_empty(),

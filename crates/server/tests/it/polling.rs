@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use soldonce_clock::{BootTime, Clock, SystemClock};
 use soldonce_server::limits::POLLED_CHANGES_MAX;
 use soldonce_server::{AdminRoutes, FeedSettings, PageFeed, ServerSettings};
-use soldonce_testkit::proxy::{Proxy, ProxyKind};
+use soldonce_testkit::proxy::{ProxyKind, ReverseProxy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -203,7 +203,7 @@ async fn a_crowd_behind_a_cache_costs_the_server_few_requests() {
         .ask(("POST", "/v1/events"), &key, event.as_bytes())
         .await;
     assert_eq!(created.unwrap().0, 201);
-    let proxy = Proxy::start(ProxyKind::NginxCache, served.public).unwrap();
+    let proxy = ReverseProxy::start(ProxyKind::NginxCache, served.public).unwrap();
     let (made, stop) = (Made::default(), CancellationToken::new());
     let mut selling = JoinSet::new();
     selling.spawn(sell(

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use soldonce_testkit::postgres::{Archive, Postgres, carry_over};
 use soldonce_testkit::{PATIENCE, until};
 
-use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::client::{Ask, Client, HttpAnswer};
 use crate::crash::server::{PROGRAM, Server, serving, verify};
 use crate::operate::{migrated, serve, soldonce};
 use crate::program::said;
@@ -56,13 +56,13 @@ fn seat(n: usize) -> String {
 }
 
 /// Holds a seat.
-fn hold(client: &mut Client, seat: &str, key: &str) -> Heard {
+fn hold(client: &mut Client, seat: &str, key: &str) -> HttpAnswer {
     let ask = shop::hold("hamlet-1", key, seat).keyed(key);
     client.ask(&ask).unwrap()
 }
 
 /// Confirms a hold.
-fn confirm(client: &mut Client, hold: &Value, key: &str) -> Heard {
+fn confirm(client: &mut Client, hold: &Value, key: &str) -> HttpAnswer {
     client.ask(&shop::confirm(hold).keyed(key)).unwrap()
 }
 

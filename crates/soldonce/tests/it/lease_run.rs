@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
 use soldonce_testkit::{PATIENCE, until};
 
@@ -164,7 +164,7 @@ fn a_wrong_option_is_a_usage_error() {
 #[test]
 fn an_acquire_without_an_answer_is_unknown_and_nothing_runs() {
     let rig = Rig::new();
-    let proxy = Proxy::to(rig.redis.address()).unwrap();
+    let proxy = FaultProxy::to(rig.redis.address()).unwrap();
     let url = proxy.url(&rig.redis.url(), rig.redis.address());
     let mut command = Command::new(env!("CARGO_BIN_EXE_soldonce"));
     command.args(["lease", "run", "nightly", "--redis-url", &url]);

@@ -1,13 +1,13 @@
 //! Shows that tests detect the bugs they are for. For each patch of `crates/testkit/planted`, or
-//! those named as arguments, it builds a copy of the workspace with the patch and runs its test,
-//! which must fail and print the patch's `Says:`. Before that the same tests must pass on the copy
+//! those named as arguments, it builds a copy of the workspace with the patch and runs its tests:
+//! each must fail and print its `Says:`. Before that the same tests must pass on the copy
 //! without a bug. `./test planted` runs it.
 
 use std::collections::BTreeMap;
 use std::process::Output;
 
 use anyhow::{Result, bail, ensure};
-use soldonce_testkit::planted::{Patch, WorkspaceCopy};
+use soldonce_testkit::planted::{Patch, RedTest, WorkspaceCopy};
 use soldonce_testkit::workspace;
 
 /// The exit code of nextest when a test fails.
@@ -25,19 +25,22 @@ fn main() -> Result<()> {
     }
     patches.retain(|patch| wanted.is_empty() || wanted.contains(&patch.name));
     let copy = WorkspaceCopy::make(&workspace)?;
-    let mut of_package: BTreeMap<&str, Vec<&Patch>> = BTreeMap::new();
+    let mut of_package: BTreeMap<&str, Vec<(&Patch, &RedTest)>> = BTreeMap::new();
     for patch in &patches {
-        of_package.entry(&patch.package).or_default().push(patch);
+        for test in &patch.tests {
+            let package = of_package.entry(&test.package).or_default();
+            package.push((patch, test));
+        }
     }
     let mut missed = Vec::new();
-    for (package, patches) in of_package {
-        if let Err(error) = pass_without_a_bug(&copy, package, &patches) {
+    for (package, tests) in of_package {
+        if let Err(error) = pass_without_a_bug(&copy, package, &tests) {
             report(&format!("{package}: {error}"));
-            missed.extend(patches.iter().map(|patch| &patch.name));
+            missed.extend(tests.iter().map(|(patch, _)| &patch.name));
             continue;
         }
-        for patch in patches {
-            let fate = copy.with(patch, || judge(&copy, patch))?;
+        for (patch, test) in tests {
+            let fate = copy.with(patch, || judge(&copy, test))?;
             report(&format!(
                 "{:24} {}",
                 patch.name,
@@ -50,25 +53,29 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of these patches on the source without a bug. Fails if one of them does.
-fn pass_without_a_bug(copy: &WorkspaceCopy, package: &str, patches: &[&Patch]) -> Result<()> {
+/// Runs tests on the source without a bug. Fails if one of them does.
+fn pass_without_a_bug(
+    copy: &WorkspaceCopy,
+    package: &str,
+    tests: &[(&Patch, &RedTest)],
+) -> Result<()> {
     build(copy, package)?;
-    let tests: Vec<String> = patches.iter().map(|patch| filter(&patch.test)).collect();
+    let tests: Vec<String> = tests.iter().map(|(_, test)| filter(&test.name)).collect();
     let output = copy.nextest(package, &["--filterset", &tests.join(" | ")])?;
     ensure!(output.status.success(), "without a bug:\n{}", text(&output));
     report(&format!("{package}: the tests pass without a bug"));
     Ok(())
 }
 
-/// Runs the test of a patch, and returns why its bug was not caught; `None` if it was.
-fn judge(copy: &WorkspaceCopy, patch: &Patch) -> Result<Option<String>> {
-    if let Err(error) = build(copy, &patch.package) {
+/// Runs a test on the copy with its bug, and returns why that was not caught; `None` if it was.
+fn judge(copy: &WorkspaceCopy, test: &RedTest) -> Result<Option<String>> {
+    if let Err(error) = build(copy, &test.package) {
         return Ok(Some(format!("DOES NOT COMPILE: {error}")));
     }
-    let output = copy.nextest(&patch.package, &["--filterset", &filter(&patch.test)])?;
+    let output = copy.nextest(&test.package, &["--filterset", &filter(&test.name)])?;
     Ok(match output.status.code() {
-        Some(0) => Some(format!("MISSED by {}", patch.test)),
-        Some(TESTS_FAILED) if text(&output).contains(&patch.says) => None,
+        Some(0) => Some(format!("MISSED by {}", test.name)),
+        Some(TESTS_FAILED) if text(&output).contains(&test.says) => None,
         _ => Some(format!("FAILED FOR ANOTHER REASON\n{}", text(&output))),
     })
 }

@@ -21,7 +21,7 @@ pub(super) struct State {
     pub(super) connections: usize,
     pub(super) requests: usize,
     pub(super) closed: bool,
-    /// The server of new connections; `None` until [`super::Proxy::retarget`] sets it.
+    /// The server of new connections; `None` until [`super::FaultProxy::retarget`] sets it.
     pub(super) target: Option<SocketAddr>,
     /// Streams to shut down at the end. Weak, so that one closes when its connection drops it.
     open: Vec<Weak<TcpStream>>,

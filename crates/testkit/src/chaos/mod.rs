@@ -38,13 +38,13 @@ pub enum Fault {
 
 /// The proxy. Its connections and threads end with it.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct FaultProxy {
     address: SocketAddr,
     control: Arc<Control>,
     accepting: Option<JoinHandle<()>>,
 }
 
-impl Proxy {
+impl FaultProxy {
     /// Starts a proxy for the server at `target`, without a fault.
     pub fn to(target: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -107,7 +107,7 @@ impl Proxy {
         self.control.state().to_come.push(waiting);
     }
 
-    /// Counts the faults asked for by [`Proxy::next`] and [`Proxy::next_with`] that have not
+    /// Counts the faults asked for by [`FaultProxy::next`] and [`FaultProxy::next_with`] that have not
     /// happened yet.
     pub fn to_come(&self) -> usize {
         self.control.state().to_come.len()
@@ -125,7 +125,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.control.change(|state| {
             state.closed = true;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 
-use crate::chaos::{Fault, Proxy};
+use crate::chaos::{Fault, FaultProxy};
 use crate::server::{Site, close_bridge_port, open_bridge_port};
 
 /// A server, and how it is cut off.
@@ -21,14 +21,14 @@ enum Cable {
     /// By its port of the bridge.
     Bridge(String),
     /// By a proxy that clients and replicas connect to. What this server opens bypasses it.
-    Proxy(Proxy),
+    FaultProxy(FaultProxy),
 }
 
 impl<S> Station<S> {
     pub(super) fn new(site: &Site, listens: SocketAddr, server: S) -> Result<Self> {
         let cable = match site.bridge_port() {
             Some(port) => Cable::Bridge(port),
-            None => Cable::Proxy(Proxy::to(listens)?),
+            None => Cable::FaultProxy(FaultProxy::to(listens)?),
         };
         Ok(Self {
             server,
@@ -41,7 +41,7 @@ impl<S> Station<S> {
     pub fn address(&self) -> SocketAddr {
         match &self.cable {
             Cable::Bridge(_) => self.listens,
-            Cable::Proxy(proxy) => proxy.address(),
+            Cable::FaultProxy(proxy) => proxy.address(),
         }
     }
 
@@ -55,7 +55,7 @@ impl<S> Station<S> {
     pub fn cut(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => close_bridge_port(port),
-            Cable::Proxy(proxy) => {
+            Cable::FaultProxy(proxy) => {
                 proxy.set(Fault::Cut);
                 Ok(())
             }
@@ -66,7 +66,7 @@ impl<S> Station<S> {
     pub fn heal(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => open_bridge_port(port),
-            Cable::Proxy(proxy) => {
+            Cable::FaultProxy(proxy) => {
                 proxy.heal();
                 Ok(())
             }

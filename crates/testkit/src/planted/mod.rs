@@ -15,20 +15,28 @@ pub use copy::WorkspaceCopy;
 /// The folder of the patches in the workspace.
 pub const PATCHES: &str = "crates/testkit/planted";
 
-/// A bug as a patch: a header with `Test:` and `Says:`, then a unified diff.
+/// A bug as a patch: a header with a `Test:` and a `Says:` for each test that detects it, then a
+/// unified diff.
 ///
 /// Line numbers do not count: the old lines of a hunk must be in their file exactly once.
 #[derive(Debug)]
 pub struct Patch {
     /// The bug's name, that of the file.
     pub name: String,
-    /// The package of the test that must fail.
-    pub package: String,
-    /// The full name of that test.
-    pub test: String,
-    /// A text that the test prints when it detects this bug, and no other one.
-    pub says: String,
+    /// The tests that must fail.
+    pub tests: Vec<RedTest>,
     hunks: Vec<Hunk>,
+}
+
+/// A test that must fail with a bug.
+#[derive(Debug)]
+pub struct RedTest {
+    /// Its package.
+    pub package: String,
+    /// Its full name.
+    pub name: String,
+    /// A text that it prints when it detects this bug, and no other one.
+    pub says: String,
 }
 
 /// Lines of a file and those that replace them.
@@ -45,22 +53,13 @@ impl Patch {
     /// # Errors
     /// If a part of it is missing, or it is no unified diff.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
-        let field = |field: &str| {
-            let mut values = text.lines().filter_map(|line| line.strip_prefix(field));
-            let value = values.next().map(str::trim).map(str::to_owned);
-            value.with_context(|| format!("{name}: there is no line {field}"))
-        };
-        let line = field("Test: ")?;
-        let (package, red) = line
-            .split_once(' ')
-            .with_context(|| format!("{name}: a test is a package and a name"))?;
+        let tests = red_tests(text).with_context(|| name.to_owned())?;
+        ensure!(!tests.is_empty(), "{name}: there is no line Test: ");
         let hunks = hunks(text).with_context(|| name.to_owned())?;
         ensure!(!hunks.is_empty(), "{name}: it changes nothing");
         Ok(Self {
             name: name.to_owned(),
-            package: package.to_owned(),
-            test: red.to_owned(),
-            says: field("Says: ")?,
+            tests,
             hunks,
         })
     }
@@ -113,6 +112,27 @@ impl Patch {
         }
         Ok(changed)
     }
+}
+
+/// Parses the lines `Test:`, each with the line `Says:` below it.
+fn red_tests(text: &str) -> Result<Vec<RedTest>> {
+    let mut lines = text.lines();
+    let mut tests = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(test) = line.strip_prefix("Test: ") else {
+            continue;
+        };
+        let (package, name) = test
+            .split_once(' ')
+            .context("a test is a package and a name")?;
+        let says = lines.next().and_then(|line| line.strip_prefix("Says: "));
+        tests.push(RedTest {
+            package: package.to_owned(),
+            name: name.trim().to_owned(),
+            says: says.context("no line Says: below Test:")?.trim().to_owned(),
+        });
+    }
+    Ok(tests)
 }
 
 /// Parses the hunks of a unified diff, and skips the text before it.
@@ -188,10 +208,15 @@ mod tests {
     #[test]
     fn a_patch_says_its_test_and_changes_something() {
         let patch = Patch::parse("bug", PATCH).unwrap();
+        let [red] = &*patch.tests else {
+            panic!("{patch:?}");
+        };
         assert_eq!(
-            (&*patch.package, &*patch.test, &*patch.says),
+            (&*red.package, &*red.name, &*red.says),
             ("soldonce-core", "some::test", "I4")
         );
+        let two = PATCH.replace("Says: I4\n", "Says: I4\nTest: a b::c\nSays: 2 of 1\n");
+        assert_eq!(Patch::parse("bug", &two).unwrap().tests.len(), 2);
         for (part, instead) in [
             ("Test: ", ""),
             ("Says: ", ""),

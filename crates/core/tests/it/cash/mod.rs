@@ -23,7 +23,7 @@ type Fault = String;
 
 /// Whether the ledger is told of it at once.
 #[derive(Clone, Copy, Debug)]
-enum Heard {
+enum ToldAtOnce {
     Yes,
     No,
 }
@@ -38,11 +38,11 @@ enum Op {
     /// All lines of which booking are exchanged for so many places, paid at once.
     MoveUp(u8, u8, Way),
     /// What the buyer or the bank does, and whether it is told of at once.
-    Buyer(u8, Way, Heard),
+    Buyer(u8, Way, ToldAtOnce),
     /// What was told so many states ago.
     Tell(u8, u8),
     /// Which effect is carried out, and whether that is heard of.
-    CarryOut(u8, Heard),
+    CarryOut(u8, ToldAtOnce),
     Cancel(u8, Vec<u8>),
     Exchange(u8, Vec<u8>, u8),
     /// So many halves of a seat's price.
@@ -64,8 +64,8 @@ fn way() -> impl Strategy<Value = Way> {
     ]
 }
 
-fn heard() -> impl Strategy<Value = Heard> {
-    prop_oneof![Just(Heard::Yes), Just(Heard::No)]
+fn heard() -> impl Strategy<Value = ToldAtOnce> {
+    prop_oneof![Just(ToldAtOnce::Yes), Just(ToldAtOnce::No)]
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -8,7 +8,7 @@ use soldonce_core::{
 };
 
 use super::provider::Provider;
-use super::{Fault, Heard, Op};
+use super::{Fault, Op, ToldAtOnce};
 use crate::world::{World, exchange_of, on, rows_and_floor, text};
 
 /// An inventory with a provider, and who goes between them.
@@ -66,7 +66,7 @@ impl Till {
             Op::Buyer(booking, way, heard) => {
                 let id = self.booking(*booking);
                 self.provider.buyer(id, *way);
-                if let Heard::Yes = heard {
+                if let ToldAtOnce::Yes = heard {
                     self.tell(id, 0);
                 }
             }
@@ -190,7 +190,7 @@ impl Till {
     }
 
     /// The effects of one booking are carried out one after the other.
-    fn carry_out(&mut self, number: usize, heard: Heard) -> Result<(), Fault> {
+    fn carry_out(&mut self, number: usize, heard: ToldAtOnce) -> Result<(), Fault> {
         let open = &self.provider.open;
         let Some(picked) = open.get(number % open.len().max(1)) else {
             return Ok(());
@@ -199,7 +199,7 @@ impl Till {
         let first = open.iter().find(|effect| effect.booking() == booking);
         let effect = *first.unwrap();
         let report = self.provider.carry_out(effect)?;
-        if let Heard::Yes = heard {
+        if let ToldAtOnce::Yes = heard {
             self.apply(Command::Payment(Box::new(report)));
         }
         Ok(())
@@ -237,7 +237,7 @@ impl Till {
             if self.provider.open.is_empty() {
                 return Ok(());
             }
-            self.carry_out(number, Heard::Yes)?;
+            self.carry_out(number, ToldAtOnce::Yes)?;
         }
         Err(format!("stuck: {:?}", self.provider.open))
     }

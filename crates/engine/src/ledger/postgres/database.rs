@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
-use soldonce_clock::Clock;
+use soldonce_clock::{Clock, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -92,11 +92,7 @@ impl Database {
     /// Awaits a future for at most `answer_ms`. None, and the future is dropped, when that is over.
     async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let until = self.clock.boot().plus_ms(self.answer_ms);
-        tokio::select! {
-            biased;
-            done = future => Some(done),
-            () = self.clock.sleep_until(until) => None,
-        }
+        timeout_at(&*self.clock, until, future).await
     }
 }
 

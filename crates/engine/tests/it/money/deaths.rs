@@ -183,13 +183,13 @@ impl Story<'_> {
 }
 
 /// How one story ended.
-pub(super) struct Told {
+pub(super) struct StoryEnd {
     has_died: bool,
     pub(super) wrongs: Vec<String>,
 }
 
 /// Its server dies when it comes to `point` for the `nth` time, counted from 0.
-async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
+async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> StoryEnd {
     let mut rig = Rig::at(Arc::clone(place), event, |_| {}).await;
     let heart = Heart::until(point, nth);
     rig.replace_server(&heart).await;
@@ -205,7 +205,7 @@ async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
     rig.settle().await;
     let mut wrongs = heart.wrongs();
     wrongs.extend(judge(&rig, &begun).await);
-    Told { has_died, wrongs }
+    StoryEnd { has_died, wrongs }
 }
 
 /// What is wrong in the end, in words.

@@ -11,7 +11,7 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
@@ -24,15 +24,15 @@ const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
 
 /// The last number that one server has shown of each event.
 #[derive(Default)]
-struct Shown(Mutex<BTreeMap<EventNo, Seq>>);
+struct FeedSeqs(Mutex<BTreeMap<EventNo, Seq>>);
 
-impl Shown {
+impl FeedSeqs {
     fn has(&self, event: &Event, seq: u64) -> bool {
         self.0.lock().unwrap().get(&event.no) >= Some(&Seq(seq))
     }
 }
 
-impl Observer for Shown {
+impl Observer for FeedSeqs {
     fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {}
     fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
@@ -48,8 +48,8 @@ impl Observer for Shown {
 /// A server, and a second one whose feed is watched, behind a proxy; two events.
 struct Pair {
     servers: Servers,
-    proxy: Proxy,
-    shown: Arc<Shown>,
+    proxy: FaultProxy,
+    shown: Arc<FeedSeqs>,
     sick: Arc<Event>,
     well: Arc<Event>,
 }
@@ -67,10 +67,10 @@ impl Pair {
         else {
             panic!("no event: {made:?}")
         };
-        let shown = Arc::new(Shown::default());
+        let shown = Arc::new(FeedSeqs::default());
         let watched = Arc::clone(&shown) as Arc<dyn Observer>;
         let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-        let proxy = Proxy::to(servers.database.address()).unwrap();
+        let proxy = FaultProxy::to(servers.database.address()).unwrap();
         let url = proxy.url(&servers.database.url(), servers.database.address());
         let options = servers.unprepared_at(url);
         let opened = PostgresLedger::open(&options, clock, &entropy, watched);

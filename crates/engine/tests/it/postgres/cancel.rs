@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use soldonce_core::{Command, Event, Hold, HoldState, NewHold, Rejection, Span, Text, TtlMax};
 use soldonce_engine::ledger::Ledger;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -51,7 +51,7 @@ impl Servers {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_hold_outlives_a_cancellation_that_it_comes_between() {
     let mut servers = Servers::start(1).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let options = servers.unprepared_at(url);
     let cancelling = servers.one_more(&options).await;

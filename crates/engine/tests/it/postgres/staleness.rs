@@ -12,7 +12,7 @@ use soldonce_core::{
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_engine::live::{Live, Verdict};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
@@ -107,9 +107,9 @@ async fn a_panic_ends_one_batch_and_not_the_event() {
 
 /// Counts events that were shown.
 #[derive(Default)]
-struct Shown(AtomicU64);
+struct EventCount(AtomicU64);
 
-impl Observer for Shown {
+impl Observer for EventCount {
     fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, applied: &[Applied]) {
         let events = applied
@@ -125,7 +125,7 @@ impl Observer for Shown {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
     let mut servers = Servers::start(1).await;
-    let shown = Arc::new(Shown::default());
+    let shown = Arc::new(EventCount::default());
     let watched = Arc::clone(&shown) as Arc<dyn Observer>;
     let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
     let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
@@ -149,7 +149,7 @@ async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
 async fn what_is_shown_of_a_new_event_is_known_to_its_shield() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let steps = [("A-1", "-- head"), ("A-2", "-- units_of_event")];
     for (seq, (seat, statement)) in (1..).zip(steps) {
@@ -235,7 +235,7 @@ async fn steps_of_a_unit_stay_in_their_order_when_a_clock_is_ahead() {
 
 /// Loses the answer of the next batch, and all questions for it. A batch that was too old when it came is not
 /// stored: on a busy machine that happens.
-fn lose_the_answer(proxy: &Proxy) {
+fn lose_the_answer(proxy: &FaultProxy) {
     proxy.next_with("-- store_batch", Fault::DropReply);
     for _ in 0..4 {
         proxy.next_with("-- give_up", Fault::Reset);
@@ -251,7 +251,7 @@ fn stored(servers: &Servers) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unsettled_batch_is_settled_before_the_memory_is_believed() {
     let mut servers = Servers::start(1).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let shaky = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(shaky);
@@ -292,7 +292,7 @@ async fn an_unsettled_batch_is_settled_before_the_memory_is_believed() {
 async fn what_was_stored_without_an_answer_is_known_without_another_command() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let live = Arc::new(Live::new(Arc::default()));
     let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));

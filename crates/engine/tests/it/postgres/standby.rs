@@ -10,7 +10,7 @@ use soldonce_engine::ledger::postgres::{
     DatabaseRole, OpenError, PostgresLedger, PostgresOptions, examine, migrate,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_testkit::chaos::Proxy;
+use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -69,7 +69,7 @@ async fn of_several_hosts_the_primary_is_taken() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_that_moves_to_a_standby_gives_no_answers_from_there() {
     let (mut servers, standby) = with_standby().await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let ledger = servers.one_more(&servers.at(url)).await;
     servers.ledgers.push(ledger);

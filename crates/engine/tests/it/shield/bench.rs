@@ -36,7 +36,7 @@ pub(super) enum Aim {
 }
 
 /// One note: letter, unit, version, remaining milliseconds, holder.
-pub(super) type Told = (char, u32, u64, i64, u64);
+pub(super) type NoteArgs = (char, u32, u64, i64, u64);
 
 impl Bench {
     pub(super) fn new() -> Self {
@@ -91,7 +91,7 @@ impl Bench {
         answer.unwrap_or_else(|why| panic!("{why}"))
     }
 
-    pub(super) fn note_all(&self, notes: &[Told]) -> Result<Vec<i64>, String> {
+    pub(super) fn note_all(&self, notes: &[NoteArgs]) -> Result<Vec<i64>, String> {
         let mut args = vec![KEEP_MS.to_string()];
         for (kind, unit, version, left_ms, who) in notes {
             let kind = u32::from(*kind).to_string();
@@ -102,7 +102,7 @@ impl Bench {
     }
 
     /// Tells one note; whether it was taken.
-    pub(super) fn note(&self, told: Told) -> bool {
+    pub(super) fn note(&self, told: NoteArgs) -> bool {
         let answer = self.note_all(&[told]);
         answer.unwrap_or_else(|why| panic!("{why}")) == [1]
     }

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::bench::{Aim, Bench, CLAIM_MS, KEEP_MS, Told};
+use super::bench::{Aim, Bench, CLAIM_MS, KEEP_MS, NoteArgs};
 
 #[derive(Clone, Debug)]
 enum Op {
     Try(u64, Aim, BTreeSet<u32>),
-    Note(Vec<Told>),
+    Note(Vec<NoteArgs>),
     Drop(u64, BTreeSet<u32>),
     Wait(i64),
 }
@@ -93,7 +93,7 @@ impl Model {
         vec![1, CLAIM_MS]
     }
 
-    fn note(&mut self, (kind, unit, version, left_ms, who): Told) -> i64 {
+    fn note(&mut self, (kind, unit, version, left_ms, who): NoteArgs) -> i64 {
         if version < self.version(unit) {
             return 0;
         }

@@ -12,7 +12,7 @@ use soldonce_engine::shield::{
     Contents, Kind, Note, Part, RedisShield, Shield, Thing, Tried, Who, Zone,
 };
 use soldonce_lease::Namespace;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
 
 pub(super) const ANN: Who = Who(1);
@@ -84,7 +84,7 @@ fn scripts_run(redis: &Redis) -> u64 {
 #[tokio::test]
 async fn a_try_is_one_round_trip_for_each_zone() {
     let redis = Redis::start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let shield = shield(&proxy.url(&redis.url(), redis.address()));
     // The first one teaches the server the script.
     shield.try_units(ANN, &[seats(0, &[9])]).await;
@@ -201,7 +201,7 @@ async fn until_back(shield: &RedisShield, clock: &ManualClock) {
 #[tokio::test]
 async fn a_stopped_or_silent_redis_is_waited_for_no_longer_than_it_says() {
     let mut redis = Redis::start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let clock = ManualClock::at(0);
     let shield = RedisShield::new(redis_by(
         &proxy.url(&redis.url(), redis.address()),

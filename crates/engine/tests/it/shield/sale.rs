@@ -18,7 +18,7 @@ use soldonce_engine::{
     Call, Engine, EngineError, OptionalRedis, Reply, World, run_shield_messages,
 };
 use soldonce_lease::Namespace;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
 use tokio::sync::Semaphore;
@@ -330,7 +330,7 @@ async fn redis_is_stopped_during_a_sale_and_what_was_sent_to_it_runs_late() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_is_slow_cut_off_and_loses_answers_during_a_sale() {
     let redis = Redis::start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let hall = Hall::open(&proxy.url(&redis.url(), redis.address())).await;
     let buyers = hall.begin();
     hall.in_mid_sale(10).await;
@@ -352,7 +352,7 @@ async fn redis_is_slow_cut_off_and_loses_answers_during_a_sale() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_server_is_split_from_redis_during_a_sale() {
     let redis = Redis::start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let apart = proxy.url(&redis.url(), redis.address());
     let hall = Hall::split([&redis.url(), &apart]).await;
     let buyers = hall.begin();

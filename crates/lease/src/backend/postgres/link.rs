@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::timeout_at;
 use tokio::task::JoinSet;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -147,7 +148,7 @@ impl Link {
         async move {
             let end = clock.boot().plus(limit);
             // A handshake of TLS is large, and rare.
-            let connected = until(&*clock, end, Box::pin(config.connect())).await;
+            let connected = timeout_at(&*clock, end, Box::pin(config.connect())).await;
             let connected = connected.ok_or_else(|| not_connected(limit))?;
             let (client, connection) = connected.map_err(|error| failure::of_connect(&error))?;
             let mut driver = JoinSet::new();
@@ -165,26 +166,13 @@ impl Link {
     }
 
     async fn until<T>(&self, end: BootTime, future: impl Future<Output = T>) -> Option<T> {
-        until(&*self.clock, end, future).await
+        timeout_at(&*self.clock, end, future).await
     }
 }
 
 async fn drive(connection: super::tls::Connection) {
     if let Err(error) = connection.await {
         tracing::debug!(%error, "PostgreSQL connection ended");
-    }
-}
-
-/// Waits for the future's result; `None` at `end`.
-pub(super) async fn until<T>(
-    clock: &dyn Clock,
-    end: BootTime,
-    future: impl Future<Output = T>,
-) -> Option<T> {
-    tokio::select! {
-        biased;
-        result = future => Some(result),
-        () = clock.sleep_until(end) => None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use soldonce_clock::timeout_at;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_postgres::{AsyncMessage, Client};
@@ -172,6 +173,6 @@ impl Subscription {
     /// Waits for the future's result; `None` after [`ANSWER`].
     async fn in_time<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let end = self.clock.boot().plus(ANSWER);
-        super::link::until(&*self.clock, end, future).await
+        timeout_at(&*self.clock, end, future).await
     }
 }

@@ -88,7 +88,7 @@ pub(crate) async fn asking_again_gives_the_same_permit(bench: &dyn Bench) {
         "though another is free"
     );
     assert_eq!(again.token.number(), before.token.number());
-    // Who asked without an answer gives back whatever it was.
+    // Who asked without an answer gives back what it was.
     let reply = release(bench, &permit(), 2, None).await;
     assert_eq!(reply, ReleaseReply::Gone, "two of the names were nobody's");
     for n in 3..=5 {

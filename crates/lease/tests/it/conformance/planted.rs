@@ -16,7 +16,7 @@ use super::{laws, random, times};
 /// What is wrong with a backend.
 #[derive(Clone, Copy, Debug)]
 enum Bug {
-    /// Release deletes whatever is there.
+    /// Release deletes what is there.
     BlindDelete,
     /// Renew sets what is not there.
     RenewSets,

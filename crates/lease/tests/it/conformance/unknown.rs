@@ -132,7 +132,7 @@ pub(crate) async fn b7_what_is_rejected_did_not_run(
     assert_eq!(held, Ok(None));
 }
 
-/// Nobody listens where `backend` was told to connect.
+/// No server listens where `backend` was told to connect.
 #[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) async fn b7_what_found_nobody_is_not_sent(backend: &dyn Backend) {
     let not_sent = |error: &BackendError| {

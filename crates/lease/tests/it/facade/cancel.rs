@@ -63,7 +63,7 @@ async fn cancel_with_a_place_unheard(world: &World) {
     until(|| world.faulty.calls(Op::Release) > releases).await;
     world.settle().await;
     held.release().await.unwrap();
-    // Nobody stands before us.
+    // No one stands before us.
     let next = world.locks.lease("a").try_acquire().await;
     let next = next.unwrap().expect("the place was given up");
     next.release().await.unwrap();
@@ -87,7 +87,7 @@ async fn cancel_in_line(world: &World) {
     nothing_is_left(world).await;
 }
 
-/// The lease is in the channel, and nobody takes it out.
+/// The lease is in the channel, and no task takes it out.
 async fn cancel_with_the_answer_there(world: &World) {
     let acquired = world.locks.stats().acquired;
     let mut asked = Box::pin(world.locks.lease("a").acquire());
@@ -125,7 +125,7 @@ async fn nothing_is_left(world: &World) {
     world.pass(secs(6)).await;
     assert!(!world.holds("a").await, "an orphan stayed");
     until(|| world.locks.stats().live == 0).await;
-    // Nobody stands in line either.
+    // No one stands in line either.
     let other = world.other().await;
     let lease = other.lease("a").try_acquire().await.unwrap().unwrap();
     lease.release().await.unwrap();

@@ -25,7 +25,7 @@ async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
     assert_eq!(lease.token(), Err(ended));
     assert!(lease.token_for_logs().is_some(), "for logs");
     world.faulty.resume();
-    // Whatever the backend answers now comes too late, and is given back.
+    // What the backend answers now comes too late, and is given back.
     until(|| world.locks.stats().live == 0).await;
     assert_eq!(lease.state(), LeaseState::Lost(LostReason::Deadline));
 }

@@ -1,4 +1,4 @@
-//! A wait ends within its limit and one call timeout, whatever the backend does at its end.
+//! A wait ends within its limit and one call timeout, for anything the backend does at its end.
 
 use std::time::Duration;
 

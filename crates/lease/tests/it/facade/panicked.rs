@@ -1,4 +1,4 @@
-//! The lease thread panics, by a bug of this crate or of what it was given: nobody waits for it.
+//! The lease thread panics, by a bug of this crate or of what it was given: no caller waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -89,7 +89,7 @@ async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
         .detach();
     let mut waiting = Box::pin(locks.lease("a").acquire());
     assert!(is_pending(&mut waiting).await);
-    // Whoever is there is told, and so is whoever comes later.
+    // Callers of now are told, and so are later ones.
     blow(&clock, &locks).await;
     assert_eq!(soon(waiting).await.unwrap_err(), AcquireError::Closed);
     let forever = soon(locks.lease("c").acquire()).await;
@@ -108,7 +108,7 @@ async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
     assert_eq!(soon(locks.shutdown(secs(5))).await, Drained::default());
 }
 
-/// Nobody renews any more, and at the deadline nobody would be there to tell it.
+/// Nothing renews any more, and at the deadline nothing would be there to tell it.
 #[tokio::test]
 async fn holders_hear_at_once_that_their_thread_has_panicked() {
     let (clock, locks) = start().await;

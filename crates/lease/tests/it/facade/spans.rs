@@ -1,4 +1,4 @@
-//! In which span a backend's events lie: whoever looks at one acquire finds what was done for it.
+//! In which span a backend's events lie: a search by one acquire finds what was done for it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use soldonce_lease::{BackendError, Name};
 
 use super::soon;
 use super::steered::{Manner, Scene};
-use crate::ear::Ear;
+use crate::trace_log::TraceLog;
 
-/// Reports each acquire before and after a pause. `ear` listens to the thread that examines it.
+/// Reports each acquire before and after a pause. `log` records the thread that examines it.
 struct Talking {
     right: Arc<dyn Backend>,
-    ear: Ear,
+    log: TraceLog,
 }
 
 fn report(ask: &Acquire) {
@@ -35,7 +35,7 @@ impl Backend for Talking {
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        self.ear.listen();
+        self.log.record_thread();
         self.right.doctor()
     }
 }
@@ -43,16 +43,16 @@ impl Backend for Talking {
 /// Two acquires in one call of the facade, and two calls to the backend that really answers.
 #[tokio::test]
 async fn what_is_done_for_one_acquire_lies_in_its_span() {
-    let ear = Ear::default();
+    let log = TraceLog::default();
     let talking = |right| Talking {
         right,
-        ear: ear.clone(),
+        log: log.clone(),
     };
     let scene = Scene::over(Manner::AtOnce, |faulty| Arc::new(talking(faulty))).await;
     for asking in scene.ask(["a", "b"]).await {
         drop(soon(asking).await.expect("granted"));
     }
-    let (a, b) = (ear.told("asked=a"), ear.told("asked=b"));
+    let (a, b) = (log.events_with("asked=a"), log.events_with("asked=b"));
     assert_eq!((a.len(), b.len()), (2, 2));
     for own in [&a, &b] {
         assert_eq!(own[0], own[1], "one acquire, one span");

@@ -74,18 +74,18 @@ impl Backend for Steered {
 
 pub(super) type Asking = Pin<Box<dyn Future<Output = Result<Option<Lease>, AcquireError>> + Send>>;
 
-type Told = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send>>;
+type Inspection = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send>>;
 
 /// The lease thread stands still.
 pub(super) struct Stopped {
     go: Sender<()>,
-    told: Told,
+    inspection: Inspection,
 }
 
 impl Stopped {
     pub(super) async fn go_on(self) -> Result<(), BackendError> {
         self.go.send(()).unwrap();
-        soon(self.told).await
+        soon(self.inspection).await
     }
 }
 
@@ -131,10 +131,11 @@ impl Scene {
         let (go, may_go) = channel();
         *self.steered.stop.lock().unwrap() = Some((stopped, may_go));
         let locks = self.locks.clone();
-        let mut told: Told = Box::pin(async move { locks.lease("stop").inspect().await.map(drop) });
-        assert!(is_pending(&mut told).await);
+        let mut inspection: Inspection =
+            Box::pin(async move { locks.lease("stop").inspect().await.map(drop) });
+        assert!(is_pending(&mut inspection).await);
         has_stopped.recv_timeout(secs(10)).unwrap();
-        Stopped { go, told }
+        Stopped { go, inspection }
     }
 
     pub(super) async fn ask_now(&self, name: &str) -> Asking {

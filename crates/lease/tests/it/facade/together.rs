@@ -30,7 +30,7 @@ async fn a_panic_takes_no_neighbour_along() {
 #[tokio::test]
 async fn who_goes_away_takes_no_neighbour_along() {
     let scene = Scene::start(Manner::AtOnce).await;
-    // Both commands ran, and the first caller goes before his answer comes.
+    // Both commands ran, and the first caller goes before its answer comes.
     scene.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
     let [gone, stays] = scene.ask(["gone", "stays"]).await;
     let stays = soon(stays).await.unwrap().expect("granted");
@@ -57,7 +57,7 @@ async fn shutdown_cuts_off_tries_and_gives_back_what_they_took() {
         assert_eq!(soon(one).await.unwrap_err(), AcquireError::Closed);
     }
     assert!(!scene.holds("a").await && !scene.holds("b").await);
-    // The second delete of each is due after half the ttl, which nobody waits for.
+    // The second delete of each is due after half the ttl, which no caller waits for.
     assert_eq!((drained.released, drained.left_to_ttl), (2, 2));
 }
 

@@ -210,7 +210,7 @@ async fn a_fair_waiter_that_gives_up_leaves_the_queue() {
     drop(waiting);
     held.release().await.unwrap();
     until_quiet(&world).await;
-    // Nobody stands in line any more.
+    // No one stands in line any more.
     let other = world.other().await;
     assert!(other.lease("a").try_acquire().await.is_ok());
 }

@@ -1,10 +1,10 @@
-//! What is left after a request was hurt: whoever holds holds alone, what arrives late changes nothing,
+//! What is left after a request was hurt: who holds, holds alone, what arrives late changes nothing,
 //! no orphan stays, no second token was minted.
 
 use std::time::Duration;
 
 use soldonce_lease::{FencingToken, Lease};
-use soldonce_testkit::chaos::Proxy;
+use soldonce_testkit::chaos::FaultProxy;
 
 use super::requests::{Call, Harm};
 use super::site::Kind;
@@ -16,7 +16,7 @@ const CLEAN_WITHIN: Duration = Duration::from_secs(10);
 const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 4_000);
 
 impl Trial {
-    /// Whoever holds a lease after the fault holds it alone, and with the token that the server has.
+    /// Who holds a lease after the fault holds it alone, and with the token that the server has.
     pub(super) async fn is_used_by_nobody_else(&self, held: &[Lease]) {
         for lease in held {
             let life = lease.verify().await;
@@ -49,8 +49,8 @@ impl Trial {
             let deleted = || self.site.served().first() > before.first();
             within(PATIENCE, format!("the first delete of {self}"), deleted).await;
         }
-        let requests: Vec<usize> = self.proxies.iter().map(Proxy::requests).collect();
-        self.proxies.iter().for_each(Proxy::heal);
+        let requests: Vec<usize> = self.proxies.iter().map(FaultProxy::requests).collect();
+        self.proxies.iter().for_each(FaultProxy::heal);
         let arrived = || {
             let mut counts = self.proxies.iter().zip(&requests);
             counts.all(|(proxy, before)| proxy.requests() > *before)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::Fut;
 use soldonce_lease::{Builder, Lease, Leases};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 
 use super::site::{Kind, Site};
 use super::{PATIENCE, ms, rest, within};
@@ -26,7 +26,7 @@ const REPLY: Duration = ms(3);
 /// Between two polls.
 const STEP: Duration = ms(1);
 
-/// Any call ends within so many polls: a wait that nobody wakes polls each second.
+/// Any call ends within so many polls: a wait without a wake-up polls each second.
 const POLLS_MAX: usize = 5_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Call {
 
 struct Bench {
     site: Site,
-    proxies: Vec<Proxy>,
+    proxies: Vec<FaultProxy>,
     /// Behind the proxies, which are slow.
     locks: Leases,
     /// Holds what is waited for.
@@ -57,7 +57,7 @@ impl Bench {
         let site = Site::start(kind).await;
         let proxies = site.proxies();
         let patient =
-            |through: &[Proxy]| site.builder(through).call_timeout(Duration::from_secs(5));
+            |through: &[FaultProxy]| site.builder(through).call_timeout(Duration::from_secs(5));
         let locks = patient(&proxies).connect().await.unwrap();
         let other = patient(&[]).connect().await.unwrap();
         for proxy in &proxies {
@@ -187,7 +187,7 @@ async fn cut(bench: Bench, calls: &[Call]) {
         let polls = bench.cut_everywhere(call).await;
         assert!(polls > 1, "{call:?} was never cut off on its way");
     }
-    // A ticket is good until its ttl ends, whoever has it: that is no orphan.
+    // A ticket is good until its ttl ends, for any holder of it: that is no orphan.
     let is_ticket = |name: &String| name.contains("Resume");
     // The last one may be granted yet, before it is released.
     let clean = || bench.locks.stats().live == 0 && bench.site.left().iter().all(is_ticket);
@@ -203,7 +203,7 @@ async fn cut(bench: Bench, calls: &[Call]) {
         assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
     }
     assert!(site.left().iter().all(is_ticket), "{:?}", site.left());
-    // Whoever was cut off while it connected has ended too.
+    // A call that was cut off while it connected has ended too.
     within(PATIENCE, "no connection is left", || {
         site.connections() == 0
     })

@@ -1,6 +1,6 @@
 //! The target of guarded writes: one row of a PostgreSQL that counts up, and its gate.
 //!
-//! Who adds reads first, so the read goes through the gate too: it raises the fence, and whoever
+//! Who adds reads first, so the read goes through the gate too: it raises the fence, and who
 //! read before cannot write any more. With a gate at the write alone, two holders may read the same
 //! number before either writes.
 
@@ -39,7 +39,7 @@ pub(super) fn make(target: &Postgres, names: &[&str]) {
     target.query(&rows.join("; ")).unwrap();
 }
 
-/// What the row has now, whoever wrote it.
+/// What the row has now, from any writer.
 pub(super) fn value(target: &Postgres, name: &str) -> i64 {
     let sql = format!("SELECT value FROM counter WHERE name = '{name}'");
     target.query(&sql).unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! 11.7: leases and locks dropped where nobody can wait for them: outside of every runtime, inside a
+//! 11.7: leases and locks dropped where no task can wait for them: outside of every runtime, inside a
 //! foreign one and with it, while a panic unwinds, at the end of a thread and of a process.
 //! Afterwards a shutdown drains.
 

@@ -1,5 +1,5 @@
 //! 11.11: servers that stand still, connections that fall silent, clocks that step. The holder
-//! learns of the loss at its own deadline, whatever the server does.
+//! learns of the loss at its own deadline, for anything the server does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use soldonce_lease::{
     BootTime, Clock, Lease, Leases, LostReason, ManualClock, RenewError, SleepFuture, SystemClock,
 };
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use tokio::task::JoinSet;
 
 use super::site::{Kind, Servers, Site};
@@ -114,7 +114,7 @@ async fn fall_silent(kind: Kind) {
     locks.shutdown(PATIENCE).await;
 }
 
-fn silence(proxy: &Proxy) {
+fn silence(proxy: &FaultProxy) {
     for connection in 1..=proxy.connections() {
         proxy.set_for(connection, Fault::HalfOpen);
     }

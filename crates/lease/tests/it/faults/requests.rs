@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use tokio::task::JoinSet;
 
-use super::heard::Heard;
+use super::outcome::CallOutcome;
 use super::site::Kind;
 use super::sources::{commands, scripts, statements};
 use super::trial::Trial;
@@ -25,7 +25,7 @@ pub(super) enum Call {
     ReleaseMany,
     Inspect,
     ForceRelease,
-    /// An acquire of a name that another holds, until he gives it back.
+    /// An acquire of a name that another holds, until it is given back.
     Wait,
     /// An acquire that wants a replica to have its grant.
     Durable,
@@ -85,7 +85,7 @@ const ROWS: [Row; 23] = [
 ];
 
 /// Requests without a row: those of the start and of the doctor, before there are leases; the removal
-/// of rows that ended a day ago, and the end of a subscription, whose answers nobody waits for; the
+/// of rows that ended a day ago, and the end of a subscription, whose answers no call waits for; the
 /// text of a script, which is sent where its hash is not known; and the word before a call to a slot
 /// that is being moved, which has a test of its own.
 const WITHOUT_A_ROW: [&str; 8] = [
@@ -110,22 +110,22 @@ fn every_script_statement_and_command_has_a_row() {
 
 impl Row {
     /// What the caller must be told; `None` where both words are right.
-    pub(super) fn expected(self, harm: Harm) -> Option<Heard> {
+    pub(super) fn expected(self, harm: Harm) -> Option<CallOutcome> {
         let releases = matches!(self.call, Call::Release | Call::ReleaseMany);
         let asks_again = self.acquires() || releases;
         match harm {
-            Harm::Doubled => Some(Heard::Done),
+            Harm::Doubled => Some(CallOutcome::Done),
             // The poll finds what no hint tells, and a count of replicas that never comes is zero.
-            _ if matches!(self.call, Call::Wait | Call::Durable) => Some(Heard::Done),
-            Harm::LostAgain if self.is_single() => Some(Heard::Unknown),
+            _ if matches!(self.call, Call::Wait | Call::Durable) => Some(CallOutcome::Done),
+            Harm::LostAgain if self.is_single() => Some(CallOutcome::Unknown),
             // It may have hit another of them.
             Harm::LostAgain => None,
             // A node's vote has so little time that the second one is late too.
             Harm::Late if self.on == Kind::Redlock && self.acquires() => None,
-            Harm::Lost | Harm::Late if asks_again => Some(Heard::Done),
+            Harm::Lost | Harm::Late if asks_again => Some(CallOutcome::Done),
             // On a new connection, if the first is given up in time.
             Harm::Stuck if asks_again => None,
-            Harm::Lost | Harm::Late | Harm::Stuck => Some(Heard::Unknown),
+            Harm::Lost | Harm::Late | Harm::Stuck => Some(CallOutcome::Unknown),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{Builder, Doctor, FileFence, Leases, PgConfig};
-use soldonce_testkit::chaos::Proxy;
+use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{FullCoverage, Redis, RedisCluster, RedisPair};
 
@@ -99,7 +99,7 @@ impl Site {
 
     /// A proxy in front of each server. Nodes of a cluster tell their clients of each other, so these
     /// would go around it.
-    pub(super) fn proxies(&self) -> Vec<Proxy> {
+    pub(super) fn proxies(&self) -> Vec<FaultProxy> {
         let addresses: Vec<_> = match &self.servers {
             Servers::Redis(servers) => servers.iter().map(Redis::address).collect(),
             Servers::Cluster(_) => Vec::new(),
@@ -107,12 +107,12 @@ impl Site {
         };
         let to = addresses
             .into_iter()
-            .map(|address| Proxy::to(address).unwrap());
+            .map(|address| FaultProxy::to(address).unwrap());
         to.collect()
     }
 
     /// Leases with anchored tokens, in one shard, through these proxies or, with none, directly.
-    pub(super) fn builder(&self, through: &[Proxy]) -> Builder {
+    pub(super) fn builder(&self, through: &[FaultProxy]) -> Builder {
         builder(self.kind, &self.urls(through), self.numbers.path()).call_timeout(CALL)
     }
 
@@ -122,11 +122,11 @@ impl Site {
     }
 
     /// The PostgreSQL, with one connection that acquires.
-    pub(super) fn config(&self, through: &[Proxy]) -> PgConfig {
+    pub(super) fn config(&self, through: &[FaultProxy]) -> PgConfig {
         config(&self.urls(through)[0])
     }
 
-    pub(super) fn urls(&self, through: &[Proxy]) -> Vec<String> {
+    pub(super) fn urls(&self, through: &[FaultProxy]) -> Vec<String> {
         let direct: Vec<_> = match &self.servers {
             Servers::Postgres(server) => vec![(server.url(), server.address())],
             servers => {
@@ -161,7 +161,7 @@ impl Site {
         lines.map(str::to_owned).collect()
     }
 
-    /// How many connections the servers have from locks, whatever has become of their other end.
+    /// How many connections the servers have from locks, for any state of their other end.
     pub(super) fn connections(&self) -> usize {
         const OURS: &str =
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'soldonce-lease'";

@@ -79,7 +79,7 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
         Err(RenewError::Lost(LostReason::Gone))
     );
     assert!(take(&locks, "late").await.token().unwrap() > highest);
-    // A ghost holds what was given back, until its ttl ends or somebody breaks it.
+    // A ghost holds what was given back, until its ttl ends or it is broken.
     let turns = locks.lease("turns");
     let ghost = turns.inspect().await.unwrap().unwrap();
     assert!(ghost.remaining <= Duration::from_mins(1));
@@ -129,7 +129,7 @@ struct Backup {
     epochs: Aside,
 }
 
-/// Everything that tokens come from goes back: one write is refused, and nobody has to do anything.
+/// Everything that tokens come from goes back: one write is refused, and no operator has to act.
 /// Its floor lifts the whole shard, so the other names need none.
 #[tokio::test]
 async fn an_old_backup_of_redis_and_of_its_epochs_costs_one_refused_write() {
@@ -183,7 +183,7 @@ async fn refusals(locks: &Leases, counter: &Counter, name: &str) -> usize {
     panic!("{name} does not heal");
 }
 
-/// Waits until nobody holds the name.
+/// Waits until the name is free.
 async fn settled(locks: &Leases, name: &str) {
     let name = Name::new(name).unwrap();
     for _ in 0..500 {

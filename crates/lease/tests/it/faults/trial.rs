@@ -8,11 +8,11 @@ use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
 use soldonce_lease::{
     AcquireError, FencingToken, Lease, LeaseTicket, Leases, Namespace, Request, SystemClock,
 };
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use tokio::task::JoinSet;
 
 use super::aftermath::release_all;
-use super::heard::{Heard, acquired, heard_answer, heard_renewal, released};
+use super::outcome::{CallOutcome, acquired, answer_outcome, released, renewal_outcome};
 use super::requests::{Call, Harm, Row};
 use super::site::{Kind, Site};
 use super::sources::script;
@@ -31,7 +31,7 @@ enum Ready {
     Nothing,
     Held(Vec<Lease>),
     Ticket(LeaseTicket),
-    /// By somebody else.
+    /// By another client.
     Taken(Lease),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Trial {
     pub(super) row: Row,
     pub(super) harm: Harm,
     pub(super) site: Site,
-    pub(super) proxies: Vec<Proxy>,
+    pub(super) proxies: Vec<FaultProxy>,
     /// Behind the proxies.
     pub(super) locks: Leases,
     /// Sees the servers directly.
@@ -82,9 +82,9 @@ impl Trial {
         let ready = self.prepare().await;
         let served = self.site.served();
         self.hurt();
-        let (heard, held) = self.call(ready).await;
+        let (outcome, held) = self.call(ready).await;
         if let Some(expected) = self.row.expected(self.harm) {
-            assert_eq!(heard, expected, "{self}");
+            assert_eq!(outcome, expected, "{self}");
         }
         if self.harm == Harm::Stuck {
             self.let_it_arrive(held, &served).await;
@@ -111,7 +111,7 @@ impl Trial {
             .collect()
     }
 
-    /// What is held before the fault. Whatever the call needs has been used once.
+    /// What is held before the fault. What the call needs has been used once.
     async fn prepare(&self) -> Ready {
         let warm = self.request("warm").try_acquire().await.unwrap().unwrap();
         warm.renew().await.unwrap();
@@ -174,18 +174,18 @@ impl Trial {
         }
     }
 
-    async fn call(&self, ready: Ready) -> (Heard, Vec<Lease>) {
+    async fn call(&self, ready: Ready) -> (CallOutcome, Vec<Lease>) {
         let name = self.locks.lease("n:0");
         match (self.row.call, ready) {
             (Call::Resume, Ready::Ticket(ticket)) => {
                 acquired(vec![some(self.locks.resume(ticket).await)])
             }
-            (Call::Renew, Ready::Held(held)) => (heard_renewal(held[0].renew().await), held),
-            (Call::Inspect, Ready::Held(held)) => (heard_answer(name.inspect().await), held),
+            (Call::Renew, Ready::Held(held)) => (renewal_outcome(held[0].renew().await), held),
+            (Call::Inspect, Ready::Held(held)) => (answer_outcome(name.inspect().await), held),
             (Call::ForceRelease, Ready::Held(held)) => {
                 let token = held[0].token_for_logs().unwrap();
                 let broken = name.force_release(token, "test").await;
-                (heard_answer(broken), Vec::new())
+                (answer_outcome(broken), Vec::new())
             }
             (Call::Wait, Ready::Taken(taken)) => acquired(vec![self.wait_for(taken).await]),
             (Call::Durable, _) => {
@@ -218,7 +218,7 @@ impl Trial {
     }
 }
 
-/// Nobody else holds what is asked for here.
+/// No other holds what is asked for here.
 fn some(asked: Result<Option<Lease>, AcquireError>) -> Result<Lease, AcquireError> {
     asked.map(|lease| lease.expect("no other holder"))
 }
@@ -231,7 +231,7 @@ impl std::fmt::Display for Trial {
 }
 
 /// A backend in front of PostgreSQL that can run a command twice.
-fn in_front_of_postgres(site: &Site, proxies: &[Proxy]) -> Arc<FaultyBackend> {
+fn in_front_of_postgres(site: &Site, proxies: &[FaultProxy]) -> Arc<FaultyBackend> {
     let (namespace, clock) = (Namespace::new("app").unwrap(), Arc::new(SystemClock));
     let postgres = Postgres::new(site.config(proxies), namespace, clock.clone(), CALL);
     FaultyBackend::around(Arc::new(postgres), clock)

@@ -223,7 +223,7 @@ impl Node {
         self.data = primary.data;
     }
 
-    /// Becomes a primary with the data it has. Whatever it does not know of is lost.
+    /// Becomes a primary with the data it has. What it does not know of is lost.
     pub(super) fn promote(&mut self, run: u8, before: &Node) {
         self.run = run;
         self.is_primary = true;

@@ -181,7 +181,7 @@ impl World {
         };
     }
 
-    /// Runs `install`; whatever its reply is, the client asks again.
+    /// Runs `install`; for any reply, the client asks again.
     pub(super) fn install(&mut self, client: usize, bug: Option<Bug>) {
         let Phase::Installing {
             owner,
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// The deadline passes for the client, whatever the servers think.
+    /// The deadline passes for the client, though the servers may think otherwise.
     pub(super) fn lose(&mut self, client: usize) {
         self.clients[client].phase = Phase::Idle;
     }
@@ -314,7 +314,7 @@ impl World {
         client.pen.is_some() && self.gate > client.pen
     }
 
-    /// Makes states equal that can never differ again: clients are alike, and nobody will look at
+    /// Makes states equal that can never differ again: clients are alike, and no client will look at
     /// what is left of some.
     pub(super) fn forget(&mut self) {
         if self.left.grants == 0 {

@@ -150,7 +150,7 @@ async fn an_expired_lease_is_gone_at_that_moment() {
     let backend = backend(config(&server));
     let mine = ask(one("short"));
     let token = granted(&backend, &mine).await;
-    // The row as it is when its time is over, with nobody having touched it since.
+    // The row as it is when its time is over, and untouched since.
     server
         .query("UPDATE soldonce_lease SET expires_at = clock_timestamp()")
         .unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{FenceError, FenceKind, FenceSource, ManualClock, PgFence};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use tokio::task::JoinSet;
 
 use super::{config, server};
@@ -107,7 +107,7 @@ async fn tokens_end_below_two_to_the_53() {
 #[tokio::test]
 async fn a_connect_that_outlasts_a_call_serves_the_next_one() {
     let server = server().await;
-    let proxy = Proxy::to(server.address()).unwrap();
+    let proxy = FaultProxy::to(server.address()).unwrap();
     let url = proxy.url(&server.url(), server.address());
     let clock = ManualClock::at(0);
     let fence = PgFence::new(PgConfig::url(&url).unwrap()).clock(Arc::new(clock.clone()));

@@ -118,7 +118,7 @@ async fn a_stop_in_the_midst_of_acquires_leaves_no_second_holder() {
     }
 }
 
-/// Takes and releases one name until the server is gone; the attempt that nobody settled, and the
+/// Takes and releases one name until the server is gone; the attempt that was never settled, and the
 /// last token that was given back.
 async fn acquire_until_stopped(backend: Postgres, name: String) -> (Acquire, Option<FencingToken>) {
     let mut last = None;

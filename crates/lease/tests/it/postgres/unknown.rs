@@ -1,7 +1,7 @@
 //! B7 on a PostgreSQL behind a proxy that loses answers, in a session that may only read, and gone.
 
 use soldonce_lease::backend::postgres::PgConfig;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 
 use super::{backend, config, server};
 use crate::conformance::{
@@ -16,7 +16,7 @@ const READ_ONLY: &str = "25006";
 async fn b7_what_ran_and_was_not_heard_is_unknown() {
     let server = server().await;
     let witness = backend(config(&server));
-    let proxy = Proxy::to(server.address()).unwrap();
+    let proxy = FaultProxy::to(server.address()).unwrap();
     let url = proxy.url(&server.url(), server.address());
     // One connection, on which everything is prepared before an answer is lost.
     let behind = backend(PgConfig::url(&url).unwrap().connections(1));

@@ -135,7 +135,7 @@ async fn an_evicted_key_of_a_group_ends_the_group() {
 }
 
 /// 11.3. Redis comes back with nothing, and its epoch source with an old backup: one write is
-/// refused, and whoever was refused comes back above what it was refused for.
+/// refused, and who was refused comes back above what it was refused for.
 #[tokio::test]
 async fn an_epoch_source_that_went_back_costs_one_refused_write() {
     let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new());

@@ -1,7 +1,7 @@
 //! Bugs in the scripts, each a line that was changed, and the test that sees it. A change that no
 //! test sees is a hole in the tests. `lease.md` 11.
 //!
-//! Three comparisons are not changed here, because nobody can see it: tickets differ, so `<=` for
+//! Three comparisons are not changed here, because no test can see it: tickets differ, so `<=` for
 //! `<` between them is the same; and at which side of one millisecond of the server's clock a beat
 //! is old or a cap used up, no client can tell.
 

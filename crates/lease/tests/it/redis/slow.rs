@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use soldonce_lease::{AcquireError, Clock, Doctor, Leases, SystemClock};
 use soldonce_testkit::PATIENCE;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -12,7 +12,7 @@ async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
     // To connect is to wait for the answer to the login.
     let users = "user default on nopass ~* &* +@all\nuser far on >secret ~* &* +@all\n";
     let redis = Redis::options().acl(users).start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let url = format!("redis://far:secret@{}", proxy.address());
     let end = SystemClock.boot().plus(PATIENCE);
     // A connection has a second. A busy machine may exceed it, which shows nothing, so another one is tried.
@@ -22,7 +22,7 @@ async fn a_connection_that_outlasts_a_call_serves_the_next_one() {
 }
 
 /// Returns whether the connection that one call began was there in time for the next.
-async fn serves_the_next_one(url: &str, proxy: &Proxy) -> bool {
+async fn serves_the_next_one(url: &str, proxy: &FaultProxy) -> bool {
     let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
     let builder = builder.call_timeout(Duration::from_millis(400));
     let locks = builder.connect().await.unwrap();

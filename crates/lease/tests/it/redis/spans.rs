@@ -10,15 +10,15 @@ use soldonce_lease::{BackendError, Builder};
 use soldonce_testkit::redis::Redis;
 
 use super::site::{Numbers, settings};
-use crate::ear::Ear;
+use crate::trace_log::TraceLog;
 
-/// Connects, and lets `ear` hear the lease thread.
-struct Heard {
+/// Connects, and records the lease thread.
+struct LoggedRedis {
     url: String,
-    ear: Ear,
+    log: TraceLog,
 }
 
-impl BackendFactory for Heard {
+impl BackendFactory for LoggedRedis {
     fn kind(&self) -> Kind {
         Kind::Redis
     }
@@ -28,7 +28,7 @@ impl BackendFactory for Heard {
         _: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            self.ear.listen();
+            self.log.record_thread();
             let mut settings = settings();
             settings.fence = Some(Numbers::from(1));
             let backend = RedisBackend::connect(&self.url.into(), settings).await?;
@@ -39,21 +39,24 @@ impl BackendFactory for Heard {
 
 #[tokio::test]
 async fn an_epoch_lies_in_the_span_of_its_acquire_and_a_new_connection_in_none() {
-    let (redis, ear) = (Redis::start().unwrap(), Ear::default());
-    let (url, heard) = (redis.url(), ear.clone());
-    let builder = Builder::of(Heard { url, ear: heard });
+    let (redis, log) = (Redis::start().unwrap(), TraceLog::default());
+    let (url, thread_log) = (redis.url(), log.clone());
+    let builder = Builder::of(LoggedRedis {
+        url,
+        log: thread_log,
+    });
     let locks = builder
         .namespace("app")
         .call_timeout(Duration::from_secs(5));
     let locks = locks.connect().await.unwrap();
     let held = locks.lease("a").try_acquire().await.unwrap().unwrap();
-    let installed = ear.told("epoch installed");
+    let installed = log.events_with("epoch installed");
     assert_eq!(installed.len(), 1);
     assert_eq!(installed[0].within, "lease.acquire backend=\"redis\"");
     redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
     // The first question may meet the broken connection; the second makes another.
     drop(locks.lease("b").try_acquire().await.unwrap().unwrap());
-    let replaced = ear.told("connection replaced");
+    let replaced = log.events_with("connection replaced");
     assert_eq!(replaced.len(), 1);
     assert_eq!((replaced[0].span, replaced[0].within.as_str()), (0, ""));
     held.release().await.unwrap();

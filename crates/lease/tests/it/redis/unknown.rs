@@ -1,7 +1,7 @@
 //! B7 on a Redis behind a proxy that loses answers, at its memory's end, and gone.
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Redis, RedisPair};
 
 use super::site::{Site, connect, settings, until};
@@ -14,7 +14,7 @@ use crate::conformance::{
 async fn b7_what_ran_and_was_not_heard_is_unknown() {
     let redis = Redis::start().unwrap();
     let witness = connect(&redis, settings()).await;
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let url = proxy.url(&redis.url(), redis.address());
     let behind = url.into();
     let backend = RedisBackend::connect(&behind, settings()).await.unwrap();
@@ -38,7 +38,7 @@ async fn b7_what_the_server_rejects_did_not_run() {
 async fn b7_what_found_a_closed_port_was_not_sent() {
     let Site { mut redis, backend } = Site::start().await;
     redis.kill().unwrap();
-    // A command on the connection that broke may have run; the next ones find nobody.
+    // A command on the connection that broke may have run; the next ones find no server.
     until("the broken connection is noticed", async || {
         let holder = soldonce_lease::Name::new("a").unwrap();
         let answer = soldonce_lease::backend::Backend::inspect(&backend, None, &holder).await;

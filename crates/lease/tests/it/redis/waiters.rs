@@ -129,7 +129,7 @@ impl Process {
         let (told, lines) = channel();
         std::thread::spawn(move || {
             let read = BufReader::new(stdout).lines().map_while(Result::ok);
-            // Nobody listens any more when the test has ended.
+            // No one listens any more when the test has ended.
             read.map_while(|line| told.send(line).ok()).for_each(drop);
         });
         Self {
@@ -295,7 +295,7 @@ fn a_killed_waiter_costs_three_seconds() {
         let released = SystemClock.boot();
         held.release().await.unwrap();
         let took = second.turn(1).at.since(released);
-        // Exactly three seconds are `conformance::waiting`'s; a death that nobody notices costs a minute.
+        // Exactly three seconds are `conformance::waiting`'s; a death that goes unnoticed costs a minute.
         let limit = Duration::from_secs(20);
         assert!(took < limit, "{took:?} for a dead waiter");
     });

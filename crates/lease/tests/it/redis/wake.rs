@@ -6,7 +6,7 @@ use std::time::Duration;
 use soldonce_lease::NoticeKind;
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Data, Redis};
 use tokio::time::timeout;
 
@@ -133,7 +133,7 @@ async fn waiters_are_woken_when_the_connection_is_back() {
 #[tokio::test]
 async fn a_subscription_that_fell_silent_is_replaced() {
     let redis = Redis::start().unwrap();
-    let proxy = Proxy::to(redis.address()).unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
     let url = format!("redis://{}", proxy.address());
     let backend = RedisBackend::connect(&url.into(), settings()).await;
     let backend = backend.unwrap();

@@ -12,7 +12,7 @@ use soldonce_lease::{
     AcquireError, BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource,
     InvalidRequest, Leases, ManualClock, Namespace, SystemClock,
 };
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -89,7 +89,7 @@ pub(crate) async fn restarted_node_heals_and_does_not_vote() {
     servers[0].restart(Data::Lost).unwrap();
     assert_eq!(keys(&servers), 2);
     let strict = connect(RedlockConfig::new(nodes(&servers)).ttl_longest(longest)).await;
-    // It is young, as all of them are: nobody is granted anything new.
+    // It is young, as all of them are: no one is granted anything new.
     let reply = strict.acquire(&ask("other")).await;
     let AcquireReply::Failed(BackendError::Rejected { code, .. }) = reply else {
         panic!("{reply:?}");
@@ -147,9 +147,9 @@ fn restarted_late_in_a_second(server: &mut Redis) -> BootTime {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_was_released_is_not_healed() {
     let servers = Redis::independent(3).unwrap();
-    let proxies: Vec<Proxy> = servers
+    let proxies: Vec<FaultProxy> = servers
         .iter()
-        .map(|server| Proxy::to(server.address()).unwrap())
+        .map(|server| FaultProxy::to(server.address()).unwrap())
         .collect();
     let urls = servers.iter().zip(&proxies);
     let urls = urls.map(|(server, proxy)| proxy.url(&server.url(), server.address()));
@@ -186,7 +186,7 @@ async fn a_lease_that_was_released_is_not_healed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_vote_that_comes_after_its_release_is_given_back() {
     let servers = Redis::independent(3).unwrap();
-    let proxy = Proxy::to(servers[2].address()).unwrap();
+    let proxy = FaultProxy::to(servers[2].address()).unwrap();
     let mut behind = nodes(&servers);
     behind[2] = RedisConfig::from(proxy.url(&servers[2].url(), servers[2].address()));
     let backend = connect(RedlockConfig::new(behind).sit_out(Duration::ZERO)).await;

@@ -1,10 +1,10 @@
 //! B7 on a Redlock behind proxies that lose the answers of all nodes or of one, at the end of their
-//! memory, and with nobody there.
+//! memory, and with no server there.
 
 use soldonce_lease::FencingToken;
 use soldonce_lease::backend::redis::RedlockConfig;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
 use soldonce_testkit::{PATIENCE, until};
 use std::time::Duration;
@@ -18,17 +18,18 @@ use crate::conformance::{
 /// Three servers, each behind a proxy, and a backend that knows only the proxies.
 struct Behind {
     servers: Vec<Redis>,
-    proxies: Vec<Proxy>,
+    proxies: Vec<FaultProxy>,
     backend: soldonce_lease::backend::redis::Redlock,
 }
 
 impl Behind {
     async fn start() -> Self {
         let servers = Redis::independent(3).unwrap();
-        let before = |server: &Redis| Proxy::to(server.address()).unwrap();
-        let proxies: Vec<Proxy> = servers.iter().map(before).collect();
-        let url =
-            |(server, proxy): (&Redis, &Proxy)| proxy.url(&server.url(), server.address()).into();
+        let before = |server: &Redis| FaultProxy::to(server.address()).unwrap();
+        let proxies: Vec<FaultProxy> = servers.iter().map(before).collect();
+        let url = |(server, proxy): (&Redis, &FaultProxy)| {
+            proxy.url(&server.url(), server.address()).into()
+        };
         let nodes = servers.iter().zip(&proxies).map(url).collect();
         let backend = connect(RedlockConfig::new(nodes).sit_out(Duration::ZERO)).await;
         Self {
@@ -58,7 +59,7 @@ async fn b7_what_ran_on_all_nodes_unheard_is_unknown() {
             proxy.next_with(text, Fault::DropReply);
         }
     };
-    // A vote that did not win is given back before anybody is told.
+    // A vote that did not win is given back before a caller is told.
     let withdrawn = Unheard::IsWithdrawn;
     b7_what_ran_unheard_is_unknown(&behind.backend, &witness, withdrawn, lose).await;
     for proxy in &behind.proxies {
@@ -103,7 +104,7 @@ async fn b7_what_found_closed_ports_was_not_sent() {
     for server in &mut servers {
         server.kill().unwrap();
     }
-    // A command on a connection that broke may have run; the next ones find nobody.
+    // A command on a connection that broke may have run; the next ones find no server.
     for _ in 0..2 {
         let reply = backend.acquire(&ask("a")).await;
         assert!(matches!(reply, AcquireReply::Failed(_)), "{reply:?}");

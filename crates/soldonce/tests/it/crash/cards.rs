@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::client::{Ask, Heard};
+use super::client::{Ask, HttpAnswer};
 
 /// The event that everything happens in.
 pub(crate) const EVENT: &str = "hall";
@@ -64,7 +64,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Keyed {
     pub(crate) ask: Ask,
-    pub(crate) first: Option<Heard>,
+    pub(crate) first: Option<HttpAnswer>,
 }
 
 /// One hold and its booking.
@@ -165,12 +165,12 @@ impl Card {
     }
 
     /// Takes notice of an acknowledged hold.
-    pub(crate) fn held(&mut self, heard: &Heard) {
+    pub(crate) fn held(&mut self, heard: &HttpAnswer) {
         self.hold = Some(lasting(heard.json()));
     }
 
     /// Takes notice of an acknowledged booking.
-    pub(crate) fn booked(&mut self, heard: &Heard) {
+    pub(crate) fn booked(&mut self, heard: &HttpAnswer) {
         let booking = lasting(heard.json());
         if let Some(hold) = &mut self.hold {
             hold["state"] = "consumed".into();
@@ -180,7 +180,7 @@ impl Card {
     }
 
     /// Takes notice of an acknowledged cancellation.
-    pub(crate) fn cancelled(&mut self, heard: &Heard) {
+    pub(crate) fn cancelled(&mut self, heard: &HttpAnswer) {
         self.booking = Some(lasting(heard.json()));
     }
 

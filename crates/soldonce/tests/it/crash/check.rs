@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Violation;
 use super::cards::{Card, Keyed, Life, Step, lasting, unit_names};
-use super::client::{Ask, Client, Heard};
+use super::client::{Ask, Client, HttpAnswer};
 
 /// A look at the server after a fault.
 pub(crate) struct Look<'a> {
@@ -19,7 +19,7 @@ impl Look<'_> {
     }
 
     /// A request that must be answered: nothing is wrong with the server any more.
-    fn ask(&mut self, ask: &Ask) -> Option<Heard> {
+    fn ask(&mut self, ask: &Ask) -> Option<HttpAnswer> {
         let heard = self.client.ask(ask);
         match &heard {
             Some(heard) if heard.status < 500 => {}
@@ -75,7 +75,7 @@ impl Look<'_> {
     fn creation(&mut self, card: &mut Card) {
         let found = if card.create.ask.key.is_some() {
             let heard = self.ask(&card.create.ask);
-            let heard = heard.filter(Heard::is_success);
+            let heard = heard.filter(HttpAnswer::is_success);
             card.create.first.clone_from(&heard);
             heard.map(|heard| heard.json())
         } else {
@@ -182,7 +182,7 @@ impl Look<'_> {
     }
 
     /// Asks under a key until its answer is known, and once more.
-    fn settle_key(&mut self, card: &mut Card, keyed: &mut Keyed, take: fn(&mut Card, &Heard)) {
+    fn settle_key(&mut self, card: &mut Card, keyed: &mut Keyed, take: fn(&mut Card, &HttpAnswer)) {
         if keyed.first.is_none() {
             let Some(heard) = self.ask(&keyed.ask) else {
                 return;

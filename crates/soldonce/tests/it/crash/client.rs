@@ -71,14 +71,14 @@ impl Ask {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) replayed: bool,
     pub(crate) retry_after: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Heard {
+impl HttpAnswer {
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// Asks once; nothing is ever sent again by itself.
-    pub(crate) fn ask(&mut self, ask: &Ask) -> Option<Heard> {
+    pub(crate) fn ask(&mut self, ask: &Ask) -> Option<HttpAnswer> {
         self.asked += 1;
         let id = format!("{}-{}", self.name, self.asked);
         let heard = self.exchange(ask, &id);
@@ -146,7 +146,7 @@ impl Client {
         heard
     }
 
-    fn exchange(&mut self, ask: &Ask, id: &str) -> Result<Heard> {
+    fn exchange(&mut self, ask: &Ask, id: &str) -> Result<HttpAnswer> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             none => {
@@ -176,7 +176,7 @@ impl Client {
     }
 }
 
-fn outcome(ask: &Ask, heard: Option<&Heard>) -> Outcome {
+fn outcome(ask: &Ask, heard: Option<&HttpAnswer>) -> Outcome {
     match heard {
         Some(heard) if heard.is_success() && ask.moves_units && !heard.replayed => Outcome::Moved,
         Some(heard) if heard.is_success() => Outcome::Done,
@@ -185,7 +185,7 @@ fn outcome(ask: &Ask, heard: Option<&Heard>) -> Outcome {
     }
 }
 
-fn read_answer(stream: &mut BufReader<TcpStream>) -> Result<Heard> {
+fn read_answer(stream: &mut BufReader<TcpStream>) -> Result<HttpAnswer> {
     let broken = |what: &str| Error::new(ErrorKind::InvalidData, what.to_owned());
     let mut line = String::new();
     stream.read_line(&mut line)?;
@@ -193,7 +193,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>) -> Result<Heard> {
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    let mut heard = Heard {
+    let mut heard = HttpAnswer {
         status: status.ok_or_else(|| broken("no status"))?,
         replayed: false,
         retry_after: None,

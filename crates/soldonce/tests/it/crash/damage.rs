@@ -13,7 +13,7 @@ use super::cards::create_hall;
 use super::draw::Draw;
 use super::injected::endless;
 use super::load::Worker;
-use super::picture::{Asked, picture};
+use super::picture::{Questions, picture};
 use super::scratch::{Scratch, copy_folder};
 use super::server::Server;
 use super::{Run, Violation, in_parallel};
@@ -49,7 +49,7 @@ enum Fate {
 /// A folder to be damaged, and what a sound ledger answers from it.
 struct Sound {
     folder: PathBuf,
-    asked: Asked,
+    asked: Questions,
     answers: String,
 }
 
@@ -86,7 +86,7 @@ impl Sound {
         assert!(worker.requests(&mut client, REQUESTS, &target).is_none());
         drop(client);
         end(server);
-        let asked = Asked::from(worker.open);
+        let asked = Questions::from(worker.open);
         let copy = scratch.join(&format!("{name}-read"));
         copy_folder(&data, &copy);
         let answers = picture(&SqliteOptions::new(&copy), &asked)

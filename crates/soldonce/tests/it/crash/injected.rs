@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cards::{Card, EVENT, create_hall, unit_names};
 use super::check::Look;
-use super::client::{Ask, Client, Heard};
+use super::client::{Ask, Client, HttpAnswer};
 use super::draw::Draw;
 use super::load::{Ended, Target, Worker};
 use super::scratch::{Scratch, copy_folder};
@@ -194,14 +194,18 @@ fn suffer(data: &Path, injection: Injection, worker: &mut Worker) -> (Met, Vec<V
 }
 
 /// After a failed write or sync: it says so, takes nothing, and shows what was acknowledged.
-pub(crate) fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker) -> Vec<Violation> {
+pub(crate) fn read_only(
+    client: &mut Client,
+    heard: &HttpAnswer,
+    worker: &mut Worker,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut require = |is_right: bool, what: &str, heard: &Heard| {
+    let mut require = |is_right: bool, what: &str, heard: &HttpAnswer| {
         if !is_right {
             violations.push(Violation::new("I27", format!("{what} {}", heard.shown())));
         }
     };
-    let refuses = |heard: &Heard, codes: &[&str]| {
+    let refuses = |heard: &HttpAnswer, codes: &[&str]| {
         heard.status == 503 && codes.contains(&&*heard.code()) && heard.retry_after.is_some()
     };
     // It may have failed behind the answer of the request before.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Violation;
 use super::cards::{Card, Life, Step, Wanted, seats, unit_names};
-use super::client::{Ask, Client, Heard, Outcome};
+use super::client::{Ask, Client, HttpAnswer, Outcome};
 use super::draw::Draw;
 
 /// A safety net: a worker that is never interrupted ends all the same.
@@ -31,7 +31,7 @@ pub(crate) enum Ended {
     /// No answer.
     Silence,
     /// The server said that it cannot.
-    Error(Heard),
+    Error(HttpAnswer),
 }
 
 /// Acknowledgements until something is to happen.
@@ -129,7 +129,7 @@ impl Worker {
     }
 
     /// One request; nothing if it stays without an answer.
-    fn once(&mut self, client: &mut Client) -> Option<Heard> {
+    fn once(&mut self, client: &mut Client) -> Option<HttpAnswer> {
         let holds = self.indices(|card| card.booking.is_none() && !card.is_over());
         let bookings = self.indices(|card| card.booking.is_some() && !card.is_over());
         if bookings.len() > BOOKINGS_MAX {
@@ -159,7 +159,7 @@ impl Worker {
         seats[self.draw.below(seats.len())].clone()
     }
 
-    fn hold(&mut self, client: &mut Client) -> Option<Heard> {
+    fn hold(&mut self, client: &mut Client) -> Option<HttpAnswer> {
         self.made += 1;
         let holder = format!("{}-{}", self.name, self.made);
         let wish = match self.draw.below(6) {
@@ -190,7 +190,7 @@ impl Worker {
         heard
     }
 
-    fn extend(&mut self, client: &mut Client, at: usize) -> Option<Heard> {
+    fn extend(&mut self, client: &mut Client, at: usize) -> Option<HttpAnswer> {
         let card = &mut self.open[at];
         let ask = Ask::new("POST", card.path("/extend"), Some(json!({})));
         let heard = client.ask(&ask);
@@ -198,7 +198,7 @@ impl Worker {
         heard
     }
 
-    fn change(&mut self, client: &mut Client, at: usize) -> Option<Heard> {
+    fn change(&mut self, client: &mut Client, at: usize) -> Option<HttpAnswer> {
         let seat = self.any_seat();
         let card = &mut self.open[at];
         let units = unit_names(card.hold.as_ref()?, "units");
@@ -229,14 +229,14 @@ impl Worker {
         heard
     }
 
-    fn release(&mut self, client: &mut Client, at: usize) -> Option<Heard> {
+    fn release(&mut self, client: &mut Client, at: usize) -> Option<HttpAnswer> {
         let card = &mut self.open[at];
         let heard = client.ask(&Ask::new("DELETE", card.path(""), None).moving());
         settle(card, Step::Release, heard.as_ref(), Card::held);
         heard
     }
 
-    fn confirm(&mut self, client: &mut Client, at: usize) -> Option<Heard> {
+    fn confirm(&mut self, client: &mut Client, at: usize) -> Option<HttpAnswer> {
         let card = &mut self.open[at];
         let heard = client.ask(&card.ask_confirm());
         settle(card, Step::Confirm, heard.as_ref(), Card::booked);
@@ -244,7 +244,7 @@ impl Worker {
         heard
     }
 
-    fn cancel(&mut self, client: &mut Client, at: usize) -> Option<Heard> {
+    fn cancel(&mut self, client: &mut Client, at: usize) -> Option<HttpAnswer> {
         let card = &mut self.open[at];
         let heard = client.ask(&card.ask_cancel());
         settle(card, Step::Cancel, heard.as_ref(), Card::cancelled);
@@ -254,7 +254,12 @@ impl Worker {
 }
 
 /// Writes an answer, or its absence, on the card.
-fn settle(card: &mut Card, step: Step, heard: Option<&Heard>, take: fn(&mut Card, &Heard)) {
+fn settle(
+    card: &mut Card,
+    step: Step,
+    heard: Option<&HttpAnswer>,
+    take: fn(&mut Card, &HttpAnswer),
+) {
     match heard {
         Some(heard) if heard.is_success() => take(card, heard),
         Some(heard) if card.life == Life::Short && heard.code() == "hold_expired" => {
@@ -268,7 +273,7 @@ fn settle(card: &mut Card, step: Step, heard: Option<&Heard>, take: fn(&mut Card
 }
 
 /// The first success under a key is what every repetition must give.
-fn keep_first(keyed: &mut Option<super::cards::Keyed>, heard: Option<&Heard>) {
+fn keep_first(keyed: &mut Option<super::cards::Keyed>, heard: Option<&HttpAnswer>) {
     match heard {
         Some(heard) if heard.is_success() => {
             if let Some(keyed) = keyed {

@@ -13,9 +13,9 @@ use soldonce_engine::ledger::{Ledger, Observer, RequestKey, Transaction};
 use super::cards::{Card, EVENT};
 
 /// What is asked: every hold, booking and key of these clients.
-pub(crate) struct Asked(Vec<Card>);
+pub(crate) struct Questions(Vec<Card>);
 
-impl From<Vec<Card>> for Asked {
+impl From<Vec<Card>> for Questions {
     fn from(cards: Vec<Card>) -> Self {
         Self(cards)
     }
@@ -50,7 +50,7 @@ impl Observer for Opened {
 /// Opens a ledger and asks it everything. The inner error is one that was met at use.
 pub(crate) fn picture(
     options: &SqliteOptions,
-    asked: &Asked,
+    asked: &Questions,
 ) -> Result<Result<String, String>, OpenError> {
     let opened = Arc::new(Opened::default());
     let observer = Arc::clone(&opened);
@@ -67,7 +67,7 @@ pub(crate) fn picture(
     Ok(answers.map(|answers| format!("{memory}{answers}")))
 }
 
-async fn answers(ledger: &SqliteLedger, asked: &Asked) -> Result<String, String> {
+async fn answers(ledger: &SqliteLedger, asked: &Questions) -> Result<String, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let mut text = String::new();
     let event = EventId::parse(EVENT).map_err(|error| said(&error))?;

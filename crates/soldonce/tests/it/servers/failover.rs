@@ -12,7 +12,7 @@ use soldonce_testkit::postgres::PostgresPair;
 use soldonce_testkit::{PATIENCE, until as wait_until, until_some};
 
 use super::{SEATS, TWICE, ask, confirm, create, hold, logs, soldonce, until};
-use crate::crash::client::{Ask, Heard};
+use crate::crash::client::{Ask, HttpAnswer};
 use crate::crash::server::Server;
 use crate::program::serving_on;
 
@@ -40,7 +40,7 @@ pub(super) fn serve(url: &str, log: &Path) -> Server {
 }
 
 /// The answer to a request with a key, asked again until the server knows.
-pub(super) fn known(server: &Server, who: &str, asked: &Ask) -> Heard {
+pub(super) fn known(server: &Server, who: &str, asked: &Ask) -> HttpAnswer {
     let heard = until_some("an answer", PATIENCE, || {
         let heard = server.client(who).ask(asked);
         Ok(heard.filter(|heard| heard.status < 500))

@@ -10,7 +10,7 @@ use soldonce_testkit::{PATIENCE, until_some};
 
 use super::fleet::{Fleet, SERVERS};
 use super::{SEATS, ask, confirm, hold, soldonce, until};
-use crate::crash::client::{Ask, Heard};
+use crate::crash::client::{Ask, HttpAnswer};
 
 const BUYERS: usize = 6;
 const ROWS: usize = 100;
@@ -60,7 +60,7 @@ fn buy(fleet: &Fleet, sale: &Sale, buyer: usize) -> Vec<String> {
         }
         let Some(seat) = sale.next_seat() else { break };
         let asked = hold(&format!("{who}-{turn}"), &seat).keyed(&format!("{who}-{turn}"));
-        let Some(held) = known(fleet, turn, &asked).filter(Heard::is_success) else {
+        let Some(held) = known(fleet, turn, &asked).filter(HttpAnswer::is_success) else {
             continue;
         };
         let Some(done) = known(fleet, turn + 1, &confirm(&held.json())) else {
@@ -75,7 +75,7 @@ fn buy(fleet: &Fleet, sale: &Sale, buyer: usize) -> Vec<String> {
 }
 
 /// The answer to a request with a key, asked at one server after another until one knows.
-fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
+fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<HttpAnswer> {
     let mut places = first..;
     let heard = until_some("a server that knows", PATIENCE, || {
         let place = places.next().unwrap_or(first);

@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until_some};
 
-use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::client::{Ask, Client, HttpAnswer};
 use crate::crash::server::{PROGRAM, Server};
 use crate::program::{ends_well, said, serving_on};
 use crate::shop::{self, hall, until};
@@ -79,7 +79,7 @@ fn create_of(client: &mut Client, seats: usize) {
     assert_eq!(created.status, 201, "{}", created.shown());
 }
 
-fn ask(client: &mut Client, ask: &Ask) -> Heard {
+fn ask(client: &mut Client, ask: &Ask) -> HttpAnswer {
     client.ask(ask).unwrap()
 }
 

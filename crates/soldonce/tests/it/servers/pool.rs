@@ -8,7 +8,7 @@ use std::thread;
 use soldonce_testkit::postgres::PgBouncer;
 
 use super::{SEATS, ask, create, database, hold, logs, until};
-use crate::crash::client::Heard;
+use crate::crash::client::HttpAnswer;
 use crate::crash::server::{PROGRAM, Server};
 use crate::program::said;
 
@@ -32,7 +32,7 @@ fn serve(url: &str, log: &Path) -> Server {
 }
 
 /// What becomes of buyers who want one seat at the same time, over all servers.
-fn race(servers: &[Server], seat: &str) -> Vec<Heard> {
+fn race(servers: &[Server], seat: &str) -> Vec<HttpAnswer> {
     let barrier = Barrier::new(BUYERS);
     thread::scope(|scope| {
         let buyers: Vec<_> = (0..BUYERS)

@@ -44,7 +44,7 @@ fn who_reads_while_the_database_is_away_is_told_to_come_again() {
     let sold = ask(&mut client, &hold("ann", "A-2")).json();
     let booked = ask(&mut client, &confirm(&sold)).json();
     let looks = looks(&held, &booked);
-    let told = |heard: &crate::crash::client::Heard| (heard.status, heard.code());
+    let told = |heard: &crate::crash::client::HttpAnswer| (heard.status, heard.code());
     for look in looks.iter().take(5) {
         let heard = ask(&mut client, look);
         assert_eq!(heard.status, 200, "{}", heard.shown());

@@ -5,14 +5,14 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{SEATS, ask, create, database, hold, logs, serve, until};
-use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::client::{Ask, Client, HttpAnswer};
 use crate::shop::{self, done, hall};
 
 const EVENT: &str = "/v1/events/hamlet-1";
 const LONG_AGO: &str = "2020-01-01T00:00:00.000Z";
 const FAR_AWAY: &str = "2100-01-01T00:00:00.000Z";
 
-fn patch(client: &mut Client, policy: &Value) -> Heard {
+fn patch(client: &mut Client, policy: &Value) -> HttpAnswer {
     let body = json!({"policy": policy});
     let heard = ask(client, &Ask::new("PATCH", EVENT.to_owned(), Some(body)));
     assert_eq!(heard.status, 200, "{}", heard.shown());

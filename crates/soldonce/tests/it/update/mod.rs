@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until_some};
 
-use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::client::{Ask, Client, HttpAnswer};
 use crate::crash::server::{PROGRAM, Server, arguments, verify};
 use crate::program::ends_well;
 use crate::shop::{self, done, hall, hold, until};
@@ -126,7 +126,7 @@ fn change_terms(old: &mut Client, new: &mut Client, database: &Postgres) {
 fn want_all(client: &mut Client, who: &str, won: &AtomicUsize) {
     for row in ROWS.chars() {
         for seat in 1..=SEATS_PER_ROW {
-            let heard: Heard = client
+            let heard: HttpAnswer = client
                 .ask(&hold("hamlet", who, &format!("{row}-{seat}")))
                 .unwrap();
             if heard.status == 201 {

@@ -3,7 +3,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use soldonce_testkit::PATIENCE;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
 
 /// Shorter than any answer that does not come.
@@ -12,13 +12,13 @@ const SILENCE: Duration = Duration::from_millis(300);
 /// A Redis, a proxy in front of it, and inline commands through the proxy.
 struct Rig {
     redis: Redis,
-    proxy: Proxy,
+    proxy: FaultProxy,
 }
 
 impl Rig {
     fn new() -> Self {
         let redis = Redis::start().unwrap();
-        let proxy = Proxy::to(redis.address()).unwrap();
+        let proxy = FaultProxy::to(redis.address()).unwrap();
         Self { redis, proxy }
     }
 

@@ -75,11 +75,11 @@ pub(super) fn check(
         if let Err(error) = patch.apply(read) {
             found.push(violation(&patch.name, format!("does not apply: {error:#}")));
         }
-        if !has_test(&patch.package, &patch.test) {
-            found.push(violation(
-                &patch.name,
-                format!("there is no test {}", patch.test),
-            ));
+        for test in &patch.tests {
+            if !has_test(&test.package, &test.name) {
+                let message = format!("there is no test {}", test.name);
+                found.push(violation(&patch.name, message));
+            }
         }
     }
     let rows = rows(table);

@@ -3,15 +3,15 @@
 
 use soldonce_core::{Command, HoldState, Text};
 use soldonce_engine::ledger::Ledger;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 
 use super::numbers::NoNumbers;
 use crate::postgres::Servers;
 
 /// A server on the database, and a second one behind a proxy.
-async fn one_behind_a_proxy() -> (Servers, Proxy) {
+async fn one_behind_a_proxy() -> (Servers, FaultProxy) {
     let mut servers = Servers::start(1).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let shaky = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(shaky);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::Ledger;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::postgres::{Postgres, carry_over};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -128,7 +128,7 @@ async fn what_was_written_before_a_move_is_not_read_again_and_again() {
     let (event, new) = one_hold_moves().await;
 
     let mut servers = begin_anew(new, 0).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let watched = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(watched);

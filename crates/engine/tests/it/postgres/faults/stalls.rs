@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Command, Policy, PolicyChange};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::load;
@@ -16,7 +16,7 @@ use crate::postgres::Servers;
 async fn a_server_that_stops_in_its_turn_does_not_stop_the_numbers() {
     let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let options = servers.unprepared_at(url);
     let stopping = servers.one_more(&options).await;

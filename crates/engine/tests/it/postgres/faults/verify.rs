@@ -11,7 +11,7 @@ use soldonce_core::{
 use soldonce_engine::ledger::Done;
 use soldonce_engine::ledger::postgres::{PostgresOptions, unit_history, verify};
 use soldonce_engine::ledger::verify::VerifyReport;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
@@ -339,7 +339,7 @@ async fn a_verification_that_hangs_delays_no_buyer() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     servers.hold(0, &event, "ann", &["B-1"]).await.unwrap();
-    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let options =
         servers.unprepared_at(proxy.url(&servers.database.url(), servers.database.address()));
     // Its snapshot is taken by then, tables are locked as far as they ever are.

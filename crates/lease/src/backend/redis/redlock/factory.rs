@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::timeout_at;
 use tokio::sync::mpsc;
 
 use super::quorum::majority;
@@ -123,11 +124,8 @@ impl Redlock {
             return answers.recv().await;
         }
         let clock = &self.machine.clock;
-        tokio::select! {
-            biased;
-            answer = answers.recv() => answer,
-            () = clock.sleep_until(clock.boot().plus(STRAGGLERS)) => None,
-        }
+        let end = clock.boot().plus(STRAGGLERS);
+        timeout_at(&**clock, end, answers.recv()).await.flatten()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::history::Recorder;
 use soldonce_lease::{BootTime, Clock, SystemClock};
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::player::Player;
 use soldonce_testkit::redis::{Data, Redis, RedisCluster};
 use soldonce_testkit::{PATIENCE, until};
@@ -122,7 +122,7 @@ const POSTGRES: &[Blow] = &[
 /// Everything that can be hurt, and who writes down what is lost by it.
 pub(super) struct Storm<'a> {
     pub(super) site: &'a mut Site,
-    pub(super) proxies: &'a [Proxy],
+    pub(super) proxies: &'a [FaultProxy],
     pub(super) players: &'a mut [Player],
     pub(super) recorder: &'a Recorder,
     /// Only what makes a server forget.

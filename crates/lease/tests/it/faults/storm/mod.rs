@@ -1,6 +1,6 @@
 //! Clients in two processes add to guarded counters on real servers while a seeded script of faults
 //! hurts the servers, the network between and the clients. What they saw is put together and judged:
-//! nobody held with another, tokens rose, no stale write got in, no update was lost. Planted bugs
+//! no two held at once, tokens rose, no stale write got in, no update was lost. Planted bugs
 //! must be found by the same judge.
 //!
 //! The faults come from the seed; when the machine lets them happen does not.
@@ -165,7 +165,7 @@ impl Report {
 
 struct Judgement {
     violations: Vec<String>,
-    /// Updates that somebody was told of, and that the target does not have.
+    /// Updates that a client was told of, and that the target does not have.
     lost_updates: i64,
     story: String,
 }

@@ -1,4 +1,4 @@
-//! A shard is moved from primary to primary, key by key, while many lease its names: nobody holds
+//! A shard is moved from primary to primary, key by key, while many lease its names: no two hold
 //! what another holds, tokens rise, what is held stays held, and everything goes on in time.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use soldonce_lease::BackendError;
 use soldonce_lease::backend::Backend;
-use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{FullCoverage, Redis};
 
 use super::{Site, key_of, name};
@@ -13,9 +13,9 @@ use crate::conformance::{
 use crate::redis::site::until;
 
 /// Puts a proxy before each node, and lets the cluster tell clients of the proxies alone.
-async fn behind_proxies(nodes: &[Redis]) -> Vec<Proxy> {
-    let before = |node: &Redis| Proxy::to(node.address()).unwrap();
-    let proxies: Vec<Proxy> = nodes.iter().map(before).collect();
+async fn behind_proxies(nodes: &[Redis]) -> Vec<FaultProxy> {
+    let before = |node: &Redis| FaultProxy::to(node.address()).unwrap();
+    let proxies: Vec<FaultProxy> = nodes.iter().map(before).collect();
     for (node, proxy) in nodes.iter().zip(&proxies) {
         let port = proxy.address().port().to_string();
         node.cli(&["CONFIG", "SET", "cluster-announce-port", &port])
@@ -23,7 +23,7 @@ async fn behind_proxies(nodes: &[Redis]) -> Vec<Proxy> {
     }
     let knows_all = |node: &Redis| {
         let told = node.cli(&["CLUSTER", "NODES"]).unwrap();
-        let by = |proxy: &Proxy| told.contains(&format!("{}@", proxy.address()));
+        let by = |proxy: &FaultProxy| told.contains(&format!("{}@", proxy.address()));
         proxies.iter().all(by)
     };
     until("every node tells of the proxies", async || {
@@ -58,7 +58,7 @@ async fn b7_what_a_cluster_rejects_did_not_run_and_what_found_nobody_was_not_sen
     for place in 0..6 {
         site.cluster.node(place).unwrap().kill().unwrap();
     }
-    // A command on a connection that broke may have run; the next ones find nobody.
+    // A command on a connection that broke may have run; the next ones find no server.
     until("the broken connections are noticed", async || {
         let answer = site.backend.inspect(None, &name("nobody")).await;
         matches!(answer, Err(BackendError::NotSent(_))).then_some(())

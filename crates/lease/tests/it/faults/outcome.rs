@@ -7,40 +7,40 @@ use tokio::task::JoinSet;
 
 /// What the caller is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum CallOutcome {
     Done,
     Unknown,
 }
 
-pub(super) fn acquired(answers: Vec<Result<Lease, AcquireError>>) -> (Heard, Vec<Lease>) {
-    let (mut held, mut heard) = (Vec::new(), Heard::Done);
+pub(super) fn acquired(answers: Vec<Result<Lease, AcquireError>>) -> (CallOutcome, Vec<Lease>) {
+    let (mut held, mut outcome) = (Vec::new(), CallOutcome::Done);
     for answer in answers {
         match answer {
             Ok(lease) => held.push(lease),
-            Err(AcquireError::Unknown { .. }) => heard = Heard::Unknown,
+            Err(AcquireError::Unknown { .. }) => outcome = CallOutcome::Unknown,
             Err(other) => panic!("{other:?}"),
         }
     }
-    (heard, held)
+    (outcome, held)
 }
 
-pub(super) fn heard_renewal(answer: Result<Duration, RenewError>) -> Heard {
+pub(super) fn renewal_outcome(answer: Result<Duration, RenewError>) -> CallOutcome {
     match answer {
-        Ok(_) => Heard::Done,
-        Err(RenewError::Unknown) => Heard::Unknown,
+        Ok(_) => CallOutcome::Done,
+        Err(RenewError::Unknown) => CallOutcome::Unknown,
         Err(other) => panic!("{other:?}"),
     }
 }
 
-pub(super) fn heard_answer<T: std::fmt::Debug>(answer: Result<T, BackendError>) -> Heard {
+pub(super) fn answer_outcome<T: std::fmt::Debug>(answer: Result<T, BackendError>) -> CallOutcome {
     match answer {
-        Ok(_) => Heard::Done,
-        Err(BackendError::Unknown(_)) => Heard::Unknown,
+        Ok(_) => CallOutcome::Done,
+        Err(BackendError::Unknown(_)) => CallOutcome::Unknown,
         Err(other) => panic!("{other:?}"),
     }
 }
 
-pub(super) async fn released(held: Vec<Lease>) -> Heard {
+pub(super) async fn released(held: Vec<Lease>) -> CallOutcome {
     let mut asked = JoinSet::new();
     for lease in held {
         asked.spawn(lease.release());
@@ -48,8 +48,8 @@ pub(super) async fn released(held: Vec<Lease>) -> Heard {
     let outcomes = asked.join_all().await;
     let unsettled = outcomes.contains(&Err(Unsettled));
     if unsettled {
-        Heard::Unknown
+        CallOutcome::Unknown
     } else {
-        Heard::Done
+        CallOutcome::Done
     }
 }

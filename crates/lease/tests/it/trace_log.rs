@@ -1,4 +1,4 @@
-//! Hears what one lease thread reports, and in which span.
+//! Records what one lease thread reports, and in which span.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -10,19 +10,19 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 #[derive(Clone, Default)]
-pub(crate) struct Ear(Arc<Mutex<Heard>>);
+pub(crate) struct TraceLog(Arc<Mutex<Trace>>);
 
 #[derive(Default)]
-struct Heard {
+struct Trace {
     /// Each span's name and fields, by its number less one.
     spans: Vec<String>,
     entered: Vec<u64>,
-    events: Vec<Told>,
+    events: Vec<LoggedEvent>,
 }
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct LoggedEvent {
     /// Its fields.
     pub(crate) what: String,
     /// The number of the span that it lies in; 0 is none.
@@ -33,21 +33,21 @@ pub(crate) struct Told {
 
 thread_local! {
     /// Lasts as long as its thread.
-    static LISTENING: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
+    static RECORDING: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
 }
 
-impl Ear {
-    /// Hears this thread from now on.
-    pub(crate) fn listen(&self) {
+impl TraceLog {
+    /// Records this thread from now on.
+    pub(crate) fn record_thread(&self) {
         let guard = tracing::subscriber::set_default(self.clone());
-        LISTENING.set(Some(guard));
+        RECORDING.set(Some(guard));
     }
 
     /// All events whose fields contain `part`.
-    pub(crate) fn told(&self, part: &str) -> Vec<Told> {
-        let heard = self.0.lock().unwrap();
-        let events = heard.events.iter();
-        let fit = events.filter(|told| told.what.contains(part));
+    pub(crate) fn events_with(&self, part: &str) -> Vec<LoggedEvent> {
+        let trace = self.0.lock().unwrap();
+        let events = trace.events.iter();
+        let fit = events.filter(|event| event.what.contains(part));
         fit.cloned().collect()
     }
 }
@@ -62,7 +62,7 @@ impl Visit for Fields {
     }
 }
 
-impl Subscriber for Ear {
+impl Subscriber for TraceLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("soldonce") || metadata.target().starts_with("it::")
     }
@@ -70,10 +70,10 @@ impl Subscriber for Ear {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut fields = Fields::default();
         span.record(&mut fields);
-        let mut heard = self.0.lock().unwrap();
+        let mut trace = self.0.lock().unwrap();
         let text = format!("{}{}", span.metadata().name(), fields.0);
-        heard.spans.push(text);
-        Id::from_u64(u64::try_from(heard.spans.len()).unwrap())
+        trace.spans.push(text);
+        Id::from_u64(u64::try_from(trace.spans.len()).unwrap())
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}
@@ -81,13 +81,13 @@ impl Subscriber for Ear {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let mut heard = self.0.lock().unwrap();
-        let entered = heard.entered.last().filter(|_| !event.is_root());
+        let mut trace = self.0.lock().unwrap();
+        let entered = trace.entered.last().filter(|_| !event.is_root());
         let span = entered.copied().unwrap_or_default();
         let at = usize::try_from(span).unwrap().checked_sub(1);
-        let within = at.map_or_else(String::new, |at| heard.spans[at].clone());
+        let within = at.map_or_else(String::new, |at| trace.spans[at].clone());
         let what = fields.0;
-        heard.events.push(Told { what, span, within });
+        trace.events.push(LoggedEvent { what, span, within });
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -97,8 +97,8 @@ impl Subscriber for Ear {
     }
 
     fn exit(&self, id: &Id) {
-        let mut heard = self.0.lock().unwrap();
-        let last = heard.entered.pop();
+        let mut trace = self.0.lock().unwrap();
+        let last = trace.entered.pop();
         assert_eq!(last, Some(id.into_u64()), "spans are left in order");
     }
 }
