@@ -173,15 +173,19 @@ impl Inventory {
         }
     }
 
-    /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3).
+    /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3). Those of a hold that
+    /// staff revoked do not: staff took them from this very buyer.
     fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
         let booking = self.known_booking(id);
         let Ok(book) = self.book(booking.event) else {
             return false;
         };
+        let hold = booking.hold.and_then(|hold| self.holds.get(&hold));
+        let is_revoked = hold.is_some_and(|hold| hold.state.reason().is_some());
         let units = booking.units();
         let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
-        units.iter().all(is_free)
+        !is_revoked
+            && units.iter().all(is_free)
             && self.can_give_lines(id)
             && self
                 .require_sellable(work, book, &units, &booking.holder)
