@@ -43,7 +43,7 @@ use crate::{
 /// The reference model of every ledger: executes commands and returns what they changed.
 ///
 /// Ended holds and bookings may be removed from memory ([`Inventory::forget_hold`]) and restored
-/// before a command names them; everything else is always in memory.
+/// before a command names them, a booking with its hold; everything else is always in memory.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// The number of the first event: a ledger may keep each event in an inventory of its own.

@@ -34,6 +34,9 @@ impl Inventory {
         // Money that came back may undo an end; on a way forward it changes nothing about where that leads.
         let goes_on = !has_bounced || known.state.may_become(next.state);
         let is_news = next.state != known.state && goes_on;
+        // The payment had ended without an intent, so none was cancelled; what is paid by this one would buy nothing.
+        let has_failed = known.state == PaymentState::Failed && next.state == known.state;
+        let is_stray = has_failed && next.intent != known.intent;
         if next == **known {
             let answer = Answer::Booking(booking.clone());
             if settled.is_some() {
@@ -44,6 +47,9 @@ impl Inventory {
         }
         let (state, hold) = (booking.state, booking.hold);
         self.booking_mut(work, report.booking).payment = Some(Box::new(next));
+        if is_stray {
+            work.effects.push(Effect::CancelIntent(report.booking));
+        }
         if has_bounced {
             self.send_again(work, report.booking);
         }
@@ -173,15 +179,19 @@ impl Inventory {
         }
     }
 
-    /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3).
+    /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3). Those of a hold that
+    /// staff revoked do not: staff took them from this very buyer.
     fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
         let booking = self.known_booking(id);
         let Ok(book) = self.book(booking.event) else {
             return false;
         };
+        let hold = booking.hold.and_then(|hold| self.holds.get(&hold));
+        let is_revoked = hold.is_some_and(|hold| hold.state.reason().is_some());
         let units = booking.units();
         let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
-        units.iter().all(is_free)
+        !is_revoked
+            && units.iter().all(is_free)
             && self.can_give_lines(id)
             && self
                 .require_sellable(work, book, &units, &booking.holder)

@@ -138,17 +138,28 @@ impl Payment {
         report.amount == self.amount && intents.is_none_or(is_same)
     }
 
+    /// Tells whether a report says that no intent can be made, and one is known: a call without an answer had
+    /// made it, and it may still be paid.
+    fn is_made_before(&self, report: &PaymentReport) -> bool {
+        let is_refused = report.state == PaymentState::Failed && report.intent.is_none();
+        let of_making = matches!(report.settles, Some(Effect::Authorise(_)));
+        is_refused && of_making && self.intent.is_some()
+    }
+
     /// Returns the payment after a report. It only moves forward: reports may be repeated in any
     /// order, which changes nothing.
     #[must_use]
     pub(crate) fn after(&self, report: &PaymentReport) -> Self {
+        let told = if self.is_made_before(report) {
+            self.state
+        } else {
+            report.state
+        };
         // Money that came back again moves a payment back, the only thing that does; a report that
         // does not know of it is older.
         let state = match report.bounced.cmp(&self.bounced) {
-            Ordering::Greater if report.state.has_come() => report.state,
-            Ordering::Greater | Ordering::Equal if self.state.may_become(report.state) => {
-                report.state
-            }
+            Ordering::Greater if told.has_come() => told,
+            Ordering::Greater | Ordering::Equal if self.state.may_become(told) => told,
             Ordering::Greater | Ordering::Equal | Ordering::Less => self.state,
         };
         Self {

@@ -215,6 +215,46 @@ fn a_report_is_about_the_payment_that_it_names() {
     assert_eq!(payment(&world, id).paid(), payment(&world, id).amount);
 }
 
+/// A notice named the intent of a call without an answer, and only then the next try was refused.
+#[test]
+fn a_payment_whose_intent_is_known_does_not_fail_when_no_other_can_be_made() {
+    let (mut world, id) = paying();
+    let named = PaymentReport {
+        intent: Some(intent("stripe", "pi_1")),
+        ..report_of(&world, id, PaymentState::Created)
+    };
+    world.apply(Command::Payment(Box::new(named))).unwrap();
+    let step = Effect::Authorise(id);
+    let refused = PaymentReport {
+        settles: Some(step),
+        ..report_of(&world, id, PaymentState::Failed)
+    };
+    let applied = world.apply(Command::Payment(Box::new(refused))).unwrap();
+    assert_eq!(applied.done_effects, [step]);
+    assert_eq!(payment(&world, id).state, PaymentState::Created);
+    let booking = world.inventory.booking(id).unwrap();
+    assert_eq!(booking.state, BookingState::PendingPayment);
+    world.pay(id, PaymentState::Authorised).unwrap();
+    let booking = world.inventory.booking(id).unwrap();
+    assert_eq!(booking.state, BookingState::Confirmed);
+}
+
+/// The answer that made the intent was lost, and what was asked after it refused.
+#[test]
+fn an_intent_that_is_named_after_its_payment_failed_is_cancelled_once() {
+    let (mut world, id) = paying();
+    world.pay(id, PaymentState::Failed).unwrap();
+    let named = PaymentReport {
+        intent: Some(intent("stripe", "pi_1")),
+        ..report_of(&world, id, PaymentState::Created)
+    };
+    let named = Command::Payment(Box::new(named));
+    let applied = world.apply(named.clone()).unwrap();
+    assert_eq!(applied.effects, [Effect::CancelIntent(id)]);
+    assert_eq!(payment(&world, id).intent, Some(intent("stripe", "pi_1")));
+    assert!(!world.apply(named).unwrap().has_effect());
+}
+
 #[test]
 fn an_effect_is_done_once_the_money_went_back() {
     use PaymentState::{Captured, PartlyRefunded};

@@ -254,11 +254,12 @@ enum Since {
     SaleClosed,
     EventCancelled,
     Released,
+    Revoked,
     Unpinned,
     BoughtTooMuch,
 }
 
-const SINCE: [(&str, Since); 11] = [
+const SINCE: [(&str, Since); 12] = [
     ("in time", Since::Nothing),
     ("in the last ms", Since::LastMs),
     ("at its end", Since::AtEnd),
@@ -268,6 +269,7 @@ const SINCE: [(&str, Since); 11] = [
     ("sale closed", Since::SaleClosed),
     ("event cancelled", Since::EventCancelled),
     ("hold released", Since::Released),
+    ("hold revoked", Since::Revoked),
     ("payment abandoned", Since::Unpinned),
     ("bought his fill", Since::BoughtTooMuch),
 ];
@@ -315,6 +317,10 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
             assert!(matches!(state, EventState::Cancelled(_)));
         }
         Since::Released => drop(world.apply(Command::Release { on: on(hold) }).unwrap()),
+        Since::Revoked => {
+            let reason = text("a bot");
+            world.apply(Command::Revoke { hold, reason }).unwrap();
+        }
         Since::Unpinned => drop(
             world
                 .apply(Command::Abandon {
@@ -403,6 +409,7 @@ one unit sold     | needs_refund +void  | needs_refund +refund 2000 | needs_refu
 sale closed       | needs_refund +void  | needs_refund +refund 2000 | needs_refund +void | needs_refund +refund 2000 | expired +void      | expired +refund 2000
 event cancelled   | needs_refund +void  | needs_refund +refund 2000 | needs_refund +void | needs_refund +refund 2000 | failed +void       | failed +refund 2000
 hold released     | confirmed +capture  | confirmed                 | needs_refund +void | needs_refund +refund 2000 | failed +void       | failed +refund 2000
+hold revoked      | needs_refund +void  | needs_refund +refund 2000 | needs_refund +void | needs_refund +refund 2000 | failed +void       | failed +refund 2000
 payment abandoned | needs_refund +void  | needs_refund +refund 2000 | needs_refund +void | needs_refund +refund 2000 | failed +void       | failed +refund 2000
 bought his fill   | needs_refund +void  | needs_refund +refund 2000 | needs_refund +void | needs_refund +refund 2000 | expired +void      | expired +refund 2000
 ";

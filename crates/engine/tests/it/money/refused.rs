@@ -1,10 +1,11 @@
 //! A provider that refuses again and again: what is asked of it, and what is not forgotten meanwhile.
 
-use soldonce_core::{BookingState, PaymentState};
+use soldonce_core::{Amount, BookingState, PaymentState};
 use soldonce_engine::EngineError;
-use soldonce_engine::payment::ProviderError;
+use soldonce_engine::payment::{CreateIntent, ProviderError, ProviderKey};
 
 use super::rig::{PRICE, Rig, Store};
+use crate::ledgers::euro;
 
 fn refused() -> ProviderError {
     ProviderError::Refused {
@@ -92,5 +93,43 @@ async fn a_checkout_that_failed_makes_no_intent_later() {
         rig.pay(&paying, "pm_card_visa").await;
         rig.settle().await;
         assert_eq!(rig.kept(), PRICE, "{store:?}");
+    }
+}
+
+/// The call that made an intent had no answer, and the one after it was refused; a notice names the intent then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_intent_that_is_heard_of_after_its_checkout_failed_is_cancelled() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        let hold = rig.hold("ann", &["A-1"]).await.unwrap();
+        rig.place
+            .answers
+            .creates
+            .lock()
+            .unwrap()
+            .push_back(refused());
+        rig.checkout(hold).await.unwrap_err();
+        let ledger = rig.engine.ledger();
+        let event = ledger.hold(hold).await.unwrap().unwrap().event;
+        let id = ledger.bookings_in(event, None, 1).await.unwrap()[0].id;
+        let ask = CreateIntent {
+            booking: id,
+            amount: Amount::from_minor(PRICE),
+            currency: euro(),
+            key: ProviderKey::of(id, "authorise").unwrap(),
+        };
+        let made = rig.engine.provider().unwrap().create(ask).await.unwrap();
+        rig.take_notices().await;
+        let payment = rig.booking(id).await.payment.unwrap();
+        assert_eq!(payment.state, PaymentState::Failed, "{store:?}");
+        let named = payment.intent.as_ref().unwrap();
+        assert_eq!(named.id.as_str(), made.id.as_str());
+        rig.run_outbox();
+        rig.settle().await;
+        let late = rig.fake.pay(made.id.as_str(), "pm_card_visa").await;
+        assert!(late.is_err(), "{store:?}: it could still be paid");
+        let booking = rig.booking(id).await;
+        assert_eq!(booking.state, BookingState::Failed, "{store:?}");
+        assert_eq!((rig.kept(), rig.reserved()), (0, 0), "{store:?}");
     }
 }

@@ -7,6 +7,7 @@ use fake_stripe::{Delivery, Plan};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection, Span,
+    Text,
 };
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
 use soldonce_testkit::PATIENCE;
@@ -352,6 +353,33 @@ async fn late_money_meets_exactly_the_events_policy() {
             assert_eq!(state, expected, "{store:?} {policy:?} {seat:?}");
             let sold = i64::from(expected == BookingState::Confirmed);
             assert_eq!((kept, reserved), (sold * PRICE, 0), "{store:?} {policy:?}");
+        }
+    }
+}
+
+/// Staff ended the hold while its buyer was at the bank's page. The seats are free, and not for this money.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_for_a_hold_that_staff_revoked_goes_back() {
+    for store in Store::ALL {
+        for place in [Place::new(store).await, Place::paid_at_once(store).await] {
+            let if_free = |of: &mut soldonce_core::Policy| {
+                of.late_payment = LatePayment::IfStillFree;
+            };
+            let mut rig = Rig::at(place, "hamlet-1", if_free).await;
+            let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+            let reason = Text::parse("a bot").unwrap();
+            let revoked = rig.engine.revoke(&rig.call(), hold, reason).await;
+            revoked.unwrap();
+            rig.pay(&paying, VISA).await;
+            rig.take_notices().await;
+            let late = rig.booking(paying.booking).await.state;
+            assert_eq!(late, BookingState::NeedsRefund, "{store:?}");
+            rig.run_outbox();
+            rig.settle().await;
+            let over = rig.booking(paying.booking).await.state;
+            assert_eq!(over, BookingState::Refunded, "{store:?}");
+            assert_eq!((rig.kept(), rig.reserved()), (0, 0), "{store:?}");
+            rig.hold("bob", &["A-1"]).await.unwrap();
         }
     }
 }
