@@ -9,6 +9,8 @@ pub(crate) const FAULT_READ_ONLY_MS: u64 = 10_000;
 pub(crate) const FAULT_PROBE_BYTES: usize = 256 * 1_024;
 /// How often a server reads its certificate again, milliseconds.
 pub(crate) const TLS_LOOK_MS: u64 = 60_000;
+/// Days before the end of its certificate from which on a server warns of it.
+pub(crate) const TLS_WARN_DAYS: i64 = 3;
 /// Most bots of a demo.
 pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.

@@ -1,11 +1,14 @@
 //! The certificate of a server, from two files that may change while it serves.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
-use rustls::ServerConfig;
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use crate::{FileError, files, provider};
@@ -71,6 +74,11 @@ impl Listener {
         Ok(Reloaded::Changed)
     }
 
+    /// Returns when the present certificate ends, seconds since 1970; `None` if it does not say so.
+    pub fn ends_at(&self) -> Option<u64> {
+        self.shown.read().cert.first().and_then(end)
+    }
+
     /// Returns the acceptor that makes the handshakes.
     pub fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
@@ -92,9 +100,28 @@ impl Files {
     }
 }
 
+/// Finds when a certificate ends: the refusal of one that is over, as all are at the end of time, names it.
+fn end(certificate: &CertificateDer<'_>) -> Option<u64> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let (roots, last) = (RootCertStore::empty(), Duration::from_secs(u64::MAX));
+    let last = UnixTime::since_unix_epoch(last);
+    let all = provider().signature_verification_algorithms.all;
+    match verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], last, all) {
+        Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+            Some(not_after.as_secs())
+        }
+        Ok(()) | Err(_) => None,
+    }
+}
+
+impl Current {
+    fn read(&self) -> RwLockReadGuard<'_, Arc<CertifiedKey>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl ResolvesServerCert for Current {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(&shown))
+        Some(Arc::clone(&self.read()))
     }
 }

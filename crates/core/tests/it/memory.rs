@@ -199,12 +199,19 @@ fn the_same_event_again_is_no_other_one() {
             .into(),
         ..new([2; 32])
     };
+    let unnamed = ["", " \u{a0}"].map(|name| soldonce_core::NewEvent {
+        id: EventId::parse("unnamed").unwrap(),
+        name: soldonce_core::Text::parse(name).unwrap(),
+        ..new([3; 32])
+    });
     let create = |new| Command::CreateEvent(Box::new(new));
     assert!(world.apply(create(same)).is_ok());
-    assert!(matches!(
-        world.apply(create(dear)),
-        Err(Rejection::Invalid(_))
-    ));
+    for wrong in unnamed.into_iter().chain([dear]) {
+        assert!(matches!(
+            world.apply(create(wrong)),
+            Err(Rejection::Invalid(_))
+        ));
+    }
     assert_eq!(
         world.apply(create(other)).unwrap_err(),
         Rejection::EventExists

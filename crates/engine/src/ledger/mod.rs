@@ -303,8 +303,8 @@ pub trait Observer: Send + Sync + 'static {
     /// Notes that a batch of `commands` commands took `commit` to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
-    /// Notes the age of the oldest commit without a number, and the process of the database whose
-    /// transaction is the oldest that writes.
+    /// Notes the age of the oldest commit without a number, while the database is away the greatest that
+    /// it can have, and the process of the database whose transaction is the oldest that writes.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
     /// Notes that the store refused what memory had of an event: the event is read again; on

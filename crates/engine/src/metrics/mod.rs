@@ -118,7 +118,7 @@ metrics! {
     pub holds_expired: Counter, "holds_expired", "Holds ended by the clock";
     pub holds_live: Gauge, "holds_live", "Holds that are not over";
     /// Alert on it.
-    pub feed_lag: Gauge<f64, AtomicU64>, "feed_lag_seconds", "Age of the oldest commit that feed and maps do not show";
+    pub feed_lag: Gauge<f64, AtomicU64>, "feed_lag_seconds", "Age of the oldest commit that feed and maps may lack";
     /// Alert on it.
     pub ledger_disbelieved: Counter, "ledger_disbelieved",
         "Times the store refused what the server remembered of an event";

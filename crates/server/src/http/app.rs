@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::files::Files;
 use super::frames::Hubs;
 use super::leases::LiveLeases;
-use super::metrics::HttpMetrics;
+use super::metrics::{CertificateEnd, HttpMetrics};
 use super::rendered::Rendered;
 use super::request_id::RequestIds;
 use super::route::Route;
@@ -65,6 +65,7 @@ impl App {
         let leases = LeaseBackend::new(Arc::clone(&settings.leases.place), Arc::clone(&clock));
         let live_leases = Arc::new(LiveLeases::new(clock, settings.leases.live_max));
         registry.register_collector(Box::new(Arc::clone(&live_leases)));
+        registry.register_collector(Box::new(CertificateEnd(settings.tls.clone())));
         Self {
             request_ids: RequestIds::new(engine.ids()),
             metrics,

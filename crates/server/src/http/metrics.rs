@@ -9,6 +9,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use soldonce_tls::Listener;
 
 use super::route::Route;
 use crate::throttle::Throttle;
@@ -123,6 +125,22 @@ impl Collector for HttpMetrics {
             route.encode_times(&mut times)?;
         }
         Ok(())
+    }
+}
+
+/// When the certificate of the listeners ends, if they have one.
+#[derive(Debug)]
+pub(super) struct CertificateEnd(pub(super) Option<Listener>);
+
+impl Collector for CertificateEnd {
+    fn encode(&self, mut to: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let name = "soldonce_tls_certificate_not_after_timestamp_seconds";
+        let help = "When the server's certificate ends, seconds since 1970";
+        let metric = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        match self.0.as_ref().and_then(Listener::ends_at) {
+            Some(end) => ConstGauge::new(end).encode(metric),
+            None => Ok(()),
+        }
     }
 }
 

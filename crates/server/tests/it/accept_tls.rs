@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::get;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -19,6 +20,8 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
+
+use crate::harness::TestApp;
 
 struct Server {
     authority: Authority,
@@ -178,4 +181,15 @@ async fn a_renewed_certificate_is_shown_to_new_connections_and_a_broken_one_to_n
     let refused = server.listener.reload().unwrap_err();
     assert!(refused.to_string().contains("cannot be used"), "{refused}");
     assert_eq!(shown(&connect().await.unwrap()), renewed.der());
+}
+
+#[tokio::test]
+async fn the_metrics_tell_when_the_certificate_ends() {
+    let server = start("tls-metrics").await;
+    let tls = server.listener.clone();
+    let app = TestApp::open_with(|settings| settings.tls = Some(tls)).await;
+    let metrics = app.get("/metrics").send().await;
+    let metrics = metrics.expect(StatusCode::OK).text();
+    let line = "soldonce_tls_certificate_not_after_timestamp_seconds 67090118400\n";
+    assert!(metrics.contains(line), "{metrics}");
 }

@@ -94,6 +94,8 @@ async fn what_cannot_be_is_named() {
         ("id", json!("a b"), "id: "),
         ("id", json!(".."), "id: `.` and `..` cannot be"),
         ("name", json!(5), "at body.name (line 1"),
+        ("name", json!(""), "name"),
+        ("name", json!("  "), "name: it is empty"),
         ("currency", json!("eur"), "currency: "),
         ("starts_at", json!("tomorrow"), "at body.starts_at"),
         ("prices", json!({"Standard": -1}), "prices: -1 is outside"),

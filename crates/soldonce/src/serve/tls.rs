@@ -11,7 +11,9 @@ use soldonce_tls::{Listener, Reloaded};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::TLS_LOOK_MS;
+use crate::limits::{TLS_LOOK_MS, TLS_WARN_DAYS};
+
+const SECONDS_PER_DAY: i64 = 24 * 60 * 60;
 
 /// The server's own certificate.
 #[derive(Clone, Debug, Args)]
@@ -44,7 +46,7 @@ impl TlsArgs {
 }
 
 /// Reads the certificate again on SIGHUP, and every minute without it: what renews it may not know this
-/// process. Ends with `shutdown`.
+/// process. Warns of one that ends soon. Ends with `shutdown`.
 pub(crate) fn watch(
     listener: Listener,
     shutdown: CancellationToken,
@@ -52,7 +54,9 @@ pub(crate) fn watch(
     let mut hangup = signal(SignalKind::hangup())?;
     let clock = Arc::new(SystemClock);
     Ok(async move {
+        let mut told = None;
         loop {
+            warn_of_end(&listener, clock.wall_ms(), &mut told);
             let next = clock.boot().plus(Duration::from_millis(TLS_LOOK_MS));
             tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -70,4 +74,23 @@ pub(crate) fn watch(
             }
         }
     })
+}
+
+/// Warns of a certificate that ends soon or has ended, once for each number of days that are left, of which
+/// `told` is the last.
+fn warn_of_end(listener: &Listener, now_ms: i64, told: &mut Option<i64>) {
+    let Some(end) = listener.ends_at() else {
+        return;
+    };
+    let end = i64::try_from(end).unwrap_or(i64::MAX);
+    let left = end.saturating_sub(now_ms / 1_000);
+    let days_left = left.div_euclid(SECONDS_PER_DAY);
+    let is_new = told.replace(days_left) != Some(days_left);
+    if is_new && days_left < TLS_WARN_DAYS {
+        let how = if left < 0 { "has ended" } else { "ends soon" };
+        tracing::warn!(
+            days_left,
+            "the certificate {how}: put a renewed one into the files of tls_cert and tls_key"
+        );
+    }
 }

@@ -318,9 +318,34 @@ fn what_cannot_be_copied_is_said() {
     let (code, said) = run(&["backup", "--data", &from, "--to", &other]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("nothing was copied"), "{said}");
+    assert!(!place.join("other").exists(), "nothing is left of it");
     let url = ["backup", "--to", &other, "--database-url", "postgres://h/d"];
     let (code, said) = run(&url);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("pg_dump"), "{said}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// A file may have fewer bytes than any ledger, as on a disk that is full.
+#[test]
+fn a_copy_that_was_cut_off_is_made_anew_in_the_same_folder() {
+    let place = folder("backup-cut-off");
+    let (data, copy) = (place.join("data"), place.join("copy"));
+    assert!(Server::start(&data).unwrap().stop().success());
+    let (from, to) = (data.display().to_string(), copy.display().to_string());
+    let cut_off = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh", PROGRAM, "backup"]);
+        said(shell.args(["--data", &from, "--to", &to]))
+    };
+    let (code, told) = cut_off("trap '' XFSZ; ulimit -f 128; exec \"$@\"");
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("nothing was copied"), "{told}");
+    assert!(!copy.exists(), "nothing is left of it");
+    // The signal of that limit ends the program at once.
+    let (code, told) = cut_off("ulimit -c 0; ulimit -f 128; exec \"$@\"");
+    assert_eq!(code, None, "{told}");
+    assert!(!copy.join("ledger.sqlite").exists(), "half a copy is none");
+    backup(&data, &copy);
     std::fs::remove_dir_all(&place).unwrap();
 }

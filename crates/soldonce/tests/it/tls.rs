@@ -64,6 +64,25 @@ fn a_server_speaks_tls_to_its_database_and_to_its_tools() {
     assert!(said.contains("does it serve https://?"), "{said}");
 }
 
+#[test]
+fn a_certificate_that_has_ended_is_told() {
+    let at = folder("tls-ended");
+    let authority = Authority::new().unwrap();
+    let ended = authority.certify("localhost", Validity::Over).unwrap();
+    let [own, key] = ended.write(&at, "own").unwrap();
+    let mut command = serving(&at.join("data"));
+    command.arg("--tls-cert").arg(&own);
+    command.arg("--tls-key").arg(&key);
+    let log = at.join("server");
+    let server = Server::run(command, &log).unwrap();
+    let is_told = || {
+        let log = std::fs::read_to_string(log.with_extension("log"));
+        log.is_ok_and(|log| log.contains("the certificate has ended"))
+    };
+    until("the end is told", PATIENCE, is_told).unwrap();
+    drop(server);
+}
+
 /// Whether all connections to this Redis, but for the one that asks, have TLS; and how many there are.
 fn encrypted(redis: &Redis) -> (bool, usize) {
     let all = redis.cli(&["CLIENT", "LIST"]).unwrap();

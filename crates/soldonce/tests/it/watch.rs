@@ -120,6 +120,15 @@ fn the_dashboard_and_the_alerts_ask_for_metrics_that_are_there() {
         let is_there = metrics.contains(&format!("# TYPE {name} "));
         assert!(is_there, "{name}: {metrics}");
     }
+    // And the manual has all that are there.
+    let manual = workspace().unwrap().join("docs/operations.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let kinds = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE soldonce_"));
+    for name in kinds.filter_map(|kind| kind.split(' ').next()) {
+        assert!(manual.contains(&format!("`{name}`")), "{name}");
+    }
     drop(server);
 }
 

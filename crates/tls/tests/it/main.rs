@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
+mod listener;
 mod postgres;
 
 use std::path::{Path, PathBuf};

@@ -26,7 +26,7 @@ pub struct Copied {
 
 /// Copies the ledger of `from`, live or stopped, into `to`, which has none. Later commits of its
 /// server are not in the copy and do not wait for it; the write-ahead log keeps them until it is
-/// done.
+/// done. A folder that was made for a copy that failed is removed again.
 ///
 /// # Errors
 /// [`OpenError`]: `Missing` or `Schema` for the source, `Taken` or `Locked` for the target, `Failed` when
@@ -34,7 +34,17 @@ pub struct Copied {
 pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     let mut source = connection::reader(&Folder::new(from))?;
     let to = Folder::new(to);
+    let is_new = !to.exists()?;
     let lock = to.take()?;
+    let copied = copy_ledger(&mut source, &to);
+    if is_new && copied.is_err() {
+        to.remove();
+    }
+    drop(lock);
+    copied
+}
+
+fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<Copied, OpenError> {
     if to.has_any_of_database()? {
         return Err(OpenError::Taken {
             folder: to.path().to_owned(),
@@ -46,14 +56,13 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     let snapshot = source.transaction()?;
     let missing = || Fault::damaged("head", "it is missing");
     let head = Head::find(&snapshot)?.ok_or_else(missing)?;
-    copy_pages(&snapshot, &to)?;
-    if let Err(error) = to.open_high_water(&head) {
-        // Without the mark the copy would not start, and the database would block a retry.
+    copy_pages(&snapshot, to)?;
+    let marked = to.open_high_water(&head).map_err(OpenError::from);
+    if let Err(error) = marked.and_then(|_| to.sync()) {
+        // Without the mark the copy would not start, and the database would block the next copy.
         std::fs::remove_file(to.database()).ok();
-        return Err(error.into());
+        return Err(error);
     }
-    to.sync()?;
-    drop(lock);
     Ok(Copied {
         commits: head.commits,
         last_commit_at: head.clock,

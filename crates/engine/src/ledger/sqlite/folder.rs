@@ -41,6 +41,11 @@ impl Folder {
         self.0.join(DATABASE)
     }
 
+    /// Tells whether there is a folder.
+    pub(super) fn exists(&self) -> Result<bool, OpenError> {
+        self.0.try_exists().map_err(self.failed())
+    }
+
     /// Tells whether there is a database. A folder that may not be read is an error, not empty.
     pub(crate) fn has_database(&self) -> Result<bool, OpenError> {
         self.database().try_exists().map_err(self.failed())
@@ -90,12 +95,28 @@ impl Folder {
             .map_err(self.failed())?;
         let file = self.open_private(LOCK).map_err(self.failed())?;
         match file.try_lock() {
-            Ok(()) => Ok(FolderLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+            Ok(()) if self.has_lock(&file) => Ok(FolderLock { _file: file }),
+            Ok(()) | Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
                 folder: self.0.clone(),
             }),
             Err(TryLockError::Error(error)) => Err(self.failed()(error)),
         }
+    }
+
+    /// Tells whether `lock` still has its name: [`Folder::remove`] of another process may have taken it.
+    fn has_lock(&self, lock: &File) -> bool {
+        let identity = |meta: Metadata| (meta.dev(), meta.ino());
+        let named = std::fs::metadata(self.0.join(LOCK)).map(identity);
+        let locked = lock.metadata().map(identity);
+        named.is_ok_and(|named| locked.is_ok_and(|locked| locked == named))
+    }
+
+    /// Removes the folder, which is locked and has no database; one with other files stays.
+    pub(super) fn remove(&self) {
+        for name in [HIGH_WATER, LOCK] {
+            std::fs::remove_file(self.0.join(name)).ok();
+        }
+        std::fs::remove_dir(&self.0).ok();
     }
 
     /// Creates the database's file if it is missing, and sets every file of the ledger to mode

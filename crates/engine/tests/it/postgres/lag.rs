@@ -71,6 +71,18 @@ async fn a_transaction_that_is_left_open_is_named_as_what_holds_the_feed_up() {
     until("it goes on by itself", PATIENCE, is_shown).unwrap();
 }
 
+/// A gauge that stayed as it was would say that all is well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_feed_without_its_database_is_further_and_further_behind() {
+    let (mut servers, feed) = watched().await;
+    servers.database.stop_immediately().unwrap();
+    let is_behind = || feed.0.lock().unwrap().1 >= Duration::from_secs(2);
+    until("the lag grows", PATIENCE, is_behind).unwrap();
+    servers.database.restart().unwrap();
+    let is_over = || feed.0.lock().unwrap().1 == Duration::ZERO;
+    until("it is over", PATIENCE, is_over).unwrap();
+}
+
 /// The bound of docs: a commit of one server is shown by another within a second, unless something holds the
 /// feed up that the metric tells.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,6 +15,8 @@ const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
 /// 128 bits in Crockford's base 32.
 const MINTED: &str = "[0-7][0-9a-hjkmnp-tv-z]{25}$";
 const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+/// One line with a character that is no space.
+const NOT_BLANK: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 /// Finds the rule of a field or parameter of this name.
 pub(super) fn of_field(name: &str) -> Option<Value> {
@@ -63,6 +65,16 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
         _ => return None,
     })
+}
+
+/// Finds the rule of a field of a request: of its name in this schema, else of its name.
+fn of_part(schema: &str, field: &str) -> Option<Value> {
+    match (schema, field) {
+        ("EventRequest", "name") => {
+            Some(json!({"minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": NOT_BLANK}))
+        }
+        _ => of_field(field),
+    }
 }
 
 /// Finds the rule of a parameter in the path: only names of leases have one, and a wrong id of
@@ -159,7 +171,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
             if name == "PolicyRequest" {
                 or_null(described);
             }
-            match of_field(field) {
+            match of_part(name, field) {
                 Some(link) if link.get("$ref").is_some() => *described = link,
                 Some(rule) => merge(described, rule),
                 None => {}

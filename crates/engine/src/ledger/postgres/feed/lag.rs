@@ -49,13 +49,20 @@ async fn look(context: &Context) -> Result<Lag, Failure> {
     Ok(lag.unwrap_or_default())
 }
 
-/// Reads the lag again and again, reports it as a metric, and logs why the feed is stopped.
+/// Reads the lag again and again, reports it as a metric, and logs why the feed is stopped. While the
+/// database does not tell it, it grows with the time.
 pub(super) async fn watch(context: Arc<Context>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
+    // Until then the feed had every commit.
+    let mut complete = context.clock.boot();
     while context.pause(&shutdown, FEED_LOOK_MS).await {
+        let begun = context.clock.boot();
         let Some(Ok(lag)) = catch_panic(look(&context)).await else {
+            let behind = context.clock.boot().since(complete);
+            context.observer.feed_lag(behind, None);
             continue;
         };
+        complete = begun.minus(lag.behind);
         context.observer.feed_lag(lag.behind, lag.process);
         if lag.behind < Duration::from_millis(FEED_LATE_MS) {
             if trouble.ends() {
