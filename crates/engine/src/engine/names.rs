@@ -23,7 +23,10 @@ impl NamedUnits<'_> {
 
     /// Returns how many units are named. One that is named twice counts once.
     pub fn count(&self) -> u32 {
-        let distinct = |names: &[Cow<'_, str>]| names.iter().collect::<BTreeSet<_>>().len();
+        let distinct = |names: &[Cow<'_, str>]| match names {
+            [] | [_] => names.len(),
+            _ => names.iter().collect::<BTreeSet<_>>().len(),
+        };
         let single = distinct(&self.seats).saturating_add(distinct(&self.places));
         let single = u32::try_from(single).unwrap_or(u32::MAX);
         let places = self.areas.iter().map(|(_, quantity)| *quantity);

@@ -66,7 +66,8 @@ impl Endpoint {
         let request_id = app.request_ids.of(&parts.headers);
         let (uri, trace_id) = (parts.uri.clone(), trace_id(&parts.headers));
         let origin = origin::to_answer(&app.settings, &parts.headers);
-        let coding = Coding::accepted(&parts.headers);
+        // Answers to commands may carry secrets: coded, their length would tell of them.
+        let coding = (route.verb == Verb::Get).then(|| Coding::accepted(&parts.headers));
         let admitted = app.admit(route, &parts);
         let counted = app.count(route, &admitted, &parts, began).await;
         let admitted = match counted.iter().flatten().find_map(rates::refusal) {
@@ -89,8 +90,7 @@ impl Endpoint {
         };
         let code = outcome.as_ref().err().map_or("", Problem::code);
         let mut response = outcome.unwrap_or_else(Problem::into_response);
-        // Answers to commands may carry secrets: coded, their length would tell of them.
-        if route.verb == Verb::Get {
+        if let Some(coding) = coding {
             response = coding::of_answer(coding, response).await;
         }
         let headers = response.headers_mut();

@@ -53,13 +53,13 @@ impl Patch {
     /// # Errors
     /// If a part of it is missing, or it is no unified diff.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
-        let tests = red_tests(text).with_context(|| name.to_owned())?;
-        ensure!(!tests.is_empty(), "{name}: there is no line Test: ");
+        let red_tests = red_tests(text).with_context(|| name.to_owned())?;
+        ensure!(!red_tests.is_empty(), "{name}: there is no line Test: ");
         let hunks = hunks(text).with_context(|| name.to_owned())?;
         ensure!(!hunks.is_empty(), "{name}: it changes nothing");
         Ok(Self {
             name: name.to_owned(),
-            tests,
+            tests: red_tests,
             hunks,
         })
     }
@@ -119,10 +119,10 @@ fn red_tests(text: &str) -> Result<Vec<RedTest>> {
     let mut lines = text.lines();
     let mut tests = Vec::new();
     while let Some(line) = lines.next() {
-        let Some(test) = line.strip_prefix("Test: ") else {
+        let Some(named) = line.strip_prefix("Test: ") else {
             continue;
         };
-        let (package, name) = test
+        let (package, name) = named
             .split_once(' ')
             .context("a test is a package and a name")?;
         let says = lines.next().and_then(|line| line.strip_prefix("Says: "));

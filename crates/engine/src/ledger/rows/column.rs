@@ -78,14 +78,14 @@ impl Column<'_> {
     pub(crate) fn hash_into(&self, to: &mut Vec<u8>) {
         let mut put = |bytes: &[u8]| {
             let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-            to.extend(length.to_be_bytes());
-            to.extend(bytes);
+            to.extend_from_slice(&length.to_be_bytes());
+            to.extend_from_slice(bytes);
         };
         match self.value() {
             ValueRef::Integer(number) if self.is_opt_number() => put(&number.to_be_bytes()),
-            ValueRef::Integer(number) => to.extend(number.to_be_bytes()),
+            ValueRef::Integer(number) => to.extend_from_slice(&number.to_be_bytes()),
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => put(bytes),
-            ValueRef::Null | ValueRef::Real(_) => to.extend((-1_i64).to_be_bytes()),
+            ValueRef::Null | ValueRef::Real(_) => to.extend_from_slice(&(-1_i64).to_be_bytes()),
         }
     }
 

@@ -357,15 +357,16 @@ async fn late_money_meets_exactly_the_events_policy() {
     }
 }
 
+fn if_still_free(of: &mut soldonce_core::Policy) {
+    of.late_payment = LatePayment::IfStillFree;
+}
+
 /// Staff ended the hold while its buyer was at the bank's page. The seats are free, and not for this money.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn money_for_a_hold_that_staff_revoked_goes_back() {
     for store in Store::ALL {
         for place in [Place::new(store).await, Place::paid_at_once(store).await] {
-            let if_free = |of: &mut soldonce_core::Policy| {
-                of.late_payment = LatePayment::IfStillFree;
-            };
-            let mut rig = Rig::at(place, "hamlet-1", if_free).await;
+            let mut rig = Rig::at(place, "hamlet-1", if_still_free).await;
             let (hold, paying) = rig.begun("ann", &["A-1"]).await;
             let reason = Text::parse("a bot").unwrap();
             let revoked = rig.engine.revoke(&rig.call(), hold, reason).await;

@@ -67,7 +67,8 @@ pub(super) async fn acquire(
 /// Releases the lease on every node. One that does not answer keeps it until its ttl ends.
 async fn release(nodes: &[MultiplexedConnection], purchase: &Purchase, owner: &str) {
     for node in nodes {
-        let _ = delete(node, purchase, (owner, purchase.seats.len())).await;
+        let deleted = delete(node, purchase, (owner, purchase.seats.len())).await;
+        deleted.ok();
     }
 }
 
