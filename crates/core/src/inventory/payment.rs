@@ -126,8 +126,8 @@ impl Inventory {
                 self.booking_mut(work, report.booking).state = BookingState::Refunded;
             }
             // It was to be voided and was taken all the same.
-            Money::Here if report.state == PaymentState::Captured => self.send_back(work, report),
-            Money::Here | Money::Pending => {}
+            Money::Here => self.send_back(work, report),
+            Money::Pending => {}
         }
     }
 
