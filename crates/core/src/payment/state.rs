@@ -22,12 +22,14 @@ words! {
 }
 
 impl PaymentState {
-    /// Tells whether the provider may report `next` after this: the arrows of model.md 6, and
-    /// longer ways along them, since events get lost and reordered. Never back.
+    /// Tells whether `next` is news after this: the arrows of model.md 6, and longer ways along
+    /// them, since events get lost and reordered. Never back, nor the same again.
     pub const fn may_become(self, next: Self) -> bool {
         use PaymentState as P;
         match self {
-            P::Created | P::ActionRequired | P::Processing => !matches!(next, P::Created),
+            P::Created => !matches!(next, P::Created),
+            P::ActionRequired => !matches!(next, P::Created | P::ActionRequired),
+            P::Processing => !matches!(next, P::Created | P::Processing),
             P::Declined => !matches!(next, P::Created | P::Declined),
             // The intent that failed may not be the only one that was made.
             P::Failed => next.has_come() || matches!(next, P::Voided),
@@ -36,7 +38,7 @@ impl PaymentState {
                 P::Captured | P::PartlyRefunded | P::Refunded | P::Voided | P::Lapsed
             ),
             P::Captured => matches!(next, P::PartlyRefunded | P::Refunded),
-            P::PartlyRefunded => matches!(next, P::PartlyRefunded | P::Refunded),
+            P::PartlyRefunded => matches!(next, P::Refunded),
             P::Refunded | P::Voided | P::Lapsed => false,
         }
     }

@@ -230,11 +230,11 @@ fn payment_states_and_what_may_be_reported_next() {
 const EXPECTED_PAYMENT: &str = "
                 | created | action_required | processing | authorised | captured | partly_refunded | refunded | failed | voided | lapsed | declined
 created         |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
-action_required |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
-processing      |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
+action_required |         |                 | x          | x          | x        | x               | x        | x      | x      | x      | x
+processing      |         | x               |            | x          | x        | x               | x        | x      | x      | x      | x
 authorised      |         |                 |            |            | x        | x               | x        |        | x      | x      |
 captured        |         |                 |            |            |          | x               | x        |        |        |        |
-partly_refunded |         |                 |            |            |          | x               | x        |        |        |        |
+partly_refunded |         |                 |            |            |          |                 | x        |        |        |        |
 refunded        |         |                 |            |            |          |                 |          |        |        |        |
 failed          |         |                 |            | x          | x        | x               | x        |        | x      |        |
 voided          |         |                 |            |            |          |                 |          |        |        |        |

@@ -9,6 +9,7 @@ use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection, Span,
     Text,
 };
+use soldonce_engine::payment::{IntentId, ProviderKey};
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
 use soldonce_testkit::PATIENCE;
 
@@ -431,6 +432,47 @@ async fn a_payment_without_a_notice_is_found_by_the_reconciler() {
         let sold = rig.booking(paying.booking).await;
         assert_eq!(sold.state, BookingState::Confirmed);
         assert_eq!(rig.kept(), PRICE);
+    }
+}
+
+/// The buyer stays at the bank's page, and the ledger knows it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_that_is_as_it_is_known_needs_no_reconciler() {
+    for store in Store::ALL {
+        let rig = Rig::on(store, |_| {}).await;
+        let (_, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&paying, "pm_card_authenticationRequired").await;
+        rig.take_notices().await;
+        let state = rig.payment_state(paying.booking).await;
+        assert_eq!(state, PaymentState::ActionRequired, "{store:?}");
+        assert_eq!(rig.mismatches().await, [], "{store:?}");
+    }
+}
+
+/// Paid at once and sent back in part by staff, with all notices lost. Only the outbox comes to it,
+/// to cancel the intent of a hold that ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_that_was_sent_back_in_part_unheard_goes_back_in_full() {
+    for store in Store::ALL {
+        let place = Place::paid_at_once(store).await;
+        let goes_back = |of: &mut soldonce_core::Policy| of.late_payment = LatePayment::Refund;
+        let mut rig = Rig::at(place, "hamlet-1", goes_back).await;
+        rig.fake.plan(Plan {
+            notices: vec![(Delivery::Dropped, 100)],
+            ..Plan::calm()
+        });
+        let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&paying, VISA).await;
+        let intent = IntentId::parse(&paying.intent).unwrap();
+        let key = ProviderKey::of(paying.booking, "dashboard").unwrap();
+        let part = Amount::from_minor(PRICE / 3);
+        let provider = rig.engine.provider().unwrap();
+        provider.refund(&intent, part, &key).await.unwrap();
+        rig.engine.release(&rig.call(), hold, None).await.unwrap();
+        rig.run_outbox();
+        rig.until_paid_as(paying.booking, PaymentState::Refunded)
+            .await;
+        assert_eq!(rig.kept(), 0, "{store:?}");
     }
 }
 
