@@ -180,7 +180,8 @@ impl Inventory {
     }
 
     /// Tells whether the units of a booking pass the guards of FREE > SOLD (model.md 3). Those of a hold that
-    /// staff revoked do not: staff took them from this very buyer.
+    /// staff revoked do not: staff took them from this very buyer. Nor do those whose money was ordered back
+    /// before, under another policy.
     fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
         let booking = self.known_booking(id);
         let Ok(book) = self.book(booking.event) else {
@@ -188,9 +189,12 @@ impl Inventory {
         };
         let hold = booking.hold.and_then(|hold| self.holds.get(&hold));
         let is_revoked = hold.is_some_and(|hold| hold.state.reason().is_some());
+        let payment = booking.payment.as_ref();
+        let goes_back = payment.is_some_and(|payment| payment.returned > Amount::ZERO);
         let units = booking.units();
         let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
         !is_revoked
+            && !goes_back
             && units.iter().all(is_free)
             && self.can_give_lines(id)
             && self

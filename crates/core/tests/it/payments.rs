@@ -2,7 +2,8 @@
 
 use soldonce_core::{
     Amount, Authority, BookingId, BookingState, Command, Currency, Effect, HoldState, Intent,
-    LineChoice, Payment, PaymentReport, PaymentState, Rejection,
+    LatePayment, LineChoice, Payment, PaymentReport, PaymentState, Policy, PolicyChange, Rejection,
+    StateKind,
 };
 
 use crate::world::{World, booked, policy, rows_and_floor, text};
@@ -333,6 +334,44 @@ fn what_was_not_sent_from_here_is_not_sent_again() {
     };
     let applied = world.apply(Command::Payment(Box::new(bounced))).unwrap();
     assert!(applied.effects.is_empty(), "{:?}", applied.effects);
+}
+
+/// Late money was refused and ordered back under the policy of then; that of now sells nothing for it.
+#[test]
+fn money_that_is_ordered_back_buys_nothing() {
+    let (mut world, id) = paying();
+    let event = world.event;
+    world.wait(60_000);
+    world.sweep();
+    for (late_payment, told, expected) in [
+        (
+            LatePayment::Refuse,
+            PaymentState::Captured,
+            BookingState::Expired,
+        ),
+        (
+            LatePayment::IfStillFree,
+            PaymentState::PartlyRefunded,
+            BookingState::NeedsRefund,
+        ),
+        (
+            LatePayment::IfStillFree,
+            PaymentState::Refunded,
+            BookingState::Refunded,
+        ),
+    ] {
+        let terms = Policy {
+            late_payment,
+            ..policy()
+        };
+        let change = Box::new(PolicyChange::from(&terms));
+        let update = Command::UpdatePolicy { event, change };
+        world.apply(update).unwrap();
+        world.pay(id, told).unwrap();
+        let booking = world.inventory.booking(id).unwrap();
+        assert_eq!(booking.state, expected, "{told:?}");
+        assert_eq!(world.state("A-1"), StateKind::Free, "{told:?}");
+    }
 }
 
 #[test]
