@@ -67,7 +67,7 @@ impl Event {
     /// [`Invalid`] for a blank name, a policy out of bounds, a category without price or a price without category.
     pub fn create(no: EventNo, new: &NewEvent, now: Timestamp) -> Result<Self, Invalid> {
         if new.name.as_str().trim().is_empty() {
-            let text = "it is empty, and people know an event by it".to_owned();
+            let text = "it is blank, and people know an event by it".to_owned();
             return Err(Invalid::new("name", text));
         }
         new.policy.validate()?;

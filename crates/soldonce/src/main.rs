@@ -37,6 +37,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::exit::{Exit, code_of};
 use crate::output::print;
 
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Hold scarce things for a moment; sell each of them once.
 #[derive(Debug, Parser)]
 #[command(name = "soldonce", version = version(), arg_required_else_help = true)]

@@ -28,7 +28,7 @@ impl Inventory {
             return Err(Rejection::PaymentMismatch(report.booking));
         }
         let next = known.after(report);
-        let settled = report.settles.filter(|effect| next.has_done(*effect));
+        let settled = next.settled_by(report);
         work.done_effects.extend(settled);
         let has_bounced = next.bounced > known.bounced;
         // Money that came back may undo an end; on a way forward it changes nothing about where that leads.

@@ -116,16 +116,15 @@ impl Payment {
         self.refunded.checked_sub(self.bounced).unwrap_or_default()
     }
 
-    /// Tells whether nothing is left to be done of an effect that a report says is done. A refund
+    /// Returns the effect that a report says is done, if nothing is left to be done of it. A refund
     /// may have bounced since, as an earlier report may have said.
-    pub(crate) fn has_done(&self, effect: Effect) -> bool {
-        match effect {
-            Effect::Refund { total, .. } => self.given_back() >= total || !self.state.has_money(),
-            Effect::Authorise(_)
-            | Effect::Capture(_)
-            | Effect::Void(_)
-            | Effect::CancelIntent(_) => true,
-        }
+    pub(crate) fn settled_by(&self, report: &PaymentReport) -> Option<Effect> {
+        report.settles.filter(|effect| match effect {
+            Effect::Refund { total, .. } => self.given_back() >= *total || !self.state.has_money(),
+            // A report without the intent that is known is of before it was named: nothing was cancelled.
+            Effect::CancelIntent(_) => report.intent.is_some() || self.intent.is_none(),
+            Effect::Authorise(_) | Effect::Capture(_) | Effect::Void(_) => true,
+        })
     }
 
     /// Tells whether a report is about this payment: the same amount, and the same intent if one is

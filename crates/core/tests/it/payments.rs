@@ -254,6 +254,20 @@ fn an_intent_that_is_named_after_its_payment_failed_is_cancelled_once() {
     assert_eq!(applied.effects, [Effect::CancelIntent(id)]);
     assert_eq!(payment(&world, id).intent, Some(intent("stripe", "pi_1")));
     assert!(!world.apply(named).unwrap().has_effect());
+    // The step before it found no intent, and says so after this one is known.
+    let step = Effect::CancelIntent(id);
+    let nothing_given_up = PaymentReport {
+        settles: Some(step),
+        ..report_of(&world, id, PaymentState::Failed)
+    };
+    let given_up = PaymentReport {
+        intent: Some(intent("stripe", "pi_1")),
+        ..nothing_given_up.clone()
+    };
+    for (report, done) in [(nothing_given_up, 0), (given_up, 1)] {
+        let applied = world.apply(Command::Payment(Box::new(report))).unwrap();
+        assert_eq!(applied.done_effects.len(), done);
+    }
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use soldonce_core::{
-    Amount, Booking, BookingId, BookingState, Command, Effect, Origin, PaymentReport, PaymentState,
-    Rejection, Text,
+    Amount, Booking, BookingId, BookingState, Command, Currency, Effect, Origin, PaymentReport,
+    PaymentState, Rejection, Text,
 };
 
 use super::{Engine, EngineError};
@@ -122,20 +122,27 @@ impl Engine {
         };
         let made = self.provider_or_err()?.create(ask).await;
         self.count("authorise", made.as_ref().err());
-        let effect = Effect::Authorise(id);
         match made {
             Ok(intent) => self.bind(id, &intent).await,
-            Err(error) => {
-                if is_final(&error) {
-                    let failed = PaymentReport {
-                        settles: Some(effect),
-                        ..PaymentReport::whole(&booking, event.currency, PaymentState::Failed)
-                    };
-                    self.take_report(failed, None).await?;
-                }
-                Err(error.into())
+            Err(error) if is_final(&error) => {
+                self.end_making(&booking, event.currency).await?;
+                let payment = self.booking_for_step(id).await?.payment;
+                // A call without an answer may have made one, which a notice named meanwhile.
+                let live = payment.filter(|payment| payment.state != PaymentState::Failed);
+                let intent = live.and_then(|payment| payment.intent);
+                intent.ok_or_else(|| error.into())
             }
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reports that the provider makes no intent for a booking.
+    async fn end_making(&self, booking: &Booking, currency: Currency) -> Result<(), StepError> {
+        let failed = PaymentReport {
+            settles: Some(Effect::Authorise(booking.id)),
+            ..PaymentReport::whole(booking, currency, PaymentState::Failed)
+        };
+        self.take_report(failed, None).await
     }
 
     /// Binds a booking to the intent that it is paid with from now on: this one, or another of the
@@ -238,6 +245,10 @@ impl Engine {
         let currency = self.event_of(booking.event)?.currency;
         let report = PaymentReport {
             settles: effect,
+            intent: booking
+                .payment
+                .as_ref()
+                .and_then(|payment| payment.intent.clone()),
             ..PaymentReport::whole(&booking, currency, intent.state)
         };
         self.take_report(report, None).await

@@ -37,7 +37,8 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     let is_new = !to.exists()?;
     let lock = to.take()?;
     let copied = copy_ledger(&mut source, &to);
-    if is_new && copied.is_err() {
+    // Another process may have made a ledger there before the lock was taken.
+    if is_new && copied.is_err() && to.has_any_of_database().is_ok_and(|any| !any) {
         to.remove();
     }
     drop(lock);
@@ -57,12 +58,14 @@ fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<Copied, OpenError
     let missing = || Fault::damaged("head", "it is missing");
     let head = Head::find(&snapshot)?.ok_or_else(missing)?;
     copy_pages(&snapshot, to)?;
-    let marked = to.open_high_water(&head).map_err(OpenError::from);
-    if let Err(error) = marked.and_then(|_| to.sync()) {
+    // Synced before the target's own mark is replaced, which tells the next copy what is lost.
+    let marked = to.sync().and_then(|()| Ok(to.open_high_water(&head)?));
+    if let Err(error) = marked {
         // Without the mark the copy would not start, and the database would block the next copy.
         std::fs::remove_file(to.database()).ok();
         return Err(error);
     }
+    to.sync()?;
     Ok(Copied {
         commits: head.commits,
         last_commit_at: head.clock,

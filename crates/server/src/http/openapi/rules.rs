@@ -67,7 +67,8 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
     })
 }
 
-/// Finds the rule of a field of a request: of its name in this schema, else of its name.
+/// Finds the rule of a field of a request: the schema's own if it has one, else that of every field
+/// of this name.
 fn of_part(schema: &str, field: &str) -> Option<Value> {
     match (schema, field) {
         ("EventRequest", "name") => {

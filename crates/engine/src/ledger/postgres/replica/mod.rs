@@ -376,9 +376,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks a cancelled booking: it comes back with its hold, which no request names.
-    #[test]
-    fn nothing_stays_of_a_booking_that_is_evict() {
+    /// Returns a replica with a cancelled booking and its hold, which no request names.
+    fn with_booking() -> (Replica, HoldId, BookingId) {
         let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));
         let holder = Holder {
             caller: CallerId::from_bits(3),
@@ -414,9 +413,27 @@ mod tests {
             },
         };
         replica.take_booking(row);
+        (replica, hold, booking)
+    }
+
+    #[test]
+    fn nothing_stays_of_a_booking_that_is_evicted() {
+        let (mut replica, _, booking) = with_booking();
         replica.evict([], [booking]);
         assert_eq!(replica.inventory.bookings().count(), 0);
         assert_eq!(replica.inventory.holds().count(), 0);
         assert!(replica.bookings.is_empty());
+    }
+
+    #[test]
+    fn a_booking_is_known_with_its_hold() {
+        let (mut replica, hold, booking) = with_booking();
+        let named = ToLoad {
+            holds: Vec::new(),
+            bookings: vec![booking],
+        };
+        assert!(replica.knows(&named));
+        replica.inventory.forget_hold(hold);
+        assert!(!replica.knows(&named));
     }
 }

@@ -34,10 +34,19 @@ impl ToLoad {
 }
 
 impl Replica {
-    /// Tells whether all of `named` is in memory.
+    /// Tells whether all of `named` is in memory, bookings with their holds.
     pub(in super::super) fn knows(&self, named: &ToLoad) -> bool {
         let has_hold = |id: &HoldId| self.inventory.hold(*id).is_some();
-        named.holds.iter().all(has_hold) && self.missing(&named.bookings).is_empty()
+        named.holds.iter().all(has_hold)
+            && self.missing(&named.bookings).is_empty()
+            && self.holds_of(&named.bookings).iter().all(has_hold)
+    }
+
+    /// Returns the holds of `bookings`, and of the bookings they were exchanged from.
+    fn holds_of(&self, bookings: &[BookingId]) -> Vec<HoldId> {
+        let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
+        all.filter_map(|id| self.inventory.booking(id)?.hold)
+            .collect()
     }
 
     /// Returns those of `bookings`, and of the bookings they were exchanged from, that are not in memory.
@@ -53,7 +62,6 @@ impl Replica {
         connection: &mut Connection,
         named: &ToLoad,
     ) -> Result<(), Failure> {
-        let mut wanted: Vec<HoldId> = named.holds.clone();
         loop {
             let missing = self.missing(&named.bookings).into_iter();
             let bookings: Vec<Id> = missing.map(|id| Id(*id.bytes())).collect();
@@ -64,13 +72,14 @@ impl Replica {
             // The others do not exist.
             let is_end = found.is_empty();
             for row in found {
-                wanted.extend(row.booking.hold);
                 self.take_booking(row);
             }
             if is_end {
                 break;
             }
         }
+        let mut wanted = self.holds_of(&named.bookings);
+        wanted.extend(&named.holds);
         wanted.retain(|id| self.inventory.hold(*id).is_none());
         if wanted.is_empty() {
             return Ok(());
