@@ -95,7 +95,7 @@ async fn what_cannot_be_is_named() {
         ("id", json!(".."), "id: `.` and `..` cannot be"),
         ("name", json!(5), "at body.name (line 1"),
         ("name", json!(""), "name"),
-        ("name", json!("  "), "name: it is empty"),
+        ("name", json!("  "), "name: it is blank"),
         ("currency", json!("eur"), "currency: "),
         ("starts_at", json!("tomorrow"), "at body.starts_at"),
         ("prices", json!({"Standard": -1}), "prices: -1 is outside"),

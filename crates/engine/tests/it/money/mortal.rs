@@ -20,6 +20,7 @@ use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// Beats before and after every step; the server dies when it comes to its point once too often.
@@ -251,6 +252,8 @@ impl Ledger for MortalLedger {
 #[derive(Default)]
 pub(super) struct Answers {
     pub(super) creates: Mutex<VecDeque<ProviderError>>,
+    /// The next of `creates` says that it was called, and waits.
+    pub(super) held: Mutex<Option<(oneshot::Sender<()>, oneshot::Receiver<()>)>>,
     pub(super) refunds: Mutex<VecDeque<ProviderError>>,
     pub(super) refund_keys: Mutex<Vec<String>>,
 }
@@ -282,7 +285,14 @@ impl PaymentProvider for MortalProvider {
 
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
         if let Some(error) = self.answers.creates.lock().unwrap().pop_front() {
-            return Box::pin(std::future::ready(Err(error)));
+            let held = self.answers.held.lock().unwrap().take();
+            return Box::pin(async move {
+                if let Some((called, go)) = held {
+                    called.send(()).unwrap();
+                    go.await.unwrap();
+                }
+                Err(error)
+            });
         }
         let call = self.inner.create(ask);
         Box::pin(self.heart.step("the call of create", call))

@@ -1,8 +1,9 @@
 //! A provider that refuses again and again: what is asked of it, and what is not forgotten meanwhile.
 
-use soldonce_core::{Amount, BookingState, PaymentState};
+use soldonce_core::{Amount, BookingId, BookingState, HoldId, PaymentState};
 use soldonce_engine::EngineError;
-use soldonce_engine::payment::{CreateIntent, ProviderError, ProviderKey};
+use soldonce_engine::payment::{CreateIntent, Intent, ProviderError, ProviderKey};
+use tokio::sync::oneshot;
 
 use super::rig::{PRICE, Rig, Store};
 use crate::ledgers::euro;
@@ -96,6 +97,50 @@ async fn a_checkout_that_failed_makes_no_intent_later() {
     }
 }
 
+/// Makes the intent of the booking that a checkout of `hold` began, as a call without an answer does.
+async fn make_unheard(rig: &Rig, hold: HoldId) -> (BookingId, Intent) {
+    let ledger = rig.engine.ledger();
+    let event = ledger.hold(hold).await.unwrap().unwrap().event;
+    let id = ledger.bookings_in(event, None, 1).await.unwrap()[0].id;
+    let ask = CreateIntent {
+        booking: id,
+        amount: Amount::from_minor(PRICE),
+        currency: euro(),
+        key: ProviderKey::of(id, "authorise").unwrap(),
+    };
+    let made = rig.engine.provider().unwrap().create(ask).await;
+    (id, made.unwrap())
+}
+
+/// A notice names the intent of a call without an answer while the next try is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_try_answers_with_the_intent_that_a_notice_named() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        let hold = rig.hold("ann", &["A-1"]).await.unwrap();
+        let ((called, is_called), (go, goes)) = (oneshot::channel(), oneshot::channel());
+        let answers = &rig.place.answers;
+        answers.creates.lock().unwrap().push_back(refused());
+        *answers.held.lock().unwrap() = Some((called, goes));
+        let naming = async {
+            is_called.await.unwrap();
+            let (_, made) = make_unheard(&rig, hold).await;
+            rig.take_notices().await;
+            go.send(()).unwrap();
+            made
+        };
+        let (paying, made) = tokio::join!(rig.checkout(hold), naming);
+        let paying = paying.unwrap();
+        assert_eq!(paying.intent, made.id.as_str(), "{store:?}");
+        rig.pay(&paying, "pm_card_visa").await;
+        rig.run_outbox();
+        rig.settle().await;
+        let booking = rig.booking(paying.booking).await;
+        assert_eq!(booking.state, BookingState::Confirmed, "{store:?}");
+        assert_eq!(rig.kept(), PRICE, "{store:?}");
+    }
+}
+
 /// The call that made an intent had no answer, and the one after it was refused; a notice names the intent then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_intent_that_is_heard_of_after_its_checkout_failed_is_cancelled() {
@@ -109,16 +154,7 @@ async fn an_intent_that_is_heard_of_after_its_checkout_failed_is_cancelled() {
             .unwrap()
             .push_back(refused());
         rig.checkout(hold).await.unwrap_err();
-        let ledger = rig.engine.ledger();
-        let event = ledger.hold(hold).await.unwrap().unwrap().event;
-        let id = ledger.bookings_in(event, None, 1).await.unwrap()[0].id;
-        let ask = CreateIntent {
-            booking: id,
-            amount: Amount::from_minor(PRICE),
-            currency: euro(),
-            key: ProviderKey::of(id, "authorise").unwrap(),
-        };
-        let made = rig.engine.provider().unwrap().create(ask).await.unwrap();
+        let (id, made) = make_unheard(&rig, hold).await;
         rig.take_notices().await;
         let payment = rig.booking(id).await.payment.unwrap();
         assert_eq!(payment.state, PaymentState::Failed, "{store:?}");

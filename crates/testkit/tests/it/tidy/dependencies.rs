@@ -41,7 +41,7 @@ const TABLE: [(&str, &str); 10] = [
     (
         "soldonce",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-tls fake-stripe \
-         anyhow clap clap_complete clap_mangen comfy-table hyper indicatif nix rustix strsim \
+         anyhow clap clap_complete clap_mangen comfy-table hyper indicatif nix rustix strsim tikv-jemallocator \
          toml tracing-subscriber",
     ),
     (
