@@ -68,7 +68,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
         runs,
         violations,
     };
-    print_report(args.json.into(), &report, || text(&report), violations)
+    print_report(args.json, &report, || text(&report), violations)
 }
 
 async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Result<Run> {

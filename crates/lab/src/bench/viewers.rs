@@ -88,7 +88,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
         runs,
         violations,
     };
-    print_report(args.json.into(), &report, || text(&report), violations)
+    print_report(args.json, &report, || text(&report), violations)
 }
 
 /// The servers of a run, and their ledger.
