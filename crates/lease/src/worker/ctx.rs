@@ -74,8 +74,8 @@ impl Ctx {
         self.clock.boot()
     }
 
-    /// Draws 64 random bits, for jitter.
-    pub(super) fn draw(&self) -> u64 {
+    /// Draws 64 random bits.
+    pub(crate) fn draw(&self) -> u64 {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);
         u64::from_le_bytes(bits)
