@@ -68,7 +68,7 @@ impl Given<'_> {
         let name = self.name;
         let value = match self.text {
             None => default,
-            Some(text) if is_off(text) => None,
+            Some("0" | "off") => None,
             Some(text) => Some(read(text).with_context(|| {
                 format!("{name}: {text} is no limit; write {right}, or off for none")
             })?),
@@ -96,10 +96,6 @@ pub(super) fn networks(texts: &[String]) -> anyhow::Result<Vec<Network>> {
         parsed.with_context(|| format!("trusted_proxies: {text}"))
     };
     texts.iter().map(network).collect()
-}
-
-fn is_off(text: &str) -> bool {
-    ["0", "off"].contains(&text)
 }
 
 /// Parses a quota such as `300/1m` or `50/s`.
