@@ -52,7 +52,6 @@ struct Run {
     violations: usize,
 }
 
-/// Measures and prints.
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
     let crowd = viewers_runtime()?;
