@@ -9,7 +9,6 @@ use crate::limits::PRICE_MAX;
 pub struct Amount(i64);
 
 impl Amount {
-    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// Returns a price of `minor` units; `None` when negative or beyond the largest price.

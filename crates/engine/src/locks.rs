@@ -2,17 +2,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Locks a mutex.
 pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks a value for reading.
 pub(crate) fn read<T>(value: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     value.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks a value for writing.
 pub(crate) fn write<T>(value: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     value.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -98,7 +98,6 @@ impl Keys {
         self.oldest_first.iter().filter_map(kept).collect()
     }
 
-    /// Counts the keys.
     pub(super) fn kept(&self) -> usize {
         self.kept.len()
     }

@@ -12,7 +12,6 @@ pub(super) enum RefundStatus {
     Failed,
 }
 
-/// A refund.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Refund {
     pub(super) id: String,

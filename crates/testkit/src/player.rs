@@ -24,7 +24,6 @@ use std::io::{BufRead, BufReader, Write, stdin};
 use std::os::unix::ffi::OsStringExt;
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::Signal;
@@ -76,12 +75,7 @@ impl Player {
 
     /// Waits for its next line. Fails after [`PATIENCE`], or when it has ended.
     pub fn hear(&mut self) -> Result<String> {
-        self.hear_within(PATIENCE)
-    }
-
-    /// Waits for its next line. Fails after `limit`, or when it has ended.
-    pub fn hear_within(&mut self, limit: Duration) -> Result<String> {
-        let line = self.lines.recv_timeout(limit);
+        let line = self.lines.recv_timeout(PATIENCE);
         line.context("the player says nothing")
     }
 

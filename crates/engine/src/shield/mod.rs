@@ -118,9 +118,7 @@ pub struct Belief {
 /// A seat or an area, by its number in the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thing {
-    /// A seat.
     Seat(soldonce_core::UnitNo),
-    /// An area.
     Area(soldonce_core::AreaNo),
 }
 

@@ -52,7 +52,6 @@ struct Run {
     violations: usize,
 }
 
-/// Measures and prints.
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
     let crowd = viewers_runtime()?;
@@ -68,7 +67,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
         runs,
         violations,
     };
-    print_report(args.json.into(), &report, || text(&report), violations)
+    print_report(args.json, &report, || text(&report), violations)
 }
 
 async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Result<Run> {

@@ -14,20 +14,10 @@ const ROWS_MAX: u64 = 200;
 /// Distance between seats given: a prime that divides no hall here, so that each is given once.
 const STRIDE: u64 = 618_041;
 
-/// Sends holds, row by row.
-pub(super) async fn holds_in_rows(setting: &Setting) -> anyhow::Result<Makers> {
-    Ok(holds(
-        setting,
-        FreshSeats::make(setting, Filling::InRows).await?,
-    ))
-}
-
-/// Sends holds all over the hall: each changes another page of the ledger's table.
-pub(super) async fn holds_spread(setting: &Setting) -> anyhow::Result<Makers> {
-    Ok(holds(
-        setting,
-        FreshSeats::make(setting, Filling::Spread).await?,
-    ))
+/// Makes events with enough seats for the load, and sends holds of them.
+pub(super) async fn fresh_holds(setting: &Setting, filling: Filling) -> anyhow::Result<Makers> {
+    let seats = FreshSeats::make(setting, filling).await?;
+    Ok(holds(setting, seats))
 }
 
 pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {
@@ -88,10 +78,10 @@ pub(super) struct FreshSeats {
 
 /// In which order fresh seats are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Filling {
+pub(super) enum Filling {
     /// As rows fill up.
     InRows,
-    /// Seats given one after the other are no neighbours in the hall.
+    /// All over the hall: each changes another page of the ledger's table.
     Spread,
 }
 

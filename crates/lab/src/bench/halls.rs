@@ -65,10 +65,9 @@ pub(super) fn check(args: &BenchArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Measures and prints.
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let halls = generator_runtime()?.block_on(measure(args))?;
-    print_report(args.json.into(), &halls, || text(&halls), halls.violations)
+    print_report(args.json, &halls, || text(&halls), halls.violations)
 }
 
 async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {

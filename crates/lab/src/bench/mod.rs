@@ -140,7 +140,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let outcome = Outcome::new(&report, open.as_ref());
     let reports = [Some(&report), open.as_ref()].into_iter().flatten();
     let unexpected = reports.filter(|report| !report.is_as_expected()).count();
-    print_report(args.json.into(), &outcome, || outcome.text(), unexpected)
+    print_report(args.json, &outcome, || outcome.text(), unexpected)
 }
 
 fn chosen(args: &BenchArgs) -> anyhow::Result<Vec<&'static Scenario>> {

@@ -3,8 +3,9 @@
 
 use std::pin::Pin;
 
+use super::fresh::{Filling, fresh_holds, pairs};
 use super::product::Setting;
-use super::{BenchArgs, fresh, hot, look};
+use super::{BenchArgs, hot, look};
 use crate::load::{Makers, Transport};
 
 /// Something to measure.
@@ -89,7 +90,7 @@ pub(super) static ALL: [Scenario; 10] = [
         name: "holds",
         about: "a hold of one fresh seat, row by row, each for another holder: durable before the answer",
         expects: &[201],
-        target: Target::Product(|setting| Box::pin(fresh::holds_in_rows(setting))),
+        target: Target::Product(|setting| Box::pin(fresh_holds(setting, Filling::InRows))),
         goal: Some(Goal {
             id: "P1",
             first: 400,
@@ -100,7 +101,7 @@ pub(super) static ALL: [Scenario; 10] = [
         name: "holds-spread",
         about: "holds of fresh seats all over large halls",
         expects: &[201],
-        target: Target::Product(|setting| Box::pin(fresh::holds_spread(setting))),
+        target: Target::Product(|setting| Box::pin(fresh_holds(setting, Filling::Spread))),
         goal: None,
     },
     Scenario {
@@ -108,7 +109,7 @@ pub(super) static ALL: [Scenario; 10] = [
         about: "a hold of a fresh seat, then a confirm with an idempotency key: two requests a \
                 pair, so that its ratio is that of pairs to half the echo",
         expects: &[201],
-        target: Target::Product(|setting| Box::pin(fresh::pairs(setting))),
+        target: Target::Product(|setting| Box::pin(pairs(setting))),
         goal: Some(Goal {
             id: "P3",
             first: 450,

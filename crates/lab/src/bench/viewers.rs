@@ -71,7 +71,6 @@ struct Run {
     violations: usize,
 }
 
-/// Measures and prints.
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
     let crowd = viewers_runtime()?;
@@ -88,7 +87,7 @@ pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
         runs,
         violations,
     };
-    print_report(args.json.into(), &report, || text(&report), violations)
+    print_report(args.json, &report, || text(&report), violations)
 }
 
 /// The servers of a run, and their ledger.

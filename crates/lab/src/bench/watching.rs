@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 use crate::kit::{Latencies, LatencyUs};
 use crate::limits::VIEWER_BUFFER_BYTES;
 
-/// The event that is watched.
 pub(super) const EVENT: &str = "hall";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

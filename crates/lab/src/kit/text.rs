@@ -13,20 +13,6 @@ use super::goal::Verdict;
 use crate::exit::Exit;
 use crate::output::{print, print_json};
 
-/// How a report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Text,
-    Json,
-}
-
-impl From<bool> for Format {
-    /// Returns the format of a flag `--json`.
-    fn from(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
-    }
-}
-
 /// A report as JSON, and what every reader of its figures must know.
 #[derive(Serialize)]
 struct Printed<'a, T> {
@@ -36,22 +22,23 @@ struct Printed<'a, T> {
 }
 
 /// Prints a report, with a warning in a debug build. Refused if `faults` is not 0.
+#[expect(clippy::fn_params_excessive_bools, reason = "the flag `--json`")]
 pub(crate) fn print_report(
-    format: Format,
+    json: bool,
     report: &impl Serialize,
     text: impl FnOnce() -> String,
     faults: usize,
 ) -> anyhow::Result<Exit> {
     let debug_build = cfg!(debug_assertions);
-    match format {
-        Format::Json => print_json(&Printed {
+    if json {
+        print_json(&Printed {
             report,
             debug_build,
-        })?,
-        Format::Text if debug_build => {
-            print(&(text() + "\nA debug build: the figures say little.\n"))?;
-        }
-        Format::Text => print(&(text() + "\n"))?,
+        })?;
+    } else if debug_build {
+        print(&(text() + "\nA debug build: the figures say little.\n"))?;
+    } else {
+        print(&(text() + "\n"))?;
     }
     Ok(if faults == 0 {
         Exit::Done

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
     if args.ceilings {
         let report = runtime.block_on(measure_ceilings(args, &strategies, servers))?;
         let faults = report.faults.len();
-        return print_report(args.json.into(), &report, || report.text(), faults);
+        return print_report(args.json, &report, || report.text(), faults);
     }
     let report = runtime.block_on(race(args, &strategies, servers))?;
     if let Some(file) = &args.report {
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
         written.with_context(|| format!("--report {}", file.display()))?;
     }
     let faults = report.faults.len();
-    print_report(args.json.into(), &report, || report.text(), faults)
+    print_report(args.json, &report, || report.text(), faults)
 }
 
 async fn race(

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     let (reports, all_given_back) = runtime.block_on(storms(args))?;
     let reports = StormReports::new(reports);
     let violations = reports.violations();
-    match print_report(args.json.into(), &reports, || reports.text(), violations)? {
+    match print_report(args.json, &reports, || reports.text(), violations)? {
         Exit::Done => all_given_back.map(|()| Exit::Done),
         Exit::Refused => Ok(Exit::Refused),
     }

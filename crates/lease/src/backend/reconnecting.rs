@@ -70,7 +70,6 @@ impl<C: Clone> Reconnecting<C> {
         Self { current }
     }
 
-    /// Returns the current attempt.
     pub(super) fn current(&self) -> Arc<Attempt<C>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)

@@ -104,11 +104,7 @@ impl Request {
         if self.fair && (!facts.fair || names.group().is_some()) {
             return Err(validate::unsupported(&facts, "queue waiters in order"));
         }
-        let waiter = || {
-            let mut bits = [0; 8];
-            self.client.ctx.entropy.fill(&mut bits);
-            Waiter(u64::from_le_bytes(bits))
-        };
+        let waiter = || Waiter(self.client.ctx.draw());
         Ok(AcquireParams {
             owner: None,
             names,

@@ -16,7 +16,7 @@ use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy};
+use crate::{BackendError, BootTime, Clock, Entropy};
 use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
@@ -74,8 +74,8 @@ impl Ctx {
         self.clock.boot()
     }
 
-    /// Draws 64 random bits, for jitter.
-    pub(super) fn draw(&self) -> u64 {
+    /// Draws 64 random bits.
+    pub(crate) fn draw(&self) -> u64 {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);
         u64::from_le_bytes(bits)
@@ -198,4 +198,9 @@ impl Ctx {
         self.notices
             .tell(|| fill(Notice::of(what, self.facts.kind)));
     }
+}
+
+/// Returns the failure of a call that got no answer within `limit`.
+pub(super) fn silence(limit: Duration) -> BackendError {
+    BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()))
 }

@@ -1,7 +1,7 @@
 //! Releases: of guards, of lost leases, and of what acquires left behind. Each is tried until the
 //! backend answers or the ttl has ended what it would end.
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, silence};
 use super::job::{Next, ReleaseJob, Why};
 use crate::backend::{Backend, Release, ReleaseReply};
 use crate::limits::BATCH_MAX;
@@ -86,19 +86,16 @@ pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, R
     debug_assert!(batch.len() <= BATCH_MAX);
     let replies = ctx.within(ctx.call_timeout, ctx.backend.release(&batch));
     let mut replies = replies.await.unwrap_or_default().into_iter();
+    let silence = || ReleaseReply::Failed(silence(ctx.call_timeout));
     let paired = jobs
         .into_iter()
-        .map(|job| (job, replies.next().unwrap_or_else(|| silence(ctx))));
+        .map(|job| (job, replies.next().unwrap_or_else(silence)));
     paired.collect()
 }
 
 /// Sends one release over `backend` without a time-out: the lease thread takes over an overdue one.
 pub(super) async fn reply(ctx: &Ctx, backend: &dyn Backend, one: &[Release; 1]) -> ReleaseReply {
     let replies = backend.release(one).await;
-    replies.into_iter().next().unwrap_or_else(|| silence(ctx))
-}
-
-fn silence(ctx: &Ctx) -> ReleaseReply {
-    let why = format!("no answer in {} ms", ctx.call_timeout.as_millis());
-    ReleaseReply::Failed(BackendError::Unknown(why))
+    let silence = || ReleaseReply::Failed(silence(ctx.call_timeout));
+    replies.into_iter().next().unwrap_or_else(silence)
 }

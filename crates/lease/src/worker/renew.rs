@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, silence};
 use super::job::Why;
 use super::live::{Due, Renewed, message};
 use super::{Answer, Called, Worker};
@@ -204,10 +204,7 @@ async fn send(ctx: &Ctx, asked: Vec<(Arc<Grant>, Duration)>, limit: Duration) ->
     let sent = ctx.now();
     let replies = ctx.within(limit, ctx.backend.renew(&batch)).await;
     let mut replies = replies.unwrap_or_default().into_iter();
-    let silence = || {
-        let why = format!("no answer in {} ms", limit.as_millis());
-        RenewReply::Failed(BackendError::Unknown(why))
-    };
+    let silence = || RenewReply::Failed(silence(limit));
     let answer = |(grant, asked)| Answer {
         grant,
         confirmed: Confirmed {

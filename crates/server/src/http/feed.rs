@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::HeaderName;
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use soldonce_core::Seq;
@@ -28,7 +27,6 @@ use super::table::Table;
 use crate::limits::{STREAM_RETRY_MS_MIN, STREAM_RETRY_MS_SPREAD};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Seats);
@@ -79,9 +77,7 @@ async fn feed(req: ApiRequest) -> Handled {
         Ok(reader) => Body::from_stream(unfold((reader, permit), Reader::next_part)),
         Err(reset) => Body::from(reset),
     };
-    let mut response = Response::new(body);
-    response::mark_stream(response.headers_mut());
-    Ok(response)
+    Ok(response::stream(body))
 }
 
 /// Reads the last commit that the reader knows: a browser that reconnects sends it itself; a new
@@ -179,7 +175,7 @@ impl Reader {
         }
         let frames = self.frames(&tick);
         if self.event_no == tick.event_no {
-            return Some(frames.unwrap_or(KEEP_ALIVE));
+            return Some(frames.unwrap_or(response::KEEP_ALIVE));
         }
         self.event_no = tick.event_no;
         let event = tick.event.clone();

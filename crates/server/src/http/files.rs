@@ -216,11 +216,10 @@ fn folder<E: Embed>() -> (Folder, u128) {
         let half = hash.iter().take(16);
         let bits = half.fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
         build = build.rotate_left(5) ^ bits;
-        let etag = format!("W/\"{}\"", soldonce_core::encode_128(bits));
         let page = File {
             coded: Coded::new(Bytes::from(file.data.into_owned())),
             media: media_of(&path)?,
-            etag: HeaderValue::try_from(etag).ok()?,
+            etag: etag(&soldonce_core::encode_128(bits)),
         };
         Some((path.into_owned(), page))
     });

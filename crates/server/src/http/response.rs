@@ -3,8 +3,9 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// The page may run and show what this server sends, and nothing else.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -16,6 +17,9 @@ const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 /// Header fields that answers usually have: five of their own, two of a rate limit. Room for them at
 /// once spares the map its growth.
 const HEADERS: usize = 8;
+
+/// What a stream of events sends when it has none for long.
+pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 
 /// Creates an answer without header fields yet.
 pub(super) fn bare(status: StatusCode, body: Body) -> Response {
@@ -31,12 +35,15 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// Marks an answer as server-sent events, which no proxy keeps back.
-pub(super) fn mark_stream(headers: &mut HeaderMap) {
+/// Creates an answer of server-sent events, which no proxy keeps back.
+pub(super) fn stream(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
     let media = HeaderValue::from_static("text/event-stream");
     headers.insert(header::CONTENT_TYPE, media);
     let buffering = HeaderName::from_static("x-accel-buffering");
     headers.insert(buffering, HeaderValue::from_static("no"));
+    response
 }
 
 /// Creates a page for people, with the headers that keep everything else out of it.

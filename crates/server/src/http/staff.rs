@@ -1,7 +1,7 @@
 //! What staff does with units: block, unblock, and look at the history of one.
 
 use serde::{Deserialize, Serialize};
-use soldonce_core::{Chart, Rejection, Unavailable};
+use soldonce_core::{Advice, Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::TransitionBody;
 use utoipa::ToSchema;
@@ -117,7 +117,7 @@ fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
     let problem = Problem::rejected(&Rejection::UnitUnavailable(Box::new(refusal)), Some(chart));
     match to {
         Block::On => problem.saying(detail),
-        Block::Off => problem.never_again().saying(detail),
+        Block::Off => problem.advising(Advice::DoNotRetry).saying(detail),
     }
 }
 

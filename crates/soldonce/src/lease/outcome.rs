@@ -6,13 +6,13 @@ use std::time::Duration;
 use soldonce_lease::{AcquireError, LostReason, Refusal};
 
 use super::backend::BackendArgs;
+use crate::exit::USAGE;
 
 /// The exit code when another owner holds the lease, also after the whole wait.
 const REFUSED: u8 = 110;
 const UNKNOWN: u8 = 111;
 const LOST: u8 = 112;
 const UNAVAILABLE: u8 = 113;
-const USAGE: u8 = 2;
 const SIGNAL: u8 = 128;
 
 /// How a run ended.

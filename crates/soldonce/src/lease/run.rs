@@ -110,9 +110,7 @@ async fn hold(
         Err(error) => Outcome::Unavailable(format!("{error:#}")),
     };
     signals.forget_the_command();
-    let token = lease
-        .token_for_logs()
-        .map(|token| format!("{:016}", token.number()));
+    let token = lease.token_for_logs().map(|token| token.to_string());
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
     match keep_until(keep.unwrap_or(began), &lease, signals).await {
         // To release it now would break what --at-least promises: its ttl ends it.

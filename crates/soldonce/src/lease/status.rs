@@ -57,9 +57,7 @@ pub(crate) fn variables(
         LeaseState::Held { remaining } | LeaseState::Suspect { remaining } => remaining,
         LeaseState::Lost(_) | LeaseState::Released | _ => Duration::ZERO,
     };
-    let token = lease
-        .token_for_logs()
-        .map(|token| format!("{:016}", token.number()));
+    let token = lease.token_for_logs().map(|token| token.to_string());
     vec![
         ("SOLDONCE_LEASE_NAME", name.to_owned()),
         ("SOLDONCE_LEASE_TOKEN", token.unwrap_or_default()),

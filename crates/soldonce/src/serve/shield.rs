@@ -89,13 +89,18 @@ impl ShieldPlace {
     }
 }
 
+/// Creates the client of a Redis that servers share; not connected yet.
+pub(super) fn shared_redis(url: &str) -> anyhow::Result<OptionalRedis> {
+    let namespace = Namespace::new(NAMESPACE)?;
+    Ok(OptionalRedis::at(url, &namespace, Arc::new(SystemClock))?)
+}
+
 /// Creates the shield at this address, which came from this setting; not connected yet.
 ///
 /// # Errors
 /// Names the setting; never shows the address.
 pub(crate) fn redis_shield(setting: &str, url: &str) -> anyhow::Result<RedisShield> {
-    let redis = OptionalRedis::at(url, &Namespace::new(NAMESPACE)?, Arc::new(SystemClock));
-    let redis = redis.with_context(|| {
+    let redis = shared_redis(url).with_context(|| {
         format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
     })?;
     Ok(RedisShield::new(redis))

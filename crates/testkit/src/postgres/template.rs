@@ -23,7 +23,7 @@ pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
 
 /// Returns the folder of the cluster for this PostgreSQL version and account. Makes it once.
 fn provide(account: Account) -> Result<PathBuf> {
-    let kept = Machine::here(|_| {})?.folder("postgres");
+    let kept = Machine::here(|_| {})?.deps().join("postgres");
     fs::create_dir_all(&kept)?;
     let version = Command::new(program("postgres")?)
         .arg("--version")

@@ -46,13 +46,9 @@ impl Machine {
         (!value.is_empty()).then_some(value)
     }
 
-    pub(super) fn deps(&self) -> &Path {
+    /// Returns the folder of the fetched programs, and of what else is made once and kept.
+    pub(crate) fn deps(&self) -> &Path {
         &self.deps
-    }
-
-    /// Returns the path of a folder next to the fetched programs, for what is made once and kept.
-    pub(crate) fn folder(&self, name: &str) -> PathBuf {
-        self.deps.join(name)
     }
 
     pub(super) fn report(&self, line: &str) {

@@ -26,7 +26,6 @@ impl Job {
     }
 }
 
-/// One event.
 pub(super) struct EventSlot {
     pub(super) no: EventNo,
     /// The hash that the chain of its audit begins with.

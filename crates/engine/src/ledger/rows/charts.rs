@@ -22,7 +22,6 @@ pub(crate) fn document<'a>(
     Ok(written.into())
 }
 
-/// Computes the SHA-256 of a document.
 pub(crate) fn sha256(document: &[u8]) -> [u8; 32] {
     Sha256::digest(document).into()
 }

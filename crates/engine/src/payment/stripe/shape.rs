@@ -234,7 +234,6 @@ fn given_up(shape: &IntentShape, charge: Option<FullCharge>) -> PaymentState {
     }
 }
 
-/// A refund.
 #[derive(Debug, Deserialize)]
 pub(super) struct RefundShape {
     id: String,

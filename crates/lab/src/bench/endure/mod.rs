@@ -63,7 +63,7 @@ pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
     let runtime = generator_runtime()?;
     let report = runtime.block_on(measure(args))?;
     let faults = report.violations.len();
-    print_report(args.json.into(), &report, || report.text(), faults)
+    print_report(args.json, &report, || report.text(), faults)
 }
 
 async fn measure(args: &EndureArgs) -> anyhow::Result<EnduranceReport> {

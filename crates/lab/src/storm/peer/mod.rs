@@ -34,7 +34,7 @@ pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let report = PeerReport::new(args, services.describe()?, &runs?);
     let faults = report.faults.len();
-    print_report(args.json.into(), &report, || report.text(), faults)
+    print_report(args.json, &report, || report.text(), faults)
 }
 
 async fn measure(

@@ -9,7 +9,6 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use super::tls::{self, Tls};
 use crate::BackendError;
 
-/// The default port.
 const PORT: u16 = 5_432;
 
 /// The default of [`PgConfig::connections`].

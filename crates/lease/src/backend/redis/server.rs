@@ -73,7 +73,6 @@ impl ServerLink {
         self.limited(role, within, give).await
     }
 
-    /// Runs a plain command.
     pub(super) async fn plain(
         &self,
         command: &Cmd,

@@ -7,7 +7,7 @@ mod wait;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, silence};
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
@@ -303,10 +303,6 @@ impl Attempt {
 
 /// Whether a command without an answer may have been granted.
 struct InDoubt(bool);
-
-fn silence(limit: Duration) -> BackendError {
-    BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()))
-}
 
 impl Drop for Attempt {
     fn drop(&mut self) {

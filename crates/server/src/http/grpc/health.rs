@@ -8,7 +8,7 @@ use futures_util::stream::{BoxStream, once, unfold};
 use futures_util::{FutureExt, StreamExt};
 use tonic::{Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::pb::health_server::Health;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
 use super::pool;
@@ -21,10 +21,6 @@ use crate::limits::HEALTH_LOOK_MS;
 pub(super) struct Readiness {
     app: Arc<App>,
     ready: Endpoint,
-}
-
-pub(super) fn service(readiness: Readiness) -> HealthServer<Readiness> {
-    HealthServer::new(readiness)
 }
 
 impl Readiness {
@@ -41,6 +37,19 @@ impl Readiness {
             ServingStatus::Serving
         } else {
             ServingStatus::NotServing
+        }
+    }
+
+    async fn changed(&self, seen: Option<ServingStatus>) -> ServingStatus {
+        loop {
+            let status = self.status().await;
+            if seen != Some(status) || self.app.shutdown.is_cancelled() {
+                return status;
+            }
+            let clock = self.app.clock();
+            let next = clock.boot().plus(Duration::from_millis(HEALTH_LOOK_MS));
+            let waiting = clock.sleep_until(next);
+            self.app.shutdown.run_until_cancelled(waiting).await;
         }
     }
 }
@@ -91,20 +100,5 @@ impl Health for Readiness {
             Some((Ok(said(status)), (this, Some(status))))
         });
         Ok(Response::new(stream.boxed()))
-    }
-}
-
-impl Readiness {
-    async fn changed(&self, seen: Option<ServingStatus>) -> ServingStatus {
-        loop {
-            let status = self.status().await;
-            if seen != Some(status) || self.app.shutdown.is_cancelled() {
-                return status;
-            }
-            let clock = self.app.clock();
-            let next = clock.boot().plus(Duration::from_millis(HEALTH_LOOK_MS));
-            let waiting = clock.sleep_until(next);
-            self.app.shutdown.run_until_cancelled(waiting).await;
-        }
     }
 }

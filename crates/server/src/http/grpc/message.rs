@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use axum::http::{HeaderValue, Uri};
+use axum::http::Uri;
 use bytes::Bytes;
 use prost_reflect::prost::encoding;
 use serde::Deserializer;
@@ -17,8 +17,6 @@ use super::shape::Shape;
 use super::write;
 use crate::http::problem::Problem;
 use crate::http::route::Route;
-
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Returns the address of the request that a call stands for, and the fields of its body.
 pub(super) fn request(route: Route, shape: &Shape, sent: &[u8]) -> Result<(Uri, Fields), Problem> {

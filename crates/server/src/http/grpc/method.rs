@@ -23,6 +23,7 @@ use crate::http::app::App;
 use crate::http::endpoint::Endpoint;
 use crate::http::operation::Operation;
 use crate::http::problem::Problem;
+use crate::http::response::JSON;
 use crate::http::route::{BodySize, Route, Verb};
 use crate::limits::CODED_BYTES_MIN;
 
@@ -167,7 +168,7 @@ impl Method {
         ] {
             headers.remove(name);
         }
-        headers.insert(header::CONTENT_TYPE, message::JSON);
+        headers.insert(header::CONTENT_TYPE, JSON);
         *request.headers_mut() = headers;
         let response = self.endpoint.serve(app, request, refusal).await;
         if response.status().is_success() {

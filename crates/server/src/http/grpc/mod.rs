@@ -25,6 +25,7 @@ use axum::routing::post;
 use http_body_util::{BodyExt, Limited};
 use prost_reflect::DescriptorPool;
 use tonic::Status;
+use tonic_health::pb::health_server::HealthServer;
 
 pub(super) use self::method::Method;
 
@@ -60,7 +61,7 @@ pub(super) fn add_services(
     app: &Arc<App>,
     ready: Endpoint,
 ) -> Router<Arc<App>> {
-    let health = health::service(Readiness::new(Arc::clone(app), ready));
+    let health = HealthServer::new(Readiness::new(Arc::clone(app), ready));
     let services = Router::new().route_service("/grpc.health.v1.Health/{method}", health);
     let services = services.merge(reflection().clone());
     let services = services.layer(from_fn_with_state(Arc::clone(app), bounded));

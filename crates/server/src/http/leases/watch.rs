@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use serde::Serialize;
@@ -22,8 +21,6 @@ use crate::http::streams::StreamPermit;
 use crate::limits::{LEASE_LOOK_MS, STREAM_KEEP_ALIVE_MS};
 
 pub(super) const EVENTS: [&str; 3] = ["held", "released", "lost"];
-
-const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 
 /// What an event says of a name.
 #[derive(Serialize, ToSchema)]
@@ -54,9 +51,7 @@ pub(super) async fn watch(req: ApiRequest) -> Handled {
     let first = watcher.changed(holder);
     watcher.first = first.or_else(|| event("released", None, None));
     let body = Body::from_stream(unfold((watcher, permit), Watcher::next_part));
-    let mut answer = Response::new(body);
-    response::mark_stream(answer.headers_mut());
-    Ok(answer)
+    Ok(response::stream(body))
 }
 
 /// A lease that was seen, and when it ends unless it is renewed.
@@ -104,7 +99,7 @@ impl Watcher {
             }
             let silence = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
             if clock.boot().since(self.said_at) >= silence {
-                return Some(KEEP_ALIVE);
+                return Some(response::KEEP_ALIVE);
             }
         }
     }

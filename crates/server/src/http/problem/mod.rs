@@ -176,12 +176,6 @@ impl Problem {
         self
     }
 
-    /// Replaces the advice by "do not retry": no time will fix it.
-    pub(super) fn never_again(mut self) -> Self {
-        self.advice = Advice::DoNotRetry;
-        self
-    }
-
     /// Adds one more member.
     pub(super) fn with(mut self, name: &str, value: &impl Serialize) -> Self {
         self.extras.extend_from_slice(b",\"");

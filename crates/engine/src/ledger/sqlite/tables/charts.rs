@@ -24,7 +24,6 @@ SELECT document, sha256, units, digest FROM charts WHERE chart_no = ?1";
 SELECT chart_no, sha256 FROM charts ORDER BY chart_no";
 }
 
-/// Writes a chart.
 pub(crate) fn write(
     connection: &Connection,
     chart_no: i64,

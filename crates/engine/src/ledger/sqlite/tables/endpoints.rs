@@ -31,7 +31,6 @@ DELETE FROM webhook_endpoints WHERE id = ?1";
     );
 }
 
-/// Writes a new endpoint.
 pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
     summed::write(connection, INSERT_ENDPOINT, TABLE, &put(endpoint))
 }

@@ -36,7 +36,6 @@ INSERT INTO master_keys (version, secret, checksum) VALUES (?1, ?2, ?3)";
 SELECT version, secret, checksum FROM master_keys ORDER BY version DESC";
 }
 
-/// Writes a new key.
 pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault> {
     let scopes = scopes(key);
     summed::write(connection, INSERT_API_KEY, TABLE, &put(key, &scopes))
@@ -70,7 +69,6 @@ fn read(row: &Row<'_>) -> Result<ApiKey, Fault> {
     summed::read(row, TABLE, get, |key| key.id.to_string())
 }
 
-/// Writes a new master key.
 pub(crate) fn insert_master(connection: &Connection, key: &MasterKey) -> Result<(), Fault> {
     let secret = Column::Bytes(key.secret.expose_secret());
     let row = [Column::Small(key.version), secret];

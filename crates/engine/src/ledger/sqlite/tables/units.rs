@@ -93,7 +93,6 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitRow {
     pub(crate) event: EventNo,

@@ -4,17 +4,12 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use soldonce_clock::SystemClock;
-use soldonce_engine::OptionalRedis;
 use soldonce_engine::rate::{Quota, RedisRates};
-use soldonce_lease::Namespace;
 use soldonce_server::Network;
 
 use super::Notes;
 use crate::lease::span;
-
-/// The namespace of the counters on Redis, apart from other data there.
-const NAMESPACE: &str = "soldonce";
+use crate::serve::shield::shared_redis;
 
 /// A limit as it was given, if it was.
 pub(super) struct Given<'a> {
@@ -68,7 +63,7 @@ impl Given<'_> {
         let name = self.name;
         let value = match self.text {
             None => default,
-            Some(text) if is_off(text) => None,
+            Some("0" | "off") => None,
             Some(text) => Some(read(text).with_context(|| {
                 format!("{name}: {text} is no limit; write {right}, or off for none")
             })?),
@@ -81,11 +76,8 @@ impl Given<'_> {
 
 /// Creates the counters that servers share. The URL may hold a password, so no error repeats it.
 pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
-    let namespace = Namespace::new(NAMESPACE)?;
-    let redis = OptionalRedis::at(url, &namespace, Arc::new(SystemClock));
-    let redis = redis.with_context(
-        || "redis_url: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT",
-    )?;
+    let redis = shared_redis(url)
+        .context("redis_url: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")?;
     Ok(Arc::new(RedisRates::new(redis)))
 }
 
@@ -96,10 +88,6 @@ pub(super) fn networks(texts: &[String]) -> anyhow::Result<Vec<Network>> {
         parsed.with_context(|| format!("trusted_proxies: {text}"))
     };
     texts.iter().map(network).collect()
-}
-
-fn is_off(text: &str) -> bool {
-    ["0", "off"].contains(&text)
 }
 
 /// Parses a quota such as `300/1m` or `50/s`.
