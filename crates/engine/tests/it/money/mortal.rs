@@ -268,6 +268,15 @@ pub(super) struct MortalProvider {
 }
 
 impl MortalProvider {
+    async fn refuse(&self, error: ProviderError) -> Result<Intent, ProviderError> {
+        let held = self.answers.held.lock().unwrap().take();
+        if let Some((called, go)) = held {
+            called.send(()).unwrap();
+            go.await.unwrap();
+        }
+        Err(error)
+    }
+
     async fn require_sold(&self, key: &ProviderKey) {
         let booking = key.as_str().split('.').next().unwrap().parse().unwrap();
         let found = self.ledger.booking(booking).await.unwrap();
@@ -285,14 +294,7 @@ impl PaymentProvider for MortalProvider {
 
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
         if let Some(error) = self.answers.creates.lock().unwrap().pop_front() {
-            let held = self.answers.held.lock().unwrap().take();
-            return Box::pin(async move {
-                if let Some((called, go)) = held {
-                    called.send(()).unwrap();
-                    go.await.unwrap();
-                }
-                Err(error)
-            });
+            return Box::pin(self.refuse(error));
         }
         let call = self.inner.create(ask);
         Box::pin(self.heart.step("the call of create", call))
