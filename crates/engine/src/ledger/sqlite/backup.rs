@@ -59,13 +59,14 @@ fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<Copied, OpenError
     let head = Head::find(&snapshot)?.ok_or_else(missing)?;
     copy_pages(&snapshot, to)?;
     // Synced before the target's own mark is replaced, which tells the next copy what is lost.
+    let is_marked_before = mark.is_some();
     let marked = to.sync().and_then(|()| Ok(to.open_high_water(&head)?));
-    if let Err(error) = marked {
+    let synced = marked.and_then(|_| if is_marked_before { Ok(()) } else { to.sync() });
+    if let Err(error) = synced {
         // Without the mark the copy would not start, and the database would block the next copy.
         std::fs::remove_file(to.database()).ok();
         return Err(error);
     }
-    to.sync()?;
     Ok(Copied {
         commits: head.commits,
         last_commit_at: head.clock,
