@@ -257,7 +257,8 @@ impl Engine {
         round: &mut u32,
     ) -> Result<Intent, StepError> {
         let known = self.provider_or_err()?.retrieve(intent).await?;
-        let missing = total.checked_sub(known.refunded).unwrap_or_default();
+        let owed = owed(total, &known);
+        let missing = owed.checked_sub(known.refunded).unwrap_or_default();
         if missing <= Amount::ZERO || was_never_taken(&known) {
             return Ok(known);
         }
@@ -309,8 +310,18 @@ fn is_done(effect: Effect, intent: &Intent) -> bool {
         Effect::Void(_) | Effect::CancelIntent(_) => {
             !intent.may_be_paid && intent.state != PaymentState::Authorised
         }
-        Effect::Refund { total, .. } => intent.refunded >= total || was_never_taken(intent),
+        Effect::Refund { total, .. } => {
+            intent.refunded >= owed(total, intent) || was_never_taken(intent)
+        }
     }
+}
+
+/// Returns how much of `total` can go back: no more than was taken, once it was.
+fn owed(total: Amount, intent: &Intent) -> Amount {
+    if intent.captured == Amount::ZERO {
+        return total;
+    }
+    total.min(intent.captured)
 }
 
 /// Tells whether the money was given up, or its reservation ran out, before any of it was taken:

@@ -1,6 +1,8 @@
 //! A provider that refuses again and again: what is asked of it, and what is not forgotten meanwhile.
 
-use soldonce_core::{Amount, BookingId, BookingState, HoldId, PaymentState};
+use std::io::{Read, Write};
+
+use soldonce_core::{Amount, BookingId, BookingState, HoldId, LatePayment, PaymentState};
 use soldonce_engine::EngineError;
 use soldonce_engine::payment::{CreateIntent, Intent, ProviderError, ProviderKey};
 use tokio::sync::oneshot;
@@ -167,5 +169,42 @@ async fn an_intent_that_is_heard_of_after_its_checkout_failed_is_cancelled() {
         let booking = rig.booking(id).await;
         assert_eq!(booking.state, BookingState::Failed, "{store:?}");
         assert_eq!((rig.kept(), rig.reserved()), (0, 0), "{store:?}");
+    }
+}
+
+/// Takes a part of a reserved payment, as staff may in the provider's dashboard.
+fn capture_part(rig: &Rig, intent: &str, minor: i64) {
+    let url = rig.fake.url();
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let (key, form) = (rig.fake.secret_key(), format!("amount_to_capture={minor}"));
+    let request = format!(
+        "POST /v1/payment_intents/{intent}/capture HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Authorization: Bearer {key}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+         Content-Length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// The hold had ended, so all of it is to go back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_asked_back_than_was_taken() {
+    for store in Store::ALL {
+        let goes_back = |of: &mut soldonce_core::Policy| of.late_payment = LatePayment::Refund;
+        let mut rig = Rig::on(store, goes_back).await;
+        let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.engine.release(&rig.call(), hold, None).await.unwrap();
+        rig.pay(&paying, "pm_card_visa").await;
+        capture_part(&rig, &paying.intent, PRICE / 2);
+        rig.run_outbox();
+        rig.settle().await;
+        let state = rig.payment_state(paying.booking).await;
+        assert_eq!(state, PaymentState::Refunded, "{store:?}");
+        assert_eq!(rig.mismatches().await, [], "{store:?}");
+        assert_eq!(rig.kept(), 0, "{store:?}");
     }
 }
