@@ -12,7 +12,8 @@ fn main() {
     if !is_for_use || env::var_os("SOLDONCE_BUILD").is_some() || !is_own_repository() {
         return;
     }
-    for file in ["HEAD", "logs/HEAD", "index"] {
+    // Not the index: `describe` writes it, which the next build would take for a change.
+    for file in ["HEAD", "logs/HEAD"] {
         if let Some(file) = git(&["rev-parse", "--path-format=absolute", "--git-path", file]) {
             println!("cargo::rerun-if-changed={file}");
         }
@@ -35,10 +36,7 @@ fn is_own_repository() -> bool {
 
 /// What git says; nothing where it fails or is not there.
 fn git(arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new("git");
-    // `describe` would write the index, which the next build would take for a change.
-    command.env("GIT_OPTIONAL_LOCKS", "0").args(arguments);
-    let output = command.output().ok()?;
+    let output = Command::new("git").args(arguments).output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
     let said = said.trim();
     (output.status.success() && !said.is_empty()).then(|| said.to_owned())
