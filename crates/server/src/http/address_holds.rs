@@ -25,8 +25,6 @@ use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of}
 pub(super) struct Admitted {
     reserved: Option<Reserved>,
     told: HeaderMap,
-    /// When a new hold ends, at the latest.
-    ends_at: Option<Timestamp>,
 }
 
 /// What a request adds to a hold.
@@ -97,17 +95,13 @@ impl AddressHolds {
         let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
         };
-        let event = self.app.engine.find_event(event).await?;
-        let ends_at = self
-            .app
-            .engine
-            .now()
-            .plus(ttl.unwrap_or(event.policy.hold_ttl));
-        let admitted = self.admit_wish(&event, shopper, More::Units(units)).await?;
-        Ok(Admitted {
-            ends_at: Some(ends_at),
-            ..admitted
-        })
+        let engine = &self.app.engine;
+        let event = engine.find_event(event).await?;
+        // A session that asks for longer is refused.
+        let most = event.policy.hold_ttl;
+        let ends_at = engine.now().plus(ttl.map_or(most, |ttl| ttl.min(most)));
+        let more = More::Units(units);
+        self.admit_wish(&event, shopper, more, ends_at).await
     }
 
     /// Passes a request that adds to a hold, as [`AddressHolds::admit`] does for a new one.
@@ -125,7 +119,10 @@ impl AddressHolds {
             None => engine.event_of_hold(hold).await,
         };
         match event {
-            Some(event) => self.admit_wish(&event, shopper, more).await,
+            Some(event) => {
+                let now = engine.now();
+                self.admit_wish(&event, shopper, more, now).await
+            }
             // The engine says what is wrong with the hold.
             None => Ok(Admitted::default()),
         }
@@ -136,6 +133,7 @@ impl AddressHolds {
         event: &Event,
         shopper: &Shopper,
         more: More,
+        ends_at: Timestamp,
     ) -> Result<Admitted, Problem> {
         let (units, checkouts) = match more {
             More::Units(units) => (units, 0),
@@ -146,6 +144,7 @@ impl AddressHolds {
             event: event.no,
             units,
             checkouts,
+            ends_at,
         };
         let admitted = self.app.admit_wish(event, wish).await;
         if shopper.gone.is_cancelled() {
@@ -179,8 +178,7 @@ impl Admitted {
     /// Counts what the request added to a hold, and says in its answer what is left.
     pub(super) fn count(self, app: &App, hold: HoldId, mut response: Response) -> Response {
         if let Some(reserved) = self.reserved {
-            let now = app.engine.now();
-            reserved.becomes(hold, (now, self.ends_at.unwrap_or(now)));
+            reserved.becomes(hold, app.engine.now());
         }
         response.headers_mut().extend(self.told);
         response
@@ -220,11 +218,7 @@ impl App {
             let left = limit.saturating_sub(kind.of(sums));
             put(&mut told, (kind, limit), left, ends_in);
         }
-        Ok(Admitted {
-            reserved,
-            told,
-            ends_at: None,
-        })
+        Ok(Admitted { reserved, told })
     }
 
     /// Asks the ledger about holds of an address, those that should be over by `now` or all of them.
@@ -292,8 +286,9 @@ impl App {
 
     /// Returns the time until the first hold of an address ends; 0 if none is known.
     fn ends_in(&self, address: u128) -> Duration {
-        let end = self.rates.held.first_end(address);
-        let left = end.map_or(0, |end| self.engine.now().until(end).ms());
+        let now = self.engine.now();
+        let end = self.rates.held.first_end(address, now);
+        let left = end.map_or(0, |end| now.until(end).ms());
         Duration::from_millis(left)
     }
 
