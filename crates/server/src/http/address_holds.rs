@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::Caller;
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::kinds;
-use super::problem::{Handled, Problem, whole_seconds};
-use super::rates::{RATE_LIMIT, RATE_LIMIT_POLICY, refusal, tell, warn_of_proxy};
+use super::problem::{Handled, Problem};
+use super::rates::{refusal, tell, tell_held, warn_of_proxy};
 use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of};
 
 /// A request that may go to the ledger.
@@ -216,7 +216,7 @@ impl App {
         let mut told = HeaderMap::new();
         for (kind, limit) in limits() {
             let left = limit.saturating_sub(kind.of(sums));
-            put(&mut told, (kind, limit), left, ends_in);
+            tell_held(&mut told, (kind.as_str(), limit), left, ends_in);
         }
         Ok(Admitted { reserved, told })
     }
@@ -314,7 +314,7 @@ impl App {
         let ends_in = self.ends_in(address);
         let mut told = HeaderMap::new();
         if let Some((_, limit)) = limits.find(|(limited, _)| *limited == kind) {
-            put(&mut told, (kind, limit), 0, ends_in);
+            tell_held(&mut told, (kind.as_str(), limit), 0, ends_in);
         }
         Problem::too_often(detail, ends_in).telling(told)
     }
@@ -333,17 +333,4 @@ fn at_least(all: HeldSums, own: HeldSums) -> HeldSums {
         of_event: all.of_event.max(own.of_event),
         checkouts: all.checkouts.max(own.checkouts),
     }
-}
-
-/// Says what a limit of holds is, how much of it is left, and when the first hold ends.
-fn put(headers: &mut HeaderMap, (kind, limit): (HeldKind, u32), left: u32, ends_in: Duration) {
-    let (name, seconds) = (kind.as_str(), whole_seconds(ends_in));
-    let mut add = |header: HeaderName, text: String| {
-        // Digits and our own words are legal in a header, so this never fails.
-        if let Ok(value) = HeaderValue::try_from(text) {
-            headers.append(header, value);
-        }
-    };
-    add(RATE_LIMIT, format!("\"{name}\";r={left};t={seconds}"));
-    add(RATE_LIMIT_POLICY, format!("\"{name}\";q={limit}"));
 }

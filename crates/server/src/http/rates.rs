@@ -2,8 +2,10 @@
 //! and the refusal. Headers are those of the IETF's draft of `RateLimit` fields
 //! (draft-ietf-httpapi-ratelimit-headers-11).
 
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Once;
+use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -17,7 +19,9 @@ use super::problem::{Problem, whole_seconds};
 use super::route::{Admission, Route, Verb};
 use super::streams::StreamPermit;
 use crate::accept::Peer;
-use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_among, is_https};
+use crate::rate::{
+    Counted, Counting, FORWARDED_FOR, RateKind, STREAMS, client, id_of, is_among, is_https,
+};
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -104,10 +108,15 @@ impl App {
     /// Counts one more stream of the address that asks for it.
     pub(super) fn enter_stream(&self, parts: &Parts) -> Result<StreamPermit, Problem> {
         let permit = self.streams.enter(self.address_of(parts));
-        permit.inspect_err(|problem| {
-            if problem.code() == kinds::RATE_LIMITED.code {
-                self.rates.counts.refused_stream();
+        permit.map_err(|problem| {
+            if problem.code() != kinds::RATE_LIMITED.code {
+                return problem;
             }
+            self.rates.counts.refused(STREAMS);
+            let mut told = HeaderMap::new();
+            let limit = (STREAMS, self.settings.streams.per_address);
+            tell_held(&mut told, limit, 0, Duration::from_secs(1));
+            problem.telling(told)
         })
     }
 
@@ -162,6 +171,24 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
         RateKind::Acquires => "this key has asked for as many leases as it may for now",
     };
     Some(Problem::too_often(detail, retry_in))
+}
+
+/// Says in an answer what a limit of what is open or held is, how much of it is left, and when there may be more.
+pub(super) fn tell_held(
+    headers: &mut HeaderMap,
+    (name, limit): (&str, impl Display),
+    left: u32,
+    more_in: Duration,
+) {
+    let seconds = whole_seconds(more_in);
+    let mut add = |header: HeaderName, text: String| {
+        // Digits and our own words are legal in a header, so this never fails.
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.append(header, value);
+        }
+    };
+    add(RATE_LIMIT, format!("\"{name}\";r={left};t={seconds}"));
+    add(RATE_LIMIT_POLICY, format!("\"{name}\";q={limit}"));
 }
 
 /// Room for the text of a limit: most fit.
