@@ -180,15 +180,11 @@ pub(super) fn tell_held(
     left: u32,
     more_in: Duration,
 ) {
-    let seconds = whole_seconds(more_in);
-    let mut add = |header: HeaderName, text: String| {
-        // Digits and our own words are legal in a header, so this never fails.
-        if let Ok(value) = HeaderValue::try_from(text) {
-            headers.append(header, value);
-        }
-    };
-    add(RATE_LIMIT, format!("\"{name}\";r={left};t={seconds}"));
-    add(RATE_LIMIT_POLICY, format!("\"{name}\";q={limit}"));
+    tell_left(headers, name, left, more_in);
+    // Digits and our own words are legal in a header, so this never fails.
+    if let Ok(policy) = HeaderValue::try_from(format!("\"{name}\";q={limit}")) {
+        headers.append(RATE_LIMIT_POLICY, policy);
+    }
 }
 
 /// Room for the text of a limit: most fit.
@@ -196,20 +192,24 @@ const LIMIT_BYTES: usize = 64;
 
 /// Says in an answer what the limit is, how much of it is left, and when there is more.
 pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
-    let (left, seconds) = match counted.taken {
-        Taken::Passed { left, whole_in } => (left, whole_seconds(whole_in)),
-        Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
+    let (left, more_in) = match counted.taken {
+        Taken::Passed { left, whole_in } => (left, whole_in),
+        Taken::Refused { retry_in } => (0, retry_in),
     };
     headers.append(RATE_LIMIT_POLICY, counted.limit.policy.clone());
+    tell_left(headers, counted.limit.kind.as_str(), left, more_in);
+}
+
+fn tell_left(headers: &mut HeaderMap, name: &str, left: u32, more_in: Duration) {
     let mut text = Vec::with_capacity(LIMIT_BYTES);
     let (mut left_digits, mut seconds_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
     for part in [
         "\"",
-        counted.limit.kind.as_str(),
+        name,
         "\";r=",
         left_digits.format(left),
         ";t=",
-        seconds_digits.format(seconds),
+        seconds_digits.format(whole_seconds(more_in)),
     ] {
         text.extend_from_slice(part.as_bytes());
     }
