@@ -15,7 +15,7 @@ use super::ledger::Ledger;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
-use super::rounds::{generator_runtime, measured, viewers_runtime};
+use super::rounds::{measured, with_viewers};
 use super::watching::{EVENT, Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
@@ -73,11 +73,8 @@ struct Run {
 
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
-    let crowd = viewers_runtime()?;
-    let mut runs = Vec::new();
-    for _ in 0..args.runs {
-        runs.push(generator_runtime()?.block_on(measure(args, viewers, crowd.handle()))?);
-    }
+    let one = async |crowd: &Handle| Box::pin(measure(args, viewers, crowd)).await;
+    let runs = with_viewers(args.runs, one)?;
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = ViewersBench {
         viewers,
