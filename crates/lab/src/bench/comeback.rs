@@ -17,11 +17,11 @@ use super::halls::millis;
 use super::ledger::Ledger;
 use super::product::{Product, make_event};
 use super::rounds::with_viewers;
-use super::viewers::{ANY_PORT, HALL, sell};
+use super::viewers::{HALL, sell};
 use super::watching::EVENT;
 use super::watching::{ask, number_after, read_messages};
 use crate::exit::Exit;
-use crate::kit::{Bound, Series, Verdict, load_average, print_report};
+use crate::kit::{ANY_PORT, Bound, Series, Verdict, load_average, print_report};
 use crate::limits::{COMEBACK_MS_MAX, VIEWERS_CHANGES_PER_S};
 use crate::load::Pace;
 

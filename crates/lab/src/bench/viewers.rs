@@ -1,7 +1,6 @@
 //! Viewers of an event that is sold: holds a second with and without them, how late a change reaches the
 //! last of them, and what a delivered frame costs compared with a bare fan-out of as many bytes to as many sockets.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -19,7 +18,7 @@ use super::rounds::{measured, with_viewers};
 use super::watching::{EVENT, Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
-    Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
+    ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
     thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
@@ -27,10 +26,6 @@ use crate::load::{LoadPlan, Pace, Until};
 
 /// Rows and seats of a row.
 pub(super) const HALL: (u64, u64) = (250, 200);
-
-/// Any free port of this machine.
-pub(super) const ANY_PORT: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 #[derive(Debug, Serialize)]
 struct ViewersBench {
