@@ -329,10 +329,12 @@ impl FakeStripe {
     }
 
     /// Lets the authorisation of an intent lapse now, and not after its seven days.
-    pub async fn lapse(&self, intent: &str) {
-        // A change that cannot be written has no notice.
-        self.with_account(|account| account.lapse(intent)).ok();
-        self.api.tell().await;
+    ///
+    /// # Errors
+    /// If the intent is not authorised.
+    pub async fn lapse(&self, intent: &str) -> Result<()> {
+        let lapsed = self.act(|account| account.lapse(intent));
+        lapsed.await.map(drop)
     }
 
     /// Lists the ids of the intents whose bank has not approved or declined yet.

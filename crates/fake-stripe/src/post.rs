@@ -146,9 +146,12 @@ impl Post {
     /// Waits until every notice that is not held back was accepted or given up.
     pub(super) async fn quiet(&self) {
         let mut changed = self.changed.subscribe();
-        let now = self.clock.boot();
-        self.change(|state| state.let_go_behind(now));
-        while !self.state().is_quiet() {
+        while self.waiting() > 0 {
+            if self.state().is_idle() {
+                // None comes before those that wait for the next one.
+                let now = self.clock.boot();
+                self.change(|state| state.let_go_behind(now));
+            }
             // The sender lives in `self`.
             changed.changed().await.ok();
         }
@@ -212,7 +215,8 @@ impl State {
         self.enqueue(now, behind);
     }
 
-    fn is_quiet(&self) -> bool {
+    /// Tells whether none is queued or being sent.
+    fn is_idle(&self) -> bool {
         self.flying == 0 && self.waiting.is_empty()
     }
 

@@ -106,8 +106,6 @@ pub const HELD_SHARE_PERCENT_MAX: u32 = 10;
 pub const CHECKOUTS_PER_ADDRESS_MAX: u32 = 20;
 /// Holds that are counted by address at once, in 64 bytes each; further ones are not counted.
 pub const HELD_ENTRIES_MAX: usize = 256 * 1_024;
-/// Longest time that a request under way is counted as a hold.
-pub const HELD_PENDING_MS: u64 = 60_000;
 /// Shortest time between two looks at all holds of an address that holds as much as it may.
 pub const HELD_LOOK_MS: u64 = 1_000;
 /// Reads of one address in a minute: a page takes a few when it opens, so this is an office too.

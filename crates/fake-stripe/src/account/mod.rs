@@ -109,7 +109,8 @@ impl Account {
         };
         let over: Vec<String> = self.intents.values().filter(is_over).map(id_of).collect();
         for id in over {
-            self.lapse(&id);
+            // Each of them may.
+            self.lapse(&id).ok();
         }
     }
 

@@ -158,10 +158,13 @@ impl Account {
     }
 
     /// Cancels an intent whose authorisation was not captured in time.
-    pub(crate) fn lapse(&mut self, id: &str) {
+    pub(crate) fn lapse(&mut self, id: &str) -> Answered {
+        let intent = self.known(id)?;
+        if intent.status != Status::RequiresCapture {
+            return Err(Failure::state(intent.json(Expansion::Named), "lapsed"));
+        }
         let reason = Some("automatic".to_owned());
-        // The caller has seen the intent.
-        self.give_up(id, reason, MoneyEffect::Lapsed).ok();
+        self.give_up(id, reason, MoneyEffect::Lapsed)
     }
 
     fn give_up(&mut self, id: &str, reason: Option<String>, effect: MoneyEffect) -> Answered {

@@ -192,6 +192,25 @@ fn an_authorisation_lapses_after_seven_days() {
     assert_eq!((money.reserved(), money.voids, money.released), (0, 0, 900));
 }
 
+#[tokio::test]
+async fn an_authorisation_alone_lapses() {
+    let rig = Rig::new();
+    let (created, authorised, taken) = (
+        rig.intent(),
+        rig.authorised_intent(),
+        rig.captured_intent(),
+    );
+    rig.stripe.lapse(&authorised).await.unwrap();
+    for (intent, status) in [
+        (created, "requires_payment_method"),
+        (authorised, "canceled"),
+        (taken, "succeeded"),
+    ] {
+        assert!(rig.stripe.lapse(&intent).await.is_err(), "{status}");
+        assert_eq!(rig.shown(&intent).text("/status"), status);
+    }
+}
+
 #[test]
 fn automatic_capture_takes_at_once() {
     let rig = Rig::new();

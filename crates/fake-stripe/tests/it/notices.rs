@@ -125,6 +125,23 @@ async fn the_last_one_is_not_kept_for_ever() {
 }
 
 #[tokio::test]
+async fn one_that_comes_while_the_others_are_waited_for_is_waited_for_too() {
+    let rig = Rig::new();
+    rig.inbox.answer_next([Answer::Status(500)]);
+    rig.intent();
+    until("the first try", || !rig.stripe.sent().is_empty());
+    let more = async {
+        let kind = "payment_intent.created";
+        rig.stripe.next_notice(kind, Delivery::AfterNext);
+        rig.intent();
+        rig.stripe.retry_notices();
+    };
+    tokio::join!(biased; rig.stripe.quiet(), more);
+    assert_eq!(rig.stripe.waiting_notices(), 0);
+    assert_eq!(rig.kinds().len(), 3, "the first one twice");
+}
+
+#[tokio::test]
 async fn one_may_come_before_the_answer() {
     let rig = Rig::new();
     rig.stripe.next_notice(SUCCEEDED, Delivery::BeforeReply);

@@ -16,12 +16,12 @@ use super::BenchArgs;
 use super::halls::millis;
 use super::ledger::Ledger;
 use super::product::{Product, make_event};
-use super::rounds::{generator_runtime, viewers_runtime};
-use super::viewers::{ANY_PORT, HALL, sell};
+use super::rounds::with_viewers;
+use super::viewers::{HALL, sell};
 use super::watching::EVENT;
 use super::watching::{ask, number_after, read_messages};
 use crate::exit::Exit;
-use crate::kit::{Bound, Series, Verdict, load_average, print_report};
+use crate::kit::{ANY_PORT, Bound, Series, Verdict, load_average, print_report};
 use crate::limits::{COMEBACK_MS_MAX, VIEWERS_CHANGES_PER_S};
 use crate::load::Pace;
 
@@ -54,11 +54,8 @@ struct Run {
 
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
-    let crowd = viewers_runtime()?;
-    let mut runs = Vec::new();
-    for _ in 0..args.runs {
-        runs.push(generator_runtime()?.block_on(measure(args, viewers, crowd.handle()))?);
-    }
+    let one = async |crowd: &Handle| Box::pin(measure(args, viewers, crowd)).await;
+    let runs = with_viewers(args.runs, one)?;
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = Comeback {
         viewers,

@@ -12,12 +12,12 @@ use super::fill::fill;
 use super::fresh::{FreshSeats, holds};
 use super::ledger::Ledger;
 use super::product::Product;
-use super::rounds::{generator_runtime, measured};
+use super::rounds::measured;
 use super::{BenchArgs, Pace};
 use crate::exit::Exit;
 use crate::kit::{Bound, Verdict, load_average, median_ratio, print_report, resident_bytes};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
-use crate::load::{LoadPlan, Makers, Transport, Until};
+use crate::load::{LoadPlan, Makers, Transport, Until, block_on};
 
 /// Its name among the scenarios; it runs alone.
 pub(super) const NAME: &str = "halls";
@@ -66,7 +66,7 @@ pub(super) fn check(args: &BenchArgs) -> anyhow::Result<()> {
 }
 
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
-    let halls = generator_runtime()?.block_on(measure(args))?;
+    let halls = block_on(measure(args))?;
     print_report(args.json, &halls, || text(&halls), halls.violations)
 }
 

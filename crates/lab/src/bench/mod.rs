@@ -112,7 +112,7 @@ impl BenchArgs {
     }
 }
 
-/// Runs the benchmark and prints its report. Refused if an answer was not what its scenario expects.
+/// Runs the benchmark and prints its report. Refused if a run was not as its scenario expects.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
         let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);

@@ -9,7 +9,7 @@ use soldonce_server::Client;
 use tokio::process::Command;
 
 use super::ledger::Ledger;
-use crate::kit::{Served, admin_key, product, product_at};
+use crate::kit::{ANY_PORT, Served, admin_key, product};
 use crate::limits::LOAD_CONNECTIONS_MAX;
 use crate::load::Transport;
 
@@ -34,7 +34,7 @@ pub(super) struct Product {
 impl Product {
     pub(super) async fn start(ledger: &Ledger) -> anyhow::Result<Self> {
         let key = admin_key();
-        Self::start_as(product(&key)?.args(ledger.arguments()), &key).await
+        Self::start_as(product(ANY_PORT, &key)?.args(ledger.arguments()), &key).await
     }
 
     /// Starts it at this address, with limits for so many viewers from one network address.
@@ -45,7 +45,7 @@ impl Product {
     ) -> anyhow::Result<Self> {
         let key = admin_key();
         let connections = (viewers + LOAD_CONNECTIONS_MAX).to_string();
-        let mut command = product_at(address, &key)?;
+        let mut command = product(address, &key)?;
         command
             .args(["--limit-connections", &connections, "--limit-peer", "off"])
             .args(["--limit-streams", "off", "--limit-reads", "off"]);

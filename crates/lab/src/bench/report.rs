@@ -126,7 +126,7 @@ impl BenchReport {
         median_ratio(self.figures(name, figure), self.figures(CEILING, figure))
     }
 
-    /// Tells whether all requests had an expected status, and `verify` found nothing.
+    /// Tells whether all requests were sent and had an expected status, and `verify` found nothing.
     pub(super) fn is_as_expected(&self) -> bool {
         let mut all = self.scenarios.iter();
         let transport = self.setting.transport;
@@ -172,10 +172,7 @@ fn as_expected(scenario: &Scenario, transport: Transport, runs: &[Measured]) -> 
     let expects = scenario.expects.iter();
     let expects: Vec<u16> = expects.map(|status| transport.status(*status)).collect();
     runs.iter().all(|run| {
-        let load = &run.load;
-        load.errors.is_empty()
-            && load.statuses.keys().all(|s| expects.contains(s))
-            && run.violations.unwrap_or_default() == 0
+        run.load.is_answered_with(&expects) && run.violations.unwrap_or_default() == 0
     })
 }
 

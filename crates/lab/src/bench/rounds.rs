@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::process::Command;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle};
 
 use super::echo;
 use super::ledger::Ledger;
@@ -27,7 +27,7 @@ pub(super) fn measure_all(
     let mut report = BenchReport::new(args, pace);
     for _ in 0..args.runs {
         for &scenario in scenarios {
-            let measured = generator_runtime()?.block_on(measure(scenario, args, pace));
+            let measured = load::block_on(measure(scenario, args, pace));
             let name = scenario.name;
             report.add(
                 scenario,
@@ -158,19 +158,17 @@ pub(super) async fn measured(
     })
 }
 
-/// Starts a runtime of one thread: on few cores a second one would only take from the server.
-pub(super) fn generator_runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the load generator")
-}
-
-/// Runs viewers on a thread of their own: what they read delays no buyer in the generator.
-pub(super) fn viewers_runtime() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread()
+/// Measures `runs` times, with viewers on a thread of their own: what they read delays no buyer in the generator.
+pub(super) fn with_viewers<T>(
+    runs: usize,
+    measure: impl AsyncFn(&Handle) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<T>> {
+    let crowd = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
-        .context("cannot start the viewers")
+        .context("cannot start the viewers")?;
+    (0..runs)
+        .map(|_| load::block_on(measure(crowd.handle())))
+        .collect()
 }

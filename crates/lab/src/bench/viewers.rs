@@ -1,7 +1,6 @@
 //! Viewers of an event that is sold: holds a second with and without them, how late a change reaches the
 //! last of them, and what a delivered frame costs compared with a bare fan-out of as many bytes to as many sockets.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,11 +14,11 @@ use super::ledger::Ledger;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
-use super::rounds::{generator_runtime, measured, viewers_runtime};
+use super::rounds::{measured, with_viewers};
 use super::watching::{EVENT, Seen, Watching};
 use crate::exit::Exit;
 use crate::kit::{
-    Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
+    ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
     thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
@@ -27,10 +26,6 @@ use crate::load::{LoadPlan, Pace, Until};
 
 /// Rows and seats of a row.
 pub(super) const HALL: (u64, u64) = (250, 200);
-
-/// Any free port of this machine.
-pub(super) const ANY_PORT: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 #[derive(Debug, Serialize)]
 struct ViewersBench {
@@ -73,11 +68,8 @@ struct Run {
 
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
-    let crowd = viewers_runtime()?;
-    let mut runs = Vec::new();
-    for _ in 0..args.runs {
-        runs.push(generator_runtime()?.block_on(measure(args, viewers, crowd.handle()))?);
-    }
+    let one = async |crowd: &Handle| Box::pin(measure(args, viewers, crowd)).await;
+    let runs = with_viewers(args.runs, one)?;
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = ViewersBench {
         viewers,
@@ -174,8 +166,8 @@ pub(super) async fn sell(
 ) -> anyhow::Result<Measured> {
     let plan = LoadPlan::http(setting.address, VIEWERS_BUYERS, pace, Until::Elapsed(span));
     let sold = measured(plan, &own_seats(setting, EVENT), servers).await?;
-    let good = sold.load.count(200) + sold.load.count(201);
-    anyhow::ensure!(good == sold.load.sent, "a hold failed: {:?}", sold.load);
+    let is_good = sold.load.is_answered_with(&[200, 201]);
+    anyhow::ensure!(is_good, "a hold failed: {:?}", sold.load);
     Ok(sold)
 }
 

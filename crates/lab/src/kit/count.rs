@@ -46,6 +46,15 @@ impl LoadReport {
     pub(crate) fn count(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or_default()
     }
+
+    /// Tells whether requests were sent, none of those that were planned was left out, and each was answered with
+    /// one of these statuses.
+    pub(crate) fn is_answered_with(&self, expected: &[u16]) -> bool {
+        let good = self.statuses.iter();
+        let good = good.filter(|(status, _)| expected.contains(status));
+        let good: u64 = good.map(|(_, count)| count).sum();
+        self.missed == 0 && self.sent > 0 && good == self.sent
+    }
 }
 
 /// The counts of one connection, or of several added up.
@@ -100,5 +109,31 @@ impl Tally {
             missed,
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_was_never_sent_is_as_bad_as_one_without_the_right_answer() {
+        let report = |statuses: &[u16], missed| {
+            let mut tally = Tally::default();
+            for status in statuses {
+                tally.count_sent();
+                tally.count_answer(*status, Duration::from_millis(1));
+            }
+            tally.report(Duration::from_secs(1), missed)
+        };
+        let is_good = |report: LoadReport| report.is_answered_with(&[200, 201]);
+        assert!(is_good(report(&[200, 201, 200], 0)));
+        assert!(!is_good(report(&[200, 201], 1)), "one was never sent");
+        assert!(!is_good(report(&[200, 409], 0)), "another status");
+        assert!(!is_good(report(&[], 0)), "nothing was measured");
+        let mut unanswered = Tally::default();
+        unanswered.count_sent();
+        unanswered.count_unanswered();
+        assert!(!is_good(unanswered.report(Duration::from_secs(1), 0)));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use self::goal::{Bound, Verdict};
 pub(crate) use self::machine::{Machine, load_average};
 pub(crate) use self::process::{CpuTime, resident_bytes};
 pub(crate) use self::served::{
-    Served, admin_key, product, product_at, serves_line, stop_signal, unless_stopped,
+    ANY_PORT, Served, admin_key, product, serves_line, stop_signal, unless_stopped,
 };
 pub(crate) use self::services::{
     Service, private_postgres, private_redis, random_name, redis_version,

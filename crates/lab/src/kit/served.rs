@@ -1,6 +1,6 @@
 //! A server in a process of its own: it prints the address that it serves, and SIGTERM ends it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
@@ -79,14 +79,12 @@ impl Served {
     }
 }
 
-/// Builds the command for the program `soldonce` in the folder of this one as a server, on any free
-/// port, with this key of the scope admin.
-pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
-    product_at(SocketAddr::from(([127, 0, 0, 1], 0)), key)
-}
+/// Any free port of this machine.
+pub(crate) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Builds the same command for a server at this address.
-pub(crate) fn product_at(address: SocketAddr, key: &str) -> anyhow::Result<Command> {
+/// Builds the command for the program `soldonce` in the folder of this one as a server at this address, with
+/// this key of the scope admin.
+pub(crate) fn product(address: SocketAddr, key: &str) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?.with_file_name("soldonce");
     if !program.is_file() {
         let place = program.display();

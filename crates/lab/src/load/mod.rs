@@ -21,6 +21,7 @@ use std::time::Duration;
 use anyhow::Context;
 use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::net::TcpStream;
+use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -82,6 +83,13 @@ async fn gather(
             () = clock.sleep_until(cut_at), if !overtime.is_cancelled() => overtime.cancel(),
         }
     }
+}
+
+/// Runs work on this thread alone: on few cores a second one would only take from the server.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the load generator")?;
+    runtime.block_on(work)
 }
 
 async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {

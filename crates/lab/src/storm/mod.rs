@@ -12,7 +12,7 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use soldonce_server::Client;
 
@@ -109,14 +109,10 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.peer {
         return peer::run(args, folder);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the storm")?;
     if args.transport.contains(&Transport::Grpc) && args.admin_key.is_none() {
         return Err(usage(anyhow!("--transport grpc: give --admin-key")));
     }
-    let (reports, all_given_back) = runtime.block_on(storms(args))?;
+    let (reports, all_given_back) = load::block_on(storms(args))?;
     let reports = StormReports::new(reports);
     let violations = reports.violations();
     match print_report(args.json, &reports, || reports.text(), violations)? {

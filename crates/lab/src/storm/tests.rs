@@ -1,20 +1,14 @@
 //! Storms against a server in this process, and against one that gives every seat to every user.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::http::Method;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde_json::json;
-use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::Text;
+use soldonce_engine::Engine;
 use soldonce_engine::keys::Scope;
-use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_engine::live::Live;
-use soldonce_engine::metrics::Metrics;
 use soldonce_engine::rate::Quota;
-use soldonce_engine::{Engine, World};
 use soldonce_server::{
     AcceptLimits, Access, AdminRoutes, RateLimits, ServerSettings, routers, serve,
 };
@@ -51,19 +45,8 @@ impl Server {
 
     /// Starts the product, open to shoppers. Returns its admin key, too.
     async fn real() -> (Self, String) {
-        let metrics = Arc::new(Metrics::default());
-        let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let folder = RunFolder::make(None).unwrap();
-        let options = SqliteOptions::new(folder.path());
-        let clock = Arc::new(SystemClock);
-        let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, live.clone()).unwrap();
-        let world = World {
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-        };
-        let engine = Engine::new(Arc::new(ledger), live, metrics, world)
-            .await
-            .unwrap();
+        let engine = Engine::open_folder(folder.path()).await.unwrap();
         let name = Text::parse("admin").unwrap();
         let (_, key) = engine.create_key(name, vec![Scope::Admin]).await.unwrap();
         let settings = ServerSettings {

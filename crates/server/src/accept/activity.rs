@@ -4,14 +4,16 @@
 //! hyper's own header timeout makes and drops a boxed timer at every request, cannot tell an idle
 //! connection from a slow head, and does not run while the protocol version is still unknown.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
 
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
 pub(crate) const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The type of the frame that begins a request (RFC 9113, 6.2).
+const HTTP2_HEADERS: u8 = 1;
 
 /// A body makes progress with each block of so many bytes. One that comes a few bytes at a time
 /// counts as withheld.
@@ -29,6 +31,7 @@ pub(crate) struct Activity {
     head_began: AtomicBool,
     /// Bytes that came of [`HTTP2_PREFACE`]; more than it has once another byte came.
     preface: AtomicUsize,
+    frames: Mutex<Frames>,
     write_blocked: AtomicBool,
     writes_unblocked: AtomicU64,
     order: AtomicU8,
@@ -63,7 +66,7 @@ pub(crate) enum Verdict {
 
 impl Activity {
     /// Tells what the connection waits for. One that never sent a request waits for a head from its
-    /// first moment, except for HTTP/2, where a client may connect long before it asks.
+    /// first moment, except for HTTP/2, where a client may connect long before it begins to ask.
     pub(crate) fn phase(&self) -> Phase {
         let requests = self.requests.load(Ordering::Relaxed);
         if self.write_blocked.load(Ordering::Relaxed) {
@@ -77,12 +80,17 @@ impl Activity {
         if in_flight > 0 {
             return Phase::Busy;
         }
-        let head_began = requests == 0 || self.head_began.load(Ordering::Relaxed);
-        if head_began && self.preface.load(Ordering::Relaxed) != HTTP2_PREFACE.len() {
+        let is_first = requests == 0 && !self.is_http2();
+        if is_first || self.head_began.load(Ordering::Relaxed) {
             Phase::Head(requests)
         } else {
             Phase::Idle(requests)
         }
+    }
+
+    /// Tells whether the whole preface of HTTP/2 has come.
+    fn is_http2(&self) -> bool {
+        self.preface.load(Ordering::Relaxed) == HTTP2_PREFACE.len()
     }
 
     /// Tells whether no request is in flight.
@@ -106,15 +114,24 @@ impl Activity {
         }
     }
 
-    /// Notes bytes that were read: while no request is in flight they begin the next one's head.
+    /// Notes bytes that were read: while no request is in flight they begin the next one's head. On HTTP/2 other
+    /// frames may come, and the first head alone is waited for less long than a silence may last.
     pub(crate) fn note_read(&self, bytes: &[u8]) {
         if self.in_flight.load(Ordering::Relaxed) > 0 {
             return;
         }
-        self.head_began.store(true, Ordering::Relaxed);
-        if self.requests.load(Ordering::Relaxed) == 0 {
+        let is_first = self.requests.load(Ordering::Relaxed) == 0;
+        if self.is_http2() {
+            let frames = || self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_first && frames().begin_head(bytes) {
+                self.head_began.store(true, Ordering::Relaxed);
+            }
+            return;
+        }
+        if is_first {
             self.note_preface(bytes);
         }
+        self.head_began.store(!self.is_http2(), Ordering::Relaxed);
     }
 
     /// Matches first bytes, which may come one by one, with the preface. No read goes beyond it.
@@ -148,6 +165,36 @@ impl Activity {
     /// Notes that the peer takes no bytes.
     pub(crate) fn note_write_blocked(&self) {
         self.write_blocked.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The frames of HTTP/2 up to the first head (RFC 9113, 4.1).
+#[derive(Debug, Default)]
+struct Frames {
+    /// What came of a frame before its payload.
+    begun: Vec<u8>,
+    /// Bytes of its payload that are still to come.
+    payload: usize,
+}
+
+impl Frames {
+    /// Takes bytes that were read. Returns whether a head begins in them.
+    fn begin_head(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            if self.payload > 0 {
+                self.payload -= 1;
+                continue;
+            }
+            self.begun.push(*byte);
+            if self.begun.get(3) == Some(&HTTP2_HEADERS) {
+                return true;
+            }
+            if let &[a, b, c, _, _, _, _, _, _] = self.begun.as_slice() {
+                self.payload = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+                self.begun.clear();
+            }
+        }
+        false
     }
 }
 
@@ -211,6 +258,29 @@ mod tests {
         other.note_read(b"PRI * HTTP/1.1\r\n");
         other.note_read(HTTP2_PREFACE);
         assert_eq!(other.phase(), Phase::Head(0));
+    }
+
+    #[test]
+    fn the_first_head_of_http2_begins_with_its_frame() {
+        let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1];
+        let head = [0, 0, 1, HTTP2_HEADERS];
+        for cut in 1..settings.len() {
+            let activity = Arc::new(Activity::default());
+            activity.note_read(HTTP2_PREFACE);
+            let (begin, end) = settings.split_at(cut);
+            for (bytes, phase) in [
+                (begin, Phase::Idle(0)),
+                (end, Phase::Idle(0)),
+                (&head[..3], Phase::Idle(0)),
+                (&head[3..], Phase::Head(0)),
+                (b"".as_slice(), Phase::Head(0)),
+            ] {
+                activity.note_read(bytes);
+                assert_eq!(activity.phase(), phase, "{cut}: {bytes:?}");
+            }
+            drop(InFlight::begin(&activity));
+            assert_eq!(activity.phase(), Phase::Idle(1));
+        }
     }
 
     #[test]

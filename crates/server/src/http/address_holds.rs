@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::Caller;
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::kinds;
-use super::problem::{Handled, Problem, whole_seconds};
-use super::rates::{RATE_LIMIT, RATE_LIMIT_POLICY, refusal, tell, warn_of_proxy};
+use super::problem::{Handled, Problem};
+use super::rates::{refusal, tell, tell_held, warn_of_proxy};
 use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of};
 
 /// A request that may go to the ledger.
@@ -25,8 +25,6 @@ use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of}
 pub(super) struct Admitted {
     reserved: Option<Reserved>,
     told: HeaderMap,
-    /// When a new hold ends, at the latest.
-    ends_at: Option<Timestamp>,
 }
 
 /// What a request adds to a hold.
@@ -97,17 +95,13 @@ impl AddressHolds {
         let Some(shopper) = &self.shopper else {
             return Ok(Admitted::default());
         };
-        let event = self.app.engine.find_event(event).await?;
-        let ends_at = self
-            .app
-            .engine
-            .now()
-            .plus(ttl.unwrap_or(event.policy.hold_ttl));
-        let admitted = self.admit_wish(&event, shopper, More::Units(units)).await?;
-        Ok(Admitted {
-            ends_at: Some(ends_at),
-            ..admitted
-        })
+        let engine = &self.app.engine;
+        let event = engine.find_event(event).await?;
+        // A session that asks for longer is refused.
+        let most = event.policy.hold_ttl;
+        let ends_at = engine.now().plus(ttl.map_or(most, |ttl| ttl.min(most)));
+        let more = More::Units(units);
+        self.admit_wish(&event, shopper, more, ends_at).await
     }
 
     /// Passes a request that adds to a hold, as [`AddressHolds::admit`] does for a new one.
@@ -125,7 +119,10 @@ impl AddressHolds {
             None => engine.event_of_hold(hold).await,
         };
         match event {
-            Some(event) => self.admit_wish(&event, shopper, more).await,
+            Some(event) => {
+                let now = engine.now();
+                self.admit_wish(&event, shopper, more, now).await
+            }
             // The engine says what is wrong with the hold.
             None => Ok(Admitted::default()),
         }
@@ -136,6 +133,7 @@ impl AddressHolds {
         event: &Event,
         shopper: &Shopper,
         more: More,
+        ends_at: Timestamp,
     ) -> Result<Admitted, Problem> {
         let (units, checkouts) = match more {
             More::Units(units) => (units, 0),
@@ -146,6 +144,7 @@ impl AddressHolds {
             event: event.no,
             units,
             checkouts,
+            ends_at,
         };
         let admitted = self.app.admit_wish(event, wish).await;
         if shopper.gone.is_cancelled() {
@@ -179,8 +178,7 @@ impl Admitted {
     /// Counts what the request added to a hold, and says in its answer what is left.
     pub(super) fn count(self, app: &App, hold: HoldId, mut response: Response) -> Response {
         if let Some(reserved) = self.reserved {
-            let now = app.engine.now();
-            reserved.becomes(hold, (now, self.ends_at.unwrap_or(now)));
+            reserved.becomes(hold, app.engine.now());
         }
         response.headers_mut().extend(self.told);
         response
@@ -218,13 +216,9 @@ impl App {
         let mut told = HeaderMap::new();
         for (kind, limit) in limits() {
             let left = limit.saturating_sub(kind.of(sums));
-            put(&mut told, (kind, limit), left, ends_in);
+            tell_held(&mut told, (kind.as_str(), limit), left, ends_in);
         }
-        Ok(Admitted {
-            reserved,
-            told,
-            ends_at: None,
-        })
+        Ok(Admitted { reserved, told })
     }
 
     /// Asks the ledger about holds of an address, those that should be over by `now` or all of them.
@@ -292,8 +286,9 @@ impl App {
 
     /// Returns the time until the first hold of an address ends; 0 if none is known.
     fn ends_in(&self, address: u128) -> Duration {
-        let end = self.rates.held.first_end(address);
-        let left = end.map_or(0, |end| self.engine.now().until(end).ms());
+        let now = self.engine.now();
+        let end = self.rates.held.first_end(address, now);
+        let left = end.map_or(0, |end| now.until(end).ms());
         Duration::from_millis(left)
     }
 
@@ -319,7 +314,7 @@ impl App {
         let ends_in = self.ends_in(address);
         let mut told = HeaderMap::new();
         if let Some((_, limit)) = limits.find(|(limited, _)| *limited == kind) {
-            put(&mut told, (kind, limit), 0, ends_in);
+            tell_held(&mut told, (kind.as_str(), limit), 0, ends_in);
         }
         Problem::too_often(detail, ends_in).telling(told)
     }
@@ -338,17 +333,4 @@ fn at_least(all: HeldSums, own: HeldSums) -> HeldSums {
         of_event: all.of_event.max(own.of_event),
         checkouts: all.checkouts.max(own.checkouts),
     }
-}
-
-/// Says what a limit of holds is, how much of it is left, and when the first hold ends.
-fn put(headers: &mut HeaderMap, (kind, limit): (HeldKind, u32), left: u32, ends_in: Duration) {
-    let (name, seconds) = (kind.as_str(), whole_seconds(ends_in));
-    let mut add = |header: HeaderName, text: String| {
-        // Digits and our own words are legal in a header, so this never fails.
-        if let Ok(value) = HeaderValue::try_from(text) {
-            headers.append(header, value);
-        }
-    };
-    add(RATE_LIMIT, format!("\"{name}\";r={left};t={seconds}"));
-    add(RATE_LIMIT_POLICY, format!("\"{name}\";q={limit}"));
 }

@@ -6,10 +6,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, on};
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
@@ -94,7 +93,10 @@ impl Endpoint {
             response = coding::of_answer(coding, response).await;
         }
         let headers = response.headers_mut();
-        set(headers, REQUEST_ID, &request_id);
+        // Request ids are plain ASCII, so this never fails.
+        if let Ok(id) = HeaderValue::from_str(&request_id) {
+            headers.insert(REQUEST_ID, id);
+        }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
         for counted in counted.iter().flatten() {
@@ -149,12 +151,5 @@ impl axum::handler::Handler<(), Arc<App>> for Endpoint {
 
     fn call(self, request: Request, app: Arc<App>) -> Self::Future {
         async move { self.serve(app, request, None).await }.boxed()
-    }
-}
-
-fn set(headers: &mut HeaderMap, name: HeaderName, text: &Arc<str>) {
-    // Request ids are plain ASCII, so this never fails.
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(text.as_bytes())) {
-        headers.insert(name, value);
     }
 }

@@ -47,21 +47,9 @@ macro_rules! kinds {
 }
 
 const fn status(code: u16) -> StatusCode {
-    match code {
-        400 => StatusCode::BAD_REQUEST,
-        401 => StatusCode::UNAUTHORIZED,
-        403 => StatusCode::FORBIDDEN,
-        404 => StatusCode::NOT_FOUND,
-        405 => StatusCode::METHOD_NOT_ALLOWED,
-        408 => StatusCode::REQUEST_TIMEOUT,
-        409 => StatusCode::CONFLICT,
-        410 => StatusCode::GONE,
-        413 => StatusCode::PAYLOAD_TOO_LARGE,
-        415 => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        422 => StatusCode::UNPROCESSABLE_ENTITY,
-        429 => StatusCode::TOO_MANY_REQUESTS,
-        503 => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    match StatusCode::from_u16(code) {
+        Ok(status) => status,
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -2,8 +2,10 @@
 //! and the refusal. Headers are those of the IETF's draft of `RateLimit` fields
 //! (draft-ietf-httpapi-ratelimit-headers-11).
 
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Once;
+use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -17,7 +19,9 @@ use super::problem::{Problem, whole_seconds};
 use super::route::{Admission, Route, Verb};
 use super::streams::StreamPermit;
 use crate::accept::Peer;
-use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_among, is_https};
+use crate::rate::{
+    Counted, Counting, FORWARDED_FOR, RateKind, STREAMS, client, id_of, is_among, is_https,
+};
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -104,10 +108,15 @@ impl App {
     /// Counts one more stream of the address that asks for it.
     pub(super) fn enter_stream(&self, parts: &Parts) -> Result<StreamPermit, Problem> {
         let permit = self.streams.enter(self.address_of(parts));
-        permit.inspect_err(|problem| {
-            if problem.code() == kinds::RATE_LIMITED.code {
-                self.rates.counts.refused_stream();
+        permit.map_err(|problem| {
+            if problem.code() != kinds::RATE_LIMITED.code {
+                return problem;
             }
+            self.rates.counts.refused(STREAMS);
+            let mut told = HeaderMap::new();
+            let limit = (STREAMS, self.settings.streams.per_address);
+            tell_held(&mut told, limit, 0, Duration::from_secs(1));
+            problem.telling(told)
         })
     }
 
@@ -164,25 +173,43 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     Some(Problem::too_often(detail, retry_in))
 }
 
+/// Says in an answer what a limit of what is open or held is, how much of it is left, and when there may be more.
+pub(super) fn tell_held(
+    headers: &mut HeaderMap,
+    (name, limit): (&str, impl Display),
+    left: u32,
+    more_in: Duration,
+) {
+    tell_left(headers, name, left, more_in);
+    // Digits and our own words are legal in a header, so this never fails.
+    if let Ok(policy) = HeaderValue::try_from(format!("\"{name}\";q={limit}")) {
+        headers.append(RATE_LIMIT_POLICY, policy);
+    }
+}
+
 /// Room for the text of a limit: most fit.
 const LIMIT_BYTES: usize = 64;
 
 /// Says in an answer what the limit is, how much of it is left, and when there is more.
 pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
-    let (left, seconds) = match counted.taken {
-        Taken::Passed { left, whole_in } => (left, whole_seconds(whole_in)),
-        Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
+    let (left, more_in) = match counted.taken {
+        Taken::Passed { left, whole_in } => (left, whole_in),
+        Taken::Refused { retry_in } => (0, retry_in),
     };
     headers.append(RATE_LIMIT_POLICY, counted.limit.policy.clone());
+    tell_left(headers, counted.limit.kind.as_str(), left, more_in);
+}
+
+fn tell_left(headers: &mut HeaderMap, name: &str, left: u32, more_in: Duration) {
     let mut text = Vec::with_capacity(LIMIT_BYTES);
     let (mut left_digits, mut seconds_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
     for part in [
         "\"",
-        counted.limit.kind.as_str(),
+        name,
         "\";r=",
         left_digits.format(left),
         ";t=",
-        seconds_digits.format(seconds),
+        seconds_digits.format(whole_seconds(more_in)),
     ] {
         text.extend_from_slice(part.as_bytes());
     }

@@ -30,7 +30,7 @@ pub(super) fn routes(table: &mut Table) {
             .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<BlockedUnits>(200, "The units"),
-        block,
+        |req| set(req, Block::On),
     );
     table.add(
         post("/v1/events/{event}/unblock", Admin)
@@ -42,7 +42,7 @@ pub(super) fn routes(table: &mut Table) {
             .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<UnblockedUnits>(200, "The units"),
-        unblock,
+        |req| set(req, Block::Off),
     );
     table.add(
         get("/v1/events/{event}/units/{unit}/history", Admin)
@@ -68,14 +68,6 @@ struct BlockRequest<'a> {
 enum Block {
     On,
     Off,
-}
-
-async fn block(req: ApiRequest) -> Handled {
-    set(req, Block::On).await
-}
-
-async fn unblock(req: ApiRequest) -> Handled {
-    set(req, Block::Off).await
 }
 
 async fn set(mut req: ApiRequest, to: Block) -> Handled {

@@ -14,7 +14,9 @@ use super::response;
 use super::route::Admission::{Buy, Look};
 use super::route::{Route, Verb};
 use super::table::Table;
-use crate::test_payments::{BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentRefusal};
+use crate::test_payments::{
+    BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentRefusal, TestPayments,
+};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);
@@ -81,13 +83,8 @@ async fn charge(mut req: ApiRequest) -> Handled {
         intent: &intent,
         client_secret: &request.client_secret.0,
     };
-    let payments = req.app.settings.test_payments.as_ref();
-    let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    match payments
-        .charge(of, &request.card.0)
-        .await
-        .map_err(refused)?
-    {
+    let charged = provider(&req)?.charge(of, &request.card.0).await;
+    match charged.map_err(refused)? {
         CardAnswer::Taken => Ok(taken()),
         CardAnswer::Declined => Ok(response::json(StatusCode::OK, "{\"taken\":false}")),
     }
@@ -115,10 +112,13 @@ async fn bank_answer(mut req: ApiRequest) -> Handled {
     } else {
         BankAnswer::No
     };
-    let payments = req.app.settings.test_payments.as_ref();
-    let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    payments.answer(of, says).await.map_err(refused)?;
+    provider(&req)?.answer(of, says).await.map_err(refused)?;
     Ok(taken())
+}
+
+fn provider(req: &ApiRequest) -> Result<&dyn TestPayments, Problem> {
+    let payments = req.app.settings.test_payments.as_deref();
+    payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))
 }
 
 fn refused(refusal: TestPaymentRefusal) -> Problem {

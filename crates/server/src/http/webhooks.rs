@@ -54,7 +54,7 @@ pub(super) fn routes(table: &mut Table) {
             .id("delete_webhook_endpoint")
             .summary("Deletes an endpoint with all that waits for it")
             .gives::<WebhookEndpoint>(200, "The endpoint"),
-        remove,
+        |req| change(req, EndpointChange::Delete),
     );
     table.add(
         post("/v1/webhook-endpoints/{endpoint}/rotate", Admin)
@@ -70,7 +70,7 @@ pub(super) fn routes(table: &mut Table) {
                 "Sends nothing more to an endpoint; what it would hear waits, for a week at most",
             )
             .gives::<WebhookEndpoint>(200, "The endpoint"),
-        disable,
+        |req| change(req, EndpointChange::Disable),
     );
     table.add(
         post("/v1/webhook-endpoints/{endpoint}/enable", Admin)
@@ -80,7 +80,7 @@ pub(super) fn routes(table: &mut Table) {
                  and with all attempts",
             )
             .gives::<WebhookEndpoint>(200, "The endpoint"),
-        enable,
+        |req| change(req, EndpointChange::Enable),
     );
     log_routes(table);
 }
@@ -248,18 +248,6 @@ async fn change(req: ApiRequest, change: EndpointChange) -> Handled {
     let changed = changed.ok_or_else(missing)?;
     let row = EndpointBody::new(&changed);
     Ok(answer::object(&req.app, StatusCode::OK, &row))
-}
-
-async fn remove(req: ApiRequest) -> Handled {
-    change(req, EndpointChange::Delete).await
-}
-
-async fn disable(req: ApiRequest) -> Handled {
-    change(req, EndpointChange::Disable).await
-}
-
-async fn enable(req: ApiRequest) -> Handled {
-    change(req, EndpointChange::Enable).await
 }
 
 async fn rotate(req: ApiRequest) -> Handled {

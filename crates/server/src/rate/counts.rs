@@ -44,14 +44,10 @@ impl RateCounts {
         self.refused.get_or_create(&LimitLabel { limit }).inc();
     }
 
-    /// Counts a stream that was refused because its address has as many as it may.
-    pub(crate) fn refused_stream(&self) {
-        self.refused(STREAMS);
-    }
-
     pub(crate) fn unshared(&self) {
         self.unshared.inc();
     }
 }
 
-const STREAMS: &str = "streams";
+/// The limit of open streams, by its name in headers and metrics.
+pub(crate) const STREAMS: &str = "streams";

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use soldonce_core::{Event, EventNo, HoldId, Span, Timestamp, words};
 use soldonce_engine::rate::HeldSums;
 
-use crate::limits::{HELD_ENTRIES_MAX, HELD_LOOK_MS, HELD_PENDING_MS};
+use crate::limits::{HELD_ENTRIES_MAX, HELD_LOOK_MS};
 
 /// How much shoppers at one address (IPv6: at one /64 network) may hold at once. None is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,11 +74,13 @@ pub(crate) struct Wish {
     pub(crate) event: EventNo,
     pub(crate) units: u32,
     pub(crate) checkouts: u32,
+    /// When a new hold ends, at the latest; now where it adds to one.
+    pub(crate) ends_at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// A request under way.
+    /// A request under way: counted until it ends.
     Pending(u64),
     Hold(HoldId),
 }
@@ -129,9 +131,9 @@ impl Drop for Reserved {
 }
 
 impl Reserved {
-    /// Counts the request as a hold from now on. The ledger is asked about it at `look_at`, or at once
+    /// Counts the request as a hold from now on. The ledger is asked about it when it ends, or at once
     /// where the hold was known before.
-    pub(crate) fn becomes(self, hold: HoldId, (now, look_at): (Timestamp, Timestamp)) {
+    pub(crate) fn becomes(self, hold: HoldId, now: Timestamp) {
         let mut state = self.held.state();
         let Some(asked) = state.find(self.address, Of::Pending(self.number)).copied() else {
             return;
@@ -142,7 +144,6 @@ impl Reserved {
             known.look_at = now;
         } else if let Some(entry) = state.find(self.address, Of::Pending(self.number)) {
             entry.of = Of::Hold(hold);
-            entry.look_at = look_at;
         }
     }
 }
@@ -191,7 +192,9 @@ impl State {
     fn forget_ended(&mut self, now: Timestamp) {
         let mut left = 0;
         self.by_address.retain(|_, account| {
-            account.entries.retain(|entry| now < entry.look_at);
+            let is_pending = |entry: &Entry| matches!(entry.of, Of::Pending(_));
+            let entries = &mut account.entries;
+            entries.retain(|entry| is_pending(entry) || now < entry.look_at);
             left += account.entries.len();
             !account.entries.is_empty()
         });
@@ -231,7 +234,7 @@ impl Held {
             event: wish.event,
             units: wish.units,
             checkouts: wish.checkouts,
-            look_at: now.plus(Span::from_ms(HELD_PENDING_MS)),
+            look_at: wish.ends_at,
         };
         state.add(wish.address, entry);
         let reserved = Reserved {
@@ -312,11 +315,11 @@ impl Held {
         (sums, last)
     }
 
-    /// Returns when the first of an address' holds ends.
-    pub(crate) fn first_end(&self, address: u128) -> Option<Timestamp> {
+    /// Returns when the first of an address' holds ends, of those whose end is known.
+    pub(crate) fn first_end(&self, address: u128, now: Timestamp) -> Option<Timestamp> {
         let state = self.state();
         let ends = state.entries(address).iter().map(|entry| entry.look_at);
-        ends.min()
+        ends.filter(|end| *end > now).min()
     }
 }
 

@@ -115,6 +115,22 @@ async fn a_silent_connection_is_told_goaway() {
 }
 
 #[tokio::test]
+async fn a_first_head_that_does_not_end_is_cut() {
+    let limits = AcceptLimits {
+        header_read_ms: 40,
+        ..AcceptLimits::default()
+    };
+    let mut server = start(limits).await;
+    let head = frame(HEADERS, END_STREAM_AND_HEADERS, 1, GET_ROOT);
+    let (begin, _) = head.split_at(head.len() - 1);
+    server.client.stream.write_all(begin).await.unwrap();
+    assert!(server.client.next_of(GOAWAY).await.is_none());
+    server.shutdown.cancel();
+    let end = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(end, drained(0, 1));
+}
+
+#[tokio::test]
 async fn a_peer_that_ignores_goaway_is_cut() {
     let limits = AcceptLimits {
         idle_ms: 40,

@@ -208,7 +208,7 @@ async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
     let body = json!({"units": units(&["A-1", "A-2"])});
     let held = from(app.post(HOLDS), ADDRESS).by(&by).json(&body);
     let answer = held.send().await.expect(StatusCode::CREATED);
-    assert!(answer.header("ratelimit").starts_with("\"held\";r=1;t="));
+    assert_eq!(answer.header("ratelimit"), "\"held\";r=1;t=600");
     let held = Held::of(&answer);
     let change = async |add: &[&str], drop: &[&str]| {
         let body = json!({"add": units(add), "drop": units(drop)});
@@ -225,7 +225,8 @@ async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
     change(&["A-3", "A-4", "A-5"], &["A-1", "A-1", "A-1"])
         .await
         .refused(429, "rate_limited");
-    change(&["A-3"], &[]).await.expect(StatusCode::OK);
+    let added = change(&["A-3"], &[]).await.expect(StatusCode::OK);
+    assert_eq!(added.header("ratelimit"), "\"held\";r=0;t=600");
     change(&["A-4"], &[]).await.refused(429, "rate_limited");
     change(&["A-4"], &["A-3"]).await.expect(StatusCode::OK);
     change(&[], &["A-2"]).await.expect(StatusCode::OK);

@@ -272,7 +272,9 @@ async fn a_key_has_so_many_leases_and_asks_so_often() {
     let wrong = json!({"owner": "a", "token": "0000000000000001"});
     let wrong = ask(&app, &app.lease, "two/release", &wrong).await;
     assert_eq!(wrong.expect(StatusCode::OK).json()["released"], false);
-    let third = name("three").await.refused(429, "rate_limited");
+    let third = name("three").await;
+    assert_eq!(third.header("ratelimit-policy"), "\"leases\";q=2");
+    let third = third.refused(429, "rate_limited");
     assert_eq!(third["retry_after_ms"], TEN);
     name("two").await.expect(StatusCode::OK);
     let release = json!({"owner": "a", "token": first["token"]});

@@ -315,7 +315,10 @@ async fn feed_streams_count_by_the_address_behind_the_proxy() {
         (one.status(), other.status()),
         (StatusCode::OK, StatusCode::OK)
     );
-    ask("192.0.2.1").send().await.refused(429, "rate_limited");
+    let refused = ask("192.0.2.1").send().await;
+    assert_eq!(refused.header("ratelimit-policy"), "\"streams\";q=1");
+    assert_eq!(refused.header("ratelimit"), "\"streams\";r=0;t=1");
+    refused.refused(429, "rate_limited");
     assert_eq!(
         counted(&app, "rate_limited_total{limit=\"streams\"}").await,
         1

@@ -56,27 +56,24 @@ fn judge(found: &Examination) -> Vec<Finding> {
 }
 
 fn version(found: &Examination) -> Finding {
-    let what = "PostgreSQL";
-    if found.version_number < VERSION_LEAST {
-        let advice = "update to 15 or later: nothing older is tested";
-        return Finding::remark(what, found.version.clone(), advice);
-    }
-    Finding::good(what, found.version.clone())
+    let advice = "update to 15 or later: nothing older is tested";
+    let is_old = found.version_number < VERSION_LEAST;
+    Finding::remark_if("PostgreSQL", found.version.clone(), is_old.then_some(advice))
 }
 
 fn role(found: &Examination) -> Finding {
     let what = "role";
     match found.role {
-        DatabaseRole::Primary => Finding::good(what, "primary".to_owned()),
+        DatabaseRole::Primary => Finding::good(what, "primary"),
         DatabaseRole::ReadOnly => {
-            let shown = "primary, and default_transaction_read_only is on".to_owned();
+            let shown = "primary, and default_transaction_read_only is on";
             let advice =
                 "set it to off: no command is taken. A provider sets it when storage is full";
             Finding::wrong(what, shown, advice)
         }
         DatabaseRole::Standby => {
             let advice = "give the address of the primary: a standby takes no commands (`verify` may use it)";
-            Finding::wrong(what, "standby".to_owned(), advice)
+            Finding::wrong(what, "standby", advice)
         }
     }
 }
@@ -107,26 +104,19 @@ fn standbys(found: &Examination) -> Finding {
 fn checksums(found: &Examination) -> Finding {
     let what = "data checksums";
     if found.checksums == "on" {
-        return Finding::good(what, "on".to_owned());
+        return Finding::good(what, "on");
     }
     let advice = "switch them on (`pg_checksums --enable` while it is stopped): a damaged page is \
                 found when it is read, not by `verify` alone";
-    Finding::remark(what, "off".to_owned(), advice)
+    Finding::remark(what, "off", advice)
 }
 
 fn connections(found: &Examination) -> Finding {
-    let (what, free) = (
-        "connections",
-        found
-            .connections_max
-            .saturating_sub(found.connections_taken),
-    );
-    let shown = format!("{free} of {} are free", found.connections_max);
-    if free < CONNECTIONS_WANTED {
-        let advice = "a server takes 8: raise max_connections, or lower --database-connections";
-        return Finding::remark(what, shown, advice);
-    }
-    Finding::good(what, shown)
+    let most = found.connections_max;
+    let free = most.saturating_sub(found.connections_taken);
+    let advice = "a server takes 8: raise max_connections, or lower --database-connections";
+    let advice = (free < CONNECTIONS_WANTED).then_some(advice);
+    Finding::remark_if("connections", format!("{free} of {most} are free"), advice)
 }
 
 fn schema(found: &Examination) -> Finding {
@@ -136,7 +126,7 @@ fn schema(found: &Examination) -> Finding {
         0 => {
             let advice =
                 "none is needed for leases alone; for a ledger run `soldonce migrate` once";
-            Finding::remark(what, "not there".to_owned(), advice)
+            Finding::remark(what, "not there", advice)
         }
         schema if schema == known => Finding::good(what, format!("schema {schema}")),
         schema if schema < known => {
@@ -170,21 +160,15 @@ fn numbers(found: &Examination) -> Option<Finding> {
 
 fn times(found: &Examination) -> [Finding; 3] {
     let (apart, trip) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip);
-    let shown = format!("{} us", trip.as_micros());
-    let round_trip = if trip.as_millis() > ROUND_TRIP_MS {
-        let advice = "every commit waits for one: bring servers and database together";
-        Finding::remark("round trip", shown, advice)
-    } else {
-        Finding::good("round trip", shown)
-    };
-    let shown = format!("{apart} ms from this machine's");
-    let clock = if apart > CLOCK_OFF_MS {
-        let advice =
-            "the ledger goes by the database's clock; synchronise both, for people who read logs";
-        Finding::remark("database clock", shown, advice)
-    } else {
-        Finding::good("database clock", shown)
-    };
-    let ledger = clock::judge(found.ledger_ahead_ms, "the database's");
-    [round_trip, clock, ledger]
+    let nearer = "every commit waits for one: bring servers and database together";
+    let nearer = (trip.as_millis() > ROUND_TRIP_MS).then_some(nearer);
+    let together =
+        "the ledger goes by the database's clock; synchronise both, for people who read logs";
+    let together = (apart > CLOCK_OFF_MS).then_some(together);
+    let (trip, apart) = (trip.as_micros(), format!("{apart} ms from this machine's"));
+    [
+        Finding::remark_if("round trip", format!("{trip} us"), nearer),
+        Finding::remark_if("database clock", apart, together),
+        clock::judge(found.ledger_ahead_ms, "the database's"),
+    ]
 }

@@ -52,7 +52,7 @@ fn ledger(data: &Path) -> Vec<Finding> {
         Ok(last) => {
             let found = "can be read; `soldonce verify` checks what is in it, as after a log line that memory \
                          and file differ";
-            let readable = Finding::good("ledger", found.to_owned());
+            let readable = Finding::good("ledger", found);
             std::iter::once(readable)
                 .chain(last.map(ledger_clock))
                 .collect()
@@ -112,7 +112,7 @@ fn permissions(data: &Path, shown: &str) -> Finding {
             let found = format!("{shown} can be read by others");
             Finding::remark(what, found, "`chmod 700` it: it holds the ledger's keys")
         }
-        Ok(_) => Finding::good(what, shown.to_owned()),
+        Ok(_) => Finding::good(what, shown),
     }
 }
 
@@ -121,23 +121,14 @@ fn space(data: &Path) -> Vec<Finding> {
     if let Ok(disk) = rustix::fs::statvfs(data) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let shown = format!("{} MiB free", free / 1_024 / 1_024);
-        findings.push(if free < FREE_BYTES_WANTED {
-            Finding::remark(
-                "disk space",
-                shown,
-                "a full disk makes the ledger read-only",
-            )
-        } else {
-            Finding::good("disk space", shown)
-        });
+        let fix = "a full disk makes the ledger read-only";
+        let fix = (free < FREE_BYTES_WANTED).then_some(fix);
+        findings.push(Finding::remark_if("disk space", shown, fix));
     }
     if rustix::fs::statfs(data).is_ok_and(|disk| disk.f_type == TMPFS_MAGIC) {
-        let found = "the folder is in memory (tmpfs)".to_owned();
-        findings.push(Finding::wrong(
-            "disk",
-            found,
-            "put it on a disk: a restart loses everything",
-        ));
+        let fix = "put it on a disk: a restart loses everything";
+        let found = "the folder is in memory (tmpfs)";
+        findings.push(Finding::wrong("disk", found, fix));
     }
     findings
 }

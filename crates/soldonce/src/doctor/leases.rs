@@ -13,7 +13,7 @@ pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
         Ok(findings) => findings.into_iter().map(finding).collect(),
         Err(error) if args.lacks_tables(&error) => {
             let fix = "nothing to do: the first `soldonce lease run` makes them";
-            let found = "its tables are not there".to_owned();
+            let found = "its tables are not there";
             vec![Finding::remark("lease backend", found, fix)]
         }
         Err(error) => {

@@ -1,6 +1,7 @@
 //! The machine: clocks and limits.
 
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::ledger::sqlite;
 use soldonce_engine::limits::CLOCK_LEAST_MS;
 
 use super::Finding;
@@ -13,7 +14,7 @@ pub(super) fn look() -> Vec<Finding> {
 }
 
 fn version() -> Finding {
-    Finding::good("soldonce", env!("CARGO_PKG_VERSION").to_owned())
+    Finding::good("soldonce", env!("CARGO_PKG_VERSION"))
 }
 
 fn clock() -> Finding {
@@ -29,16 +30,11 @@ fn clock() -> Finding {
 fn open_files() -> Finding {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let shown = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{limit} files"));
-    if limit.is_some_and(|limit| limit < OPEN_FILES_WANTED) {
-        let fix = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
-        return Finding::remark("open files", shown, fix);
-    }
-    Finding::good("open files", shown)
+    let fix = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
+    let is_low = limit.is_some_and(|limit| limit < OPEN_FILES_WANTED);
+    Finding::remark_if("open files", shown, is_low.then_some(fix))
 }
 
 fn sqlite() -> Finding {
-    Finding::good(
-        "SQLite",
-        soldonce_engine::ledger::sqlite::library_version().to_owned(),
-    )
+    Finding::good("SQLite", sqlite::library_version())
 }

@@ -71,30 +71,35 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn good(what: &'static str, found: String) -> Self {
+    pub(crate) fn good(what: &'static str, found: impl Into<String>) -> Self {
         Self {
             what,
             grade: Grade::Good,
-            found,
+            found: found.into(),
             fix: None,
         }
     }
 
-    pub(crate) fn remark(what: &'static str, found: String, fix: &'static str) -> Self {
+    pub(crate) fn remark(what: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
         Self {
-            what,
             grade: Grade::Remark,
-            found,
             fix: Some(fix.into()),
+            ..Self::good(what, found)
         }
     }
 
-    pub(crate) fn wrong(what: &'static str, found: String, fix: &'static str) -> Self {
+    pub(crate) fn wrong(what: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
         Self {
-            what,
             grade: Grade::Wrong,
-            found,
-            fix: Some(fix.into()),
+            ..Self::remark(what, found, fix)
+        }
+    }
+
+    /// Creates a remark where there is something to repair.
+    fn remark_if(what: &'static str, found: String, fix: Option<&'static str>) -> Self {
+        match fix {
+            Some(fix) => Self::remark(what, found, fix),
+            None => Self::good(what, found),
         }
     }
 }

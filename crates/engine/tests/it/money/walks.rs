@@ -177,7 +177,7 @@ async fn what_was_never_taken_needs_no_refund() {
         rig.pay(&paying, VISA).await;
         rig.take_notices().await;
         rig.cancel_all(paying.booking).await;
-        rig.fake.lapse(&paying.intent).await;
+        rig.fake.lapse(&paying.intent).await.unwrap();
         rig.run_outbox();
         rig.settle().await;
         assert_eq!((rig.kept(), rig.reserved()), (0, 0));

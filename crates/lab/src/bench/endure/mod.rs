@@ -16,7 +16,6 @@ use self::cycle::{Odd, SEATS_PER_CONNECTION, makers};
 use self::report::{EnduranceReport, Sample};
 use super::ledger::Ledger;
 use super::product::Product;
-use super::rounds::generator_runtime;
 use crate::exit::Exit;
 use crate::kit::{CpuTime, LoadReport, print_report, resident_bytes};
 use crate::limits::{ENDURE_CONNECTIONS, ENDURE_SAMPLES, LOAD_RATE_MAX, LOAD_SECONDS_MAX};
@@ -60,8 +59,7 @@ enum LedgerKind {
 
 /// Puts the load on a server of its own, and prints the report.
 pub(crate) fn run(args: &EndureArgs) -> anyhow::Result<Exit> {
-    let runtime = generator_runtime()?;
-    let report = runtime.block_on(measure(args))?;
+    let report = load::block_on(measure(args))?;
     let faults = report.violations.len();
     print_report(args.json, &report, || report.text(), faults)
 }

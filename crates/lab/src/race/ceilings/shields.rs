@@ -10,9 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 use soldonce_core::{EventId, EventNo, HolderName, Rejection, Span, UnitNo};
-use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::PostgresLedger;
-use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, Tried, Who, Zone};
@@ -60,12 +58,7 @@ pub(super) async fn measure(
 
 async fn embedded(hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let folder = RunFolder::make(None)?;
-    let options = SqliteOptions::new(folder.path());
-    let (metrics, clock) = (Arc::new(Metrics::default()), Arc::new(SystemClock));
-    let live = Arc::new(Live::new(Arc::clone(&metrics)));
-    let observer = Arc::clone(&live);
-    let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, observer)?;
-    let engine = engine(Arc::new(ledger), live, metrics).await?;
+    let engine = Engine::open_folder(folder.path()).await?;
     let event = sell_first(&engine, hall).await?;
     let rate = refuse(&engine, &event, hall, load).await?;
     engine.close().await;
@@ -82,8 +75,12 @@ async fn shared(environment: &Environment, hall: &Hall, load: Load) -> anyhow::R
         let live = Arc::new(live);
         let (clock, observer) = (Arc::new(SystemClock), Arc::clone(&live));
         let options = environment.options();
+        let world = World {
+            clock: clock.clone(),
+            entropy: Arc::new(SystemEntropy),
+        };
         let ledger = PostgresLedger::open(&options, clock, &SystemEntropy, observer);
-        let engine = engine(Arc::new(ledger.await?), live, metrics).await?;
+        let engine = Engine::new(Arc::new(ledger.await?), live, metrics, world).await?;
         tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
         servers.push(engine);
     }
@@ -136,18 +133,6 @@ fn shield(environment: &Environment) -> anyhow::Result<RedisShield> {
     let namespace = Namespace::new(NAMESPACE).context("the name of the lab is legal")?;
     let redis = OptionalRedis::at(environment.redis_url()?, &namespace, Arc::new(SystemClock));
     Ok(RedisShield::new(redis.context("--redis-url")?))
-}
-
-async fn engine(
-    ledger: Arc<dyn Ledger>,
-    live: Arc<Live>,
-    metrics: Arc<Metrics>,
-) -> anyhow::Result<Engine> {
-    let world = World {
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-    };
-    Ok(Engine::new(ledger, live, metrics, world).await?)
 }
 
 fn call(engine: &Engine) -> Call {

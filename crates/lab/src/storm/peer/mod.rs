@@ -17,7 +17,7 @@ use self::services::Services;
 use super::{Size, StormArgs, send_storm};
 use crate::exit::Exit;
 use crate::kit::{RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
-use crate::load::Transport;
+use crate::load::{Transport, block_on};
 
 /// Every contender's storm, in the order of the turns.
 type Run = Vec<(Contender, Measured)>;
@@ -25,12 +25,8 @@ type Run = Vec<(Contender, Measured)>;
 /// Runs all storms and prints the report. Refused after a violation, such as a seat given twice.
 pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let services = Services::start(args, folder)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the storm")?;
     let bar = progress_bar(ALL.len() * usize::try_from(args.runs)?)?;
-    let runs = runtime.block_on(unless_stopped(measure(&services, args, &bar)));
+    let runs = block_on(unless_stopped(measure(&services, args, &bar)));
     bar.finish_and_clear();
     let report = PeerReport::new(args, services.describe()?, &runs?);
     let faults = report.faults.len();

@@ -13,7 +13,7 @@ use tokio::process::Command;
 use super::super::StormArgs;
 use super::contender::{Contender, Flow};
 use crate::exit::usage;
-use crate::kit::{Service, private_postgres, private_redis, product, redis_version};
+use crate::kit::{ANY_PORT, Service, private_postgres, private_redis, product, redis_version};
 
 pub(super) struct Services {
     database: Service<Postgres>,
@@ -101,7 +101,7 @@ impl Services {
     ) -> anyhow::Result<Command> {
         let mut command = match contender {
             Contender::Peer(flow) => return Ok(self.peer(flow, key)),
-            Contender::Embedded | Contender::Shared => product(key)?,
+            Contender::Embedded | Contender::Shared => product(ANY_PORT, key)?,
         };
         command.args(["--limit-keys", "off"]);
         if contender == Contender::Embedded {

@@ -77,8 +77,7 @@ fn push(address: &mut String, text: &str) {
             address.push(char::from(byte));
         } else {
             // Writing to memory does not fail.
-            let written = write!(address, "%{byte:02X}");
-            debug_assert!(written.is_ok());
+            write!(address, "%{byte:02X}").ok();
         }
     }
 }

@@ -1,19 +1,17 @@
 //! What messages have, as tables that are made once: descriptors are slow to ask, and each call reads its messages.
 
-use std::collections::HashMap;
-
 use prost_reflect::{FieldDescriptor, Kind as Described, MessageDescriptor};
 
-/// What a message has. No message of `proto/` is within itself.
+/// What a message has. No message of `proto/` is within itself, or has so many fields that hashing is faster.
 pub(super) struct Shape {
     pub(super) fields: Vec<Field>,
-    by_number: HashMap<u32, usize>,
-    by_name: HashMap<String, usize>,
 }
 
 pub(super) struct Field {
     /// As in `proto/`.
     pub(super) name: String,
+    /// The member of JSON that it is, where that is a word of a language.
+    json_name: String,
     pub(super) number: u32,
     pub(super) kind: Kind,
     sent: Sent,
@@ -43,26 +41,19 @@ pub(super) enum Kind {
 impl Shape {
     /// Returns the table of a message; None where a field is of a kind that no operation has.
     pub(super) fn of(message: &MessageDescriptor) -> Option<Self> {
-        let descriptors: Vec<FieldDescriptor> = message.fields().collect();
-        let fields: Option<Vec<Field>> = descriptors.iter().map(Field::of).collect();
-        let numbers = descriptors.iter().map(FieldDescriptor::number).zip(0..);
-        let names = descriptors.iter().zip(0..).flat_map(|(field, at)| {
-            [field.name(), field.json_name()].map(|name| (name.to_owned(), at))
-        });
-        Some(Self {
-            fields: fields?,
-            by_number: numbers.collect(),
-            by_name: names.collect(),
-        })
+        let fields = message.fields().map(|field| Field::of(&field));
+        let fields = fields.collect::<Option<_>>()?;
+        Some(Self { fields })
     }
 
     pub(super) fn place(&self, number: u32) -> Option<usize> {
-        self.by_number.get(&number).copied()
+        self.fields.iter().position(|field| field.number == number)
     }
 
     /// Returns the place of the field that is this member of JSON.
     pub(super) fn place_of(&self, member: &str) -> Option<usize> {
-        self.by_name.get(member).copied()
+        let mut fields = self.fields.iter();
+        fields.position(|field| field.name == member || field.json_name == member)
     }
 
     pub(super) fn field(&self, member: &str) -> Option<&Field> {
@@ -74,6 +65,7 @@ impl Field {
     fn of(field: &FieldDescriptor) -> Option<Self> {
         Some(Self {
             name: field.name().to_owned(),
+            json_name: field.json_name().to_owned(),
             number: field.number(),
             kind: Kind::of(field)?,
             sent: match (field.is_list(), field.supports_presence()) {

@@ -1,6 +1,6 @@
 //! Refusals as statuses: the one mapping from problems to the canonical codes of gRPC (docs/grpc.md has the table).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use axum::body::to_bytes;
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::{Any, Duration};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
@@ -16,13 +16,16 @@ use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
 use super::shape::Shape;
 use super::{message, pool};
 use crate::http::answer::IDEMPOTENCY_REPLAYED;
+use crate::http::json::Str;
 use crate::http::kinds;
 use crate::http::rates::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::http::request_id::REQUEST_ID;
 
 const DOMAIN: &str = "soldonce";
 const PROBLEM: &str = "soldonce.v1.Problem";
-type Members = Map<String, Value>;
+
+/// The members of a problem, each as its JSON.
+type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 /// The members of a problem that the status says by itself.
 const SAID: [&str; 4] = ["code", "title", "status", "detail"];
@@ -30,34 +33,26 @@ const SAID: [&str; 4] = ["code", "title", "status", "detail"];
 pub(super) async fn of(response: Response) -> Status {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    match serde_json::from_slice(&body) {
-        Ok(problem) => of_problem(parts.status, &parts.headers, &problem),
-        Err(_) => Status::internal("the answer cannot be written"),
-    }
+    let status = of_problem(parts.status, &parts.headers, &body);
+    status.unwrap_or_else(|| Status::internal("the answer cannot be written"))
 }
 
-fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &Members) -> Status {
-    let Some(shape) = shape() else {
-        return Status::internal("the answer cannot be written");
+fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &[u8]) -> Option<Status> {
+    let shape = shape()?;
+    let message = message::written(shape, problem).ok()?;
+    let members: Members<'_> = serde_json::from_slice(problem).ok()?;
+    let text = |name: &str| {
+        let text: Str<'_> = serde_json::from_str(members.get(name)?.get()).ok()?;
+        Some(text.0.into_owned())
     };
-    let message = match message::read_json(shape, problem) {
-        Ok(message) => message,
-        Err(status) => return status,
-    };
-    let text = |name| {
-        problem
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let (reason, said) = (text("code"), text("detail"));
-    let code = code(http, reason);
+    let (reason, said) = (text("code")?, text("detail")?);
+    let code = code(http, &reason);
     let info = ErrorInfo {
-        metadata: metadata_of(shape, problem),
-        reason: reason.to_owned(),
+        metadata: metadata_of(shape, &members),
+        reason,
         domain: DOMAIN.to_owned(),
     };
-    let retry = wait(headers, problem).map(|retry_delay| RetryInfo {
+    let retry = wait(headers, &members).map(|retry_delay| RetryInfo {
         retry_delay: Some(retry_delay),
     });
     let details = [
@@ -67,11 +62,12 @@ fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &Members) -> Statu
     ];
     let details = Details {
         code: code.into(),
-        message: said.to_owned(),
+        message: said.clone(),
         details: details.into_iter().flatten().collect(),
     };
     let details = details.encode_to_vec().into();
-    Status::with_details_and_metadata(code, said, details, metadata(headers))
+    let told = metadata(headers);
+    Some(Status::with_details_and_metadata(code, said, details, told))
 }
 
 fn shape() -> Option<&'static Shape> {
@@ -110,22 +106,26 @@ fn any(name: &str, value: Vec<u8>) -> Any {
 }
 
 /// Collects the members that are one value each, as text.
-fn metadata_of(shape: &Shape, problem: &Members) -> HashMap<String, String> {
-    let said = problem.iter().filter_map(|(name, value)| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+fn metadata_of(shape: &Shape, members: &Members<'_>) -> HashMap<String, String> {
+    let further = members.iter().filter(|(name, _)| !SAID.contains(name));
+    let known = further.filter(|(name, _)| shape.field(name).is_some());
+    let texts = known.filter_map(|(name, json)| {
+        let json = json.get();
+        let text = match json.as_bytes().first()? {
+            b'"' => serde_json::from_str(json).ok()?,
+            b'-' | b'0'..=b'9' => json.to_owned(),
+            _ => return None,
         };
-        let is_said = SAID.contains(&&**name) || shape.field(name).is_none();
-        (!is_said).then(|| (name.clone(), text))
+        Some(((*name).to_owned(), text))
     });
-    said.collect()
+    texts.collect()
 }
 
 /// Reads how long to wait before the next call, if the problem says so.
-fn wait(headers: &HeaderMap, problem: &Members) -> Option<Duration> {
-    if let Some(millis) = problem.get("retry_after_ms").and_then(Value::as_u64) {
+fn wait(headers: &HeaderMap, members: &Members<'_>) -> Option<Duration> {
+    let millis = members.get("retry_after_ms");
+    let millis: Option<u64> = millis.and_then(|json| json.get().parse().ok());
+    if let Some(millis) = millis {
         return Some(Duration {
             seconds: i64::try_from(millis / 1_000).ok()?,
             nanos: i32::try_from(millis % 1_000)

@@ -15,12 +15,15 @@ use serde::de::{
 
 use super::shape::{Field, Kind, Shape};
 
+/// Room for a message: most fit.
+const MESSAGE_BYTES: usize = 512;
+
 /// Returns JSON as a message. Members that it does not have are left out.
 pub(super) fn message<'de, D>(shape: &Shape, json: D) -> Result<Vec<u8>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    let mut to = Vec::new();
+    let mut to = Vec::with_capacity(MESSAGE_BYTES);
     json.deserialize_map(Members { shape, to: &mut to })?;
     Ok(to)
 }
@@ -99,6 +102,18 @@ impl Member<'_> {
             self.to.put_slice(value);
         }
     }
+
+    /// Makes what was written from `begin` on the value of the field: its key and its length go before it.
+    fn enclose(self, begin: usize) {
+        let length = self.to.len().saturating_sub(begin);
+        encoding::encode_key(self.field.number, WireType::LengthDelimited, self.to);
+        // A length is no longer than memory.
+        encoding::encode_varint(u64::try_from(length).unwrap_or(u64::MAX), self.to);
+        let before = self.to.len().saturating_sub(begin + length);
+        if let Some(written) = self.to.get_mut(begin..) {
+            written.rotate_right(before);
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Member<'_> {
@@ -172,13 +187,9 @@ impl<'de> Visitor<'de> for Member<'_> {
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
         match &self.field.kind {
             Kind::Message(shape) => {
-                let mut inner = Vec::new();
-                Members {
-                    shape,
-                    to: &mut inner,
-                }
-                .visit_map(members)?;
-                self.bytes(&inner);
+                let (begin, to) = (self.to.len(), &mut *self.to);
+                Members { shape, to }.visit_map(members)?;
+                self.enclose(begin);
             }
             Kind::Numbers => {
                 let numbers = HashMap::deserialize(MapAccessDeserializer::new(members))?;

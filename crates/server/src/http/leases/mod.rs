@@ -7,7 +7,7 @@ mod watch;
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use soldonce_core::Advice;
 use soldonce_lease::Name;
@@ -24,7 +24,7 @@ use super::json;
 use super::kinds::{self, Kind};
 use super::operation::{Tag, get, post};
 use super::problem::{Handled, Problem};
-use super::rates::ACQUIRE_LEASE;
+use super::rates::{ACQUIRE_LEASE, tell_held};
 use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
@@ -103,7 +103,8 @@ async fn acquire(mut req: ApiRequest) -> Handled {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
     }
     let until_over = terms.wait.saturating_add(terms.ttl);
-    let before = live.reserve(key, owner, until_over).map_err(too_many)?;
+    let reserved = live.reserve(key, owner, until_over);
+    let before = reserved.map_err(|next| too_many(&req.app, next))?;
     let granting = req.app.leases.acquire(&asked.leased, owner, terms);
     let granted = tokio::select! {
         biased;
@@ -290,8 +291,12 @@ fn unavailable(app: &App, error: &LeaseError) -> Problem {
     Problem::new(&kinds::LEASES_UNAVAILABLE)
 }
 
-fn too_many(next: Duration) -> Problem {
-    Problem::too_often("this key has as many leases as it may", next)
+fn too_many(app: &App, next: Duration) -> Problem {
+    let mut told = HeaderMap::new();
+    if let Some(limit) = app.settings.leases.live_max {
+        tell_held(&mut told, ("leases", limit), 0, next);
+    }
+    Problem::too_often("this key has as many leases as it may", next).telling(told)
 }
 
 fn millis(span: Duration) -> u64 {
