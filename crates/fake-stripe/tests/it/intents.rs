@@ -195,11 +195,8 @@ fn an_authorisation_lapses_after_seven_days() {
 #[tokio::test]
 async fn an_authorisation_alone_lapses() {
     let rig = Rig::new();
-    let (created, authorised, taken) = (
-        rig.intent(),
-        rig.authorised_intent(),
-        rig.captured_intent(),
-    );
+    let (created, authorised, taken) =
+        (rig.intent(), rig.authorised_intent(), rig.captured_intent());
     rig.stripe.lapse(&authorised).await.unwrap();
     for (intent, status) in [
         (created, "requires_payment_method"),

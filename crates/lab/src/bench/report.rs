@@ -171,9 +171,8 @@ fn summarise(scenario: &Scenario, transport: Transport, runs: &[Measured]) -> Sc
 fn as_expected(scenario: &Scenario, transport: Transport, runs: &[Measured]) -> bool {
     let expects = scenario.expects.iter();
     let expects: Vec<u16> = expects.map(|status| transport.status(*status)).collect();
-    runs.iter().all(|run| {
-        run.load.is_answered_with(&expects) && run.violations.unwrap_or_default() == 0
-    })
+    runs.iter()
+        .all(|run| run.load.is_answered_with(&expects) && run.violations.unwrap_or_default() == 0)
 }
 
 fn per_request(runs: &[Measured], cpu: fn(&Measured) -> Option<Duration>) -> Option<u64> {

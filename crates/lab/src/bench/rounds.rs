@@ -161,7 +161,7 @@ pub(super) async fn measured(
 /// Measures `runs` times, with viewers on a thread of their own: what they read delays no buyer in the generator.
 pub(super) fn with_viewers<T>(
     runs: usize,
-    measure: impl AsyncFn(&Handle) -> anyhow::Result<T>,
+    measure: &impl AsyncFn(&Handle) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<T>> {
     let crowd = Builder::new_multi_thread()
         .worker_threads(1)

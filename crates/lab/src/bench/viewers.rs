@@ -69,7 +69,7 @@ struct Run {
 pub(super) fn run(args: &BenchArgs, viewers: u32) -> anyhow::Result<Exit> {
     let load_average = load_average();
     let one = async |crowd: &Handle| Box::pin(measure(args, viewers, crowd)).await;
-    let runs = with_viewers(args.runs, one)?;
+    let runs = with_viewers(args.runs, &one)?;
     let violations = runs.iter().map(|run| run.violations).sum();
     let report = ViewersBench {
         viewers,

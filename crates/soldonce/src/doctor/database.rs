@@ -58,7 +58,11 @@ fn judge(found: &Examination) -> Vec<Finding> {
 fn version(found: &Examination) -> Finding {
     let advice = "update to 15 or later: nothing older is tested";
     let is_old = found.version_number < VERSION_LEAST;
-    Finding::remark_if("PostgreSQL", found.version.clone(), is_old.then_some(advice))
+    Finding::remark_if(
+        "PostgreSQL",
+        found.version.clone(),
+        is_old.then_some(advice),
+    )
 }
 
 fn role(found: &Examination) -> Finding {
