@@ -128,7 +128,7 @@ pub enum Command {
         /// The fields to be set: changes of different fields do not undo each other.
         change: Box<PolicyChange>,
     },
-    /// Cancel an event and revoke its holds.
+    /// Cancel an event and revoke its holds; the sweeper writes down those that are too many for one commit.
     CancelEvent {
         event: EventNo,
         reason: Text,
@@ -164,7 +164,7 @@ pub enum Command {
         hold: HoldId,
         reason: Text,
     },
-    /// Write down holds that the clock has ended, at most `limit`.
+    /// Write down holds that are over, by the clock or with their event, until they have `limit` units.
     Sweep {
         limit: usize,
     },

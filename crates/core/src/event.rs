@@ -87,6 +87,14 @@ impl Event {
         })
     }
 
+    /// Returns the reason that staff gave when the event was called off; none if it was not.
+    pub fn cancelled(&self) -> Option<&Text> {
+        match &self.state {
+            EventState::Open => None,
+            EventState::Cancelled(reason) => Some(reason),
+        }
+    }
+
     /// Returns the price of a category of this event's chart.
     ///
     /// # Panics

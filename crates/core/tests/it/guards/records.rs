@@ -1,11 +1,13 @@
 //! What an inventory keeps: nothing that waits is forgotten, nothing is made twice.
 
+use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{
-    Command, EventNo, HoldState, NewHold, Policy, PolicyChange, Rejection, TtlMax, Wish,
+    Answer, Command, Effect, EventNo, HoldState, NewHold, PaymentState, Policy, PolicyChange,
+    Rejection, StateKind, Timestamp, TtlMax, Wish,
 };
 
 use super::world;
-use crate::world::{booked, holder, policy, text};
+use crate::world::{World, booked, holder, policy, rows_and_floor, text};
 
 /// The end of a hold moves its pending booking without naming it: that one cannot be forgotten.
 #[test]
@@ -63,6 +65,54 @@ fn events_are_made_once_and_called_off_once() {
         world.try_best("ann", 1).unwrap_err(),
         Rejection::NotOnSale { opens_at: None }
     );
+}
+
+/// One commit ends so many holds and not more; for all others the event is over at once, too.
+#[test]
+fn a_large_event_is_called_off_in_parts() {
+    let rules = Policy {
+        units_per_hold_max: 64,
+        units_per_holder_max: 64,
+        ..policy()
+    };
+    let mut world = World::new(rows_and_floor(&[4], 65 * 64), rules);
+    let paying = world.hold("ann", "A-1");
+    let booking = booked(&world.checkout(paying).unwrap()).id;
+    let left = world.hold("bob", "A-2");
+    world.wait(1);
+    for n in 0..=ENDED_UNITS_MAX / 64 {
+        world.hold(&format!("buyer-{n}"), "floor*64");
+    }
+    let (event, reason) = (world.event, text("fire"));
+    let call_off = Command::CancelEvent {
+        event,
+        reason: reason.clone(),
+    };
+    let applied = world.apply(call_off).unwrap();
+    assert_eq!(applied.holds.len(), ENDED_UNITS_MAX / 64);
+    assert_eq!(world.inventory.live_holds(event), 3);
+    assert_eq!(world.inventory.next_expiry(), Some(Timestamp::MIN));
+    let revoked = HoldState::Revoked(reason.clone());
+    let shown = |world: &World, hold| {
+        let event = world.inventory.event(world.event).unwrap();
+        let found = world.inventory.hold(hold).unwrap();
+        found.state_in(event, world.now)
+    };
+    assert_eq!(shown(&world, left), revoked);
+    let refused = world.confirm(left).unwrap_err();
+    assert_eq!(refused, Rejection::HoldRevoked(reason.clone()));
+    let again = world.try_hold("bob", "A-2").unwrap_err();
+    assert_eq!(again, Rejection::NotOnSale { opens_at: None });
+    let paid = world.pay(booking, PaymentState::Authorised).unwrap();
+    assert_eq!(paid.effects, [Effect::Void(booking)]);
+    assert_eq!(world.inventory.hold(paying).unwrap().state, revoked);
+    let swept = world.apply(Command::Sweep { limit: 1 }).unwrap();
+    assert!(matches!(swept.answer, Answer::Swept(64)));
+    assert_eq!(swept.commits[0].reason, Some(reason));
+    world.sweep();
+    assert_eq!(world.inventory.hold(left).unwrap().state, revoked);
+    assert_eq!(world.state("A-2"), StateKind::Free);
+    assert_eq!(world.inventory.next_expiry(), None);
 }
 
 #[test]

@@ -22,7 +22,6 @@ use super::tables::{Id, int};
 use super::time::Time;
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::events::cancelled;
 use crate::ledger::rows::policy::policy_to_json;
 use crate::ledger::rows::reader::Reader;
 
@@ -245,8 +244,8 @@ fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Fa
         .map(|event| policy_to_json(&event.policy))
         .transpose()?;
     to.put("new_policy", policy);
-    let cancelled = event.and_then(|event| cancelled(event));
-    to.put("new_cancelled", cancelled.map(str::to_owned));
+    let cancelled = event.and_then(|event| event.cancelled());
+    to.put("new_cancelled", cancelled.map(ToString::to_string));
     Ok(())
 }
 
