@@ -66,7 +66,7 @@ impl Event {
     /// # Errors
     /// [`Invalid`] for a blank name, a policy out of bounds, a category without price or a price without category.
     pub fn create(no: EventNo, new: &NewEvent, now: Timestamp) -> Result<Self, Invalid> {
-        if new.name.as_str().trim().is_empty() {
+        if new.name.is_blank() {
             let text = "it is blank, and people know an event by it".to_owned();
             return Err(Invalid::new("name", text));
         }
