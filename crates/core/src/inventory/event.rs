@@ -1,11 +1,11 @@
-//! Events: create, change the policy, cancel.
+//! Events: create, change, cancel.
 
 use std::sync::Arc;
 
 use super::Inventory;
 use super::work::Work;
 use crate::limits::ENDED_UNITS_MAX;
-use crate::{Answer, Event, EventNo, EventState, NewEvent, PolicyChange, Rejection, Seq, Text};
+use crate::{Answer, Event, EventChange, EventNo, EventState, NewEvent, Rejection, Seq, Text};
 
 impl Inventory {
     pub(super) fn create_event(
@@ -29,16 +29,14 @@ impl Inventory {
         Ok(Answer::EventCreated(event))
     }
 
-    pub(super) fn update_policy(
+    pub(super) fn update_event(
         &mut self,
         work: &mut Work<'_>,
         event: EventNo,
-        change: &PolicyChange,
+        change: &EventChange,
     ) -> Result<Answer, Rejection> {
-        let found = &self.book(event)?.event;
-        let policy = found.policy.changed(change)?;
-        policy.require_sale(found.starts_at)?;
-        Ok(self.change_event(work, event, |event| event.policy = policy))
+        let changed = self.book(event)?.event.changed(change)?;
+        Ok(self.change_event(work, event, |event| *event = changed))
     }
 
     fn change_event(

@@ -99,7 +99,7 @@ impl Inventory {
     fn decide(&mut self, work: &mut Work<'_>, command: Command) -> Result<Answer, Rejection> {
         match command {
             Command::CreateEvent(new) => self.create_event(work, &new),
-            Command::UpdatePolicy { event, change } => self.update_policy(work, event, &change),
+            Command::UpdateEvent { event, change } => self.update_event(work, event, &change),
             Command::CancelEvent { event, reason } => self.cancel_event(work, event, &reason),
             Command::Hold(new) => self.hold_units(work, new),
             Command::Change(change) => self.change(work, &change),

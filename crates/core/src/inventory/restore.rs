@@ -84,7 +84,7 @@ impl Inventory {
         }
     }
 
-    /// Replaces a known event by one with another policy or state, as it was stored meanwhile.
+    /// Replaces a known event as it was stored meanwhile.
     pub fn replace_event(&mut self, event: Event) {
         self.set_event(Arc::new(event));
     }

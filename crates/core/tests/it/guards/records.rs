@@ -2,8 +2,8 @@
 
 use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{
-    Answer, Command, Effect, EventNo, HoldState, NewHold, PaymentState, Policy, PolicyChange,
-    Rejection, StateKind, Timestamp, TtlMax, Wish,
+    Answer, Command, Effect, EventChange, EventNo, HoldState, NewHold, PaymentState, Policy,
+    PolicyChange, Rejection, Span, StateKind, Timestamp, TtlMax, Wish,
 };
 
 use super::world;
@@ -37,9 +37,9 @@ fn events_are_made_once_and_called_off_once() {
         units_per_hold_max: 65,
         ..policy()
     });
-    let update = |event| Command::UpdatePolicy {
+    let update = |event| Command::UpdateEvent {
         event,
-        change: Box::new(PolicyChange::from(&*policy)),
+        change: Box::new(PolicyChange::from(&*policy).into()),
     };
     assert_eq!(
         world.apply(update(unknown)).unwrap_err(),
@@ -65,6 +65,46 @@ fn events_are_made_once_and_called_off_once() {
         world.try_best("ann", 1).unwrap_err(),
         Rejection::NotOnSale { opens_at: None }
     );
+}
+
+/// A title that was mistyped, a show that moves: what ends at the start moves with it.
+#[test]
+fn an_event_gets_another_name_and_start() {
+    let mut world = world();
+    let event = world.event;
+    let update = |world: &mut World, change: EventChange| {
+        let change = Box::new(change);
+        world.apply(Command::UpdateEvent { event, change })
+    };
+    let moved = |name: &str, starts_at| EventChange {
+        name: Some(text(name)),
+        starts_at: Some(starts_at),
+        ..EventChange::default()
+    };
+    let (now, later) = (world.now, world.now.plus(Span::from_ms(1)));
+    update(&mut world, moved("Othello", now)).unwrap();
+    let over = world.try_hold("ann", "A-1").unwrap_err();
+    assert_eq!(over, Rejection::NotOnSale { opens_at: None });
+    update(&mut world, moved("Othello", later)).unwrap();
+    world.hold("ann", "A-1");
+    let opens_late = Policy {
+        sale_opens_at: Some(later),
+        ..policy()
+    };
+    let opens_late = EventChange {
+        starts_at: Some(later),
+        ..PolicyChange::from(&opens_late).into()
+    };
+    for wrong in [moved(" ", later), opens_late] {
+        let refused = update(&mut world, wrong).unwrap_err();
+        assert_eq!(refused.code(), "invalid_request");
+    }
+    let found = world.inventory.event(event).unwrap();
+    assert_eq!(
+        (&found.name, found.starts_at),
+        (&text("Othello"), Some(later))
+    );
+    assert_eq!(found.policy, policy());
 }
 
 /// One commit ends so many holds and not more; for all others the event is over at once, too.

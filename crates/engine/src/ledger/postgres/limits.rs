@@ -43,7 +43,7 @@ pub(super) const SESSION_END_MS: u64 = 2_000;
 pub(super) const CORRECT_WAIT_MS: u64 = 10_000;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
-/// How often a server looks for events whose policy or state others changed, milliseconds.
+/// How often a server looks for events that others changed, milliseconds.
 pub(super) const RENEWED_EVERY_MS: u64 = 200;
 /// How often a server looks how far the feed is behind, milliseconds.
 pub(super) const FEED_LOOK_MS: u64 = 1_000;

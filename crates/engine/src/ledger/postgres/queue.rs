@@ -402,7 +402,7 @@ fn changes_event(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(
         command,
-        Command::UpdatePolicy { .. } | Command::CancelEvent { .. }
+        Command::UpdateEvent { .. } | Command::CancelEvent { .. }
     )
 }
 

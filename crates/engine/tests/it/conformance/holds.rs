@@ -2,9 +2,9 @@
 
 use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{
-    Actor, Answer, Authority, CategoryNo, Change, Command, Conflict, ConflictState, EventState,
-    HoldState, OnHold, Policy, Rejection, Selection, Span, Text, Together, TtlMax, UnitNo,
-    UnitState, Wish,
+    Actor, Answer, Authority, CategoryNo, Change, Command, Conflict, ConflictState, EventChange,
+    EventState, HoldState, OnHold, Policy, Rejection, Selection, Span, Text, Together, TtlMax,
+    UnitNo, UnitState, Wish,
 };
 use soldonce_engine::ledger::Done;
 
@@ -374,6 +374,33 @@ pub(super) async fn a_cancelled_event_sells_nothing(mut test: TestLedger) {
         panic!("{again:?}")
     };
     assert_eq!(event.state, EventState::Cancelled(reason.clone()));
+}
+
+pub(super) async fn an_event_that_is_renamed_and_moved_stays_so(mut test: TestLedger) {
+    let event = test.event().await;
+    let update = |change: EventChange| Command::UpdateEvent {
+        event: event.no,
+        change: Box::new(change),
+    };
+    let (name, starts_at) = (Text::parse("Othello").unwrap(), test.ledger.now());
+    let moved = EventChange {
+        name: Some(name.clone()),
+        starts_at: Some(starts_at),
+        ..EventChange::default()
+    };
+    test.ask(update(moved)).await.unwrap();
+    test.restart().await;
+    let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::NotOnSale { opens_at: None });
+    let found = test.ask(update(EventChange::default())).await.unwrap();
+    let Done::Fresh {
+        answer: Answer::Event(found),
+        ..
+    } = found
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!((&found.name, found.starts_at), (&name, Some(starts_at)));
 }
 
 /// A floor for one hold more than one commit ends.
