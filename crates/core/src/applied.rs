@@ -36,7 +36,7 @@ pub enum Answer {
     Booking(Booking),
     /// These units were blocked or unblocked.
     Units(EventNo, Vec<UnitNo>),
-    /// How many holds were written down as expired.
+    /// How many units the holds had that were written down as ended.
     Swept(usize),
     /// How many holds end earlier on a clock that was set back.
     ClockCorrected(usize),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, GivenLines, HoldId, Holder, NewEvent,
-    PaymentReport, PolicyChange, Selection, Span, Text, TtlMax, UnitNo,
+    Amount, BookingId, CallerId, CategoryNo, EventChange, EventNo, Fence, GivenLines, HoldId,
+    Holder, NewEvent, PaymentReport, Selection, Span, Text, TtlMax, UnitNo,
 };
 
 /// The right by which a command acts on a hold or a booking (api.md 7).
@@ -122,13 +122,13 @@ pub enum Difference {
 pub enum Command {
     /// Create an event; the same again is answered with the event.
     CreateEvent(Box<NewEvent>),
-    /// Set fields of an event's policy.
-    UpdatePolicy {
+    /// Set fields of an event and of its policy.
+    UpdateEvent {
         event: EventNo,
         /// The fields to be set: changes of different fields do not undo each other.
-        change: Box<PolicyChange>,
+        change: Box<EventChange>,
     },
-    /// Cancel an event and revoke its holds.
+    /// Cancel an event and revoke its holds; the sweeper writes down those that are too many for one commit.
     CancelEvent {
         event: EventNo,
         reason: Text,
@@ -164,7 +164,7 @@ pub enum Command {
         hold: HoldId,
         reason: Text,
     },
-    /// Write down holds that the clock has ended, at most `limit`.
+    /// Write down holds that are over, by the clock or with their event, until they have `limit` units.
     Sweep {
         limit: usize,
     },

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::limits::{DROP_AFTER_MS_MIN, PRICE_MAX};
 use crate::{
-    Amount, CategoryNo, Chart, Currency, EventId, EventNo, Invalid, Policy, Rejection, Span, Text,
-    Timestamp,
+    Amount, CategoryNo, Chart, Currency, EventId, EventNo, Invalid, Policy, PolicyChange,
+    Rejection, Span, Text, Timestamp,
 };
 
 /// Whether an event sells.
@@ -41,6 +41,23 @@ pub struct NewEvent {
     pub fingerprint: [u8; 32],
 }
 
+/// Fields of an event to be set; those that are not named stay as they are.
+#[derive(Clone, Debug, Default)]
+pub struct EventChange {
+    pub name: Option<Text>,
+    pub starts_at: Option<Timestamp>,
+    pub policy: PolicyChange,
+}
+
+impl From<PolicyChange> for EventChange {
+    fn from(policy: PolicyChange) -> Self {
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+}
+
 /// An event as it is now. Its chart never changes.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -66,10 +83,7 @@ impl Event {
     /// # Errors
     /// [`Invalid`] for a blank name, a policy out of bounds, a category without price or a price without category.
     pub fn create(no: EventNo, new: &NewEvent, now: Timestamp) -> Result<Self, Invalid> {
-        if new.name.as_str().trim().is_empty() {
-            let text = "it is blank, and people know an event by it".to_owned();
-            return Err(Invalid::new("name", text));
-        }
+        require_name(&new.name)?;
         new.policy.validate()?;
         new.policy.require_sale(new.starts_at)?;
         Ok(Self {
@@ -85,6 +99,31 @@ impl Event {
             created_at: now,
             fingerprint: new.fingerprint,
         })
+    }
+
+    /// Returns the event with these fields set. Those who hold and those who bought keep what they have.
+    ///
+    /// # Errors
+    /// [`Invalid`] for a blank name, a policy out of bounds, a start at which its sale has not opened yet.
+    pub fn changed(&self, change: &EventChange) -> Result<Self, Invalid> {
+        change.name.as_ref().map_or(Ok(()), require_name)?;
+        let name = change.name.as_ref().unwrap_or(&self.name);
+        let changed = Self {
+            name: name.clone(),
+            starts_at: change.starts_at.or(self.starts_at),
+            policy: self.policy.changed(&change.policy)?,
+            ..self.clone()
+        };
+        changed.policy.require_sale(changed.starts_at)?;
+        Ok(changed)
+    }
+
+    /// Returns the reason that staff gave when the event was called off; none if it was not.
+    pub fn cancelled(&self) -> Option<&Text> {
+        match &self.state {
+            EventState::Open => None,
+            EventState::Cancelled(reason) => Some(reason),
+        }
     }
 
     /// Returns the price of a category of this event's chart.
@@ -148,6 +187,14 @@ impl Event {
             Some(_) | None => Err(Rejection::EventNotOver(at)),
         }
     }
+}
+
+fn require_name(name: &Text) -> Result<(), Invalid> {
+    if name.is_blank() {
+        let text = "it is blank, and people know an event by it".to_owned();
+        return Err(Invalid::new("name", text));
+    }
+    Ok(())
 }
 
 fn prices_by_number(

@@ -2,7 +2,8 @@
 
 use crate::number::count;
 use crate::{
-    Amount, BookingId, EventNo, Fence, HoldId, Holder, Rejection, Text, Timestamp, UnitNo, Version,
+    Amount, BookingId, Event, EventNo, Fence, HoldId, Holder, Rejection, Text, Timestamp, UnitNo,
+    Version,
 };
 
 /// One unit of a hold.
@@ -102,6 +103,15 @@ impl Hold {
             &self.state
         } else {
             EXPIRED
+        }
+    }
+
+    /// Returns its state at `now` as [`Hold::state_at`] does, but one that is live is revoked with its `event`, even
+    /// before that is written down.
+    pub fn state_in(&self, event: &Event, now: Timestamp) -> HoldState {
+        match event.cancelled().filter(|_| self.is_live(now)) {
+            Some(reason) => HoldState::Revoked(reason.clone()),
+            None => self.state_at(now).clone(),
         }
     }
 

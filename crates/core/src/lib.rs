@@ -55,7 +55,7 @@ pub use command::{
     Actor, Authority, Change, Command, Difference, LineChoice, NewHold, OnHold, Origin, Together,
     Wish,
 };
-pub use event::{Event, EventState, EventUse, NewEvent};
+pub use event::{Event, EventChange, EventState, EventUse, NewEvent};
 pub use hold::{HeldUnit, Hold, HoldState};
 pub use id::{
     BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, decode_128, encode_128,

@@ -25,6 +25,8 @@ pub const DROP_AFTER_MS_MIN: u64 = 8 * 24 * 60 * 60 * 1_000;
 pub const PRICE_MAX: i64 = 1_000_000_000_000;
 /// Most units a staff command may block, unblock or sell at once.
 pub const UNITS_PER_STAFF_COMMAND_MAX: usize = 10_000;
+/// Units of holds after which one command ends no more of them: the sweeper's, and the one that calls an event off.
+pub const ENDED_UNITS_MAX: usize = 4_096;
 /// Most alternatives offered with a refusal.
 pub const ALTERNATIVES_MAX: usize = 3;
 /// Rows searched for alternatives to a refused seat, nearest first.

@@ -28,6 +28,11 @@ impl Text {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Tells whether there is nothing in it to be read.
+    pub fn is_blank(&self) -> bool {
+        self.0.trim().is_empty()
+    }
 }
 
 impl fmt::Debug for Text {

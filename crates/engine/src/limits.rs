@@ -8,8 +8,6 @@ pub const SNAPSHOT_CHUNK_SEATS: usize = 1_024;
 /// Transitions after which a batch takes no more commands, one command's more or less, so that a
 /// few large ones do not make all others wait.
 pub(crate) const BATCH_STEPS_MAX: usize = 4_096;
-/// Holds written down as expired by one command of the sweeper.
-pub const SWEEP_HOLDS_MAX: usize = 512;
 /// How often the sweeper runs, milliseconds. With one commit and a frame of the default tick on top
 /// it stays below the 250 ms that the API promises for an expiry to be seen.
 pub const SWEEP_EVERY_MS: u64 = 100;

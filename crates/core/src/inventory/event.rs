@@ -1,13 +1,11 @@
-//! Events: create, change the policy, cancel.
+//! Events: create, change, cancel.
 
 use std::sync::Arc;
 
 use super::Inventory;
 use super::work::Work;
-use crate::{
-    Answer, Cause, Event, EventNo, EventState, HoldState, NewEvent, PolicyChange, Rejection, Seq,
-    Text,
-};
+use crate::limits::ENDED_UNITS_MAX;
+use crate::{Answer, Event, EventChange, EventNo, EventState, NewEvent, Rejection, Seq, Text};
 
 impl Inventory {
     pub(super) fn create_event(
@@ -31,16 +29,14 @@ impl Inventory {
         Ok(Answer::EventCreated(event))
     }
 
-    pub(super) fn update_policy(
+    pub(super) fn update_event(
         &mut self,
         work: &mut Work<'_>,
         event: EventNo,
-        change: &PolicyChange,
+        change: &EventChange,
     ) -> Result<Answer, Rejection> {
-        let found = &self.book(event)?.event;
-        let policy = found.policy.changed(change)?;
-        policy.require_sale(found.starts_at)?;
-        Ok(self.change_event(work, event, |event| event.policy = policy))
+        let changed = self.book(event)?.event.changed(change)?;
+        Ok(self.change_event(work, event, |event| *event = changed))
     }
 
     fn change_event(
@@ -50,10 +46,11 @@ impl Inventory {
         change: impl FnOnce(&mut Event),
     ) -> Answer {
         self.remember_event(no);
-        let book = self.book_mut(no);
-        change(Arc::make_mut(&mut book.event));
+        let mut event = Arc::clone(&self.known_book(no).event);
+        change(Arc::make_mut(&mut event));
+        self.set_event(Arc::clone(&event));
         work.event = Some(no);
-        Answer::Event(Arc::clone(&book.event))
+        Answer::Event(event)
     }
 
     pub(super) fn cancel_event(
@@ -62,21 +59,14 @@ impl Inventory {
         event: EventNo,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
-        let book = self.book(event)?;
-        if let EventState::Cancelled(_) = book.event.state {
-            return Ok(Answer::Event(Arc::clone(&book.event)));
+        let found = &self.book(event)?.event;
+        if found.cancelled().is_some() {
+            return Ok(Answer::Event(Arc::clone(found)));
         }
-        let ends = book.ends.clone();
-        for (until, hold) in ends {
-            let (state, cause) = if until <= work.now {
-                (HoldState::Expired, Cause::Expired)
-            } else {
-                (HoldState::Revoked(reason.clone()), Cause::Revoked)
-            };
-            self.end_hold(work, hold, state, cause);
-        }
-        work.reason = Some(reason.clone());
         let state = EventState::Cancelled(reason.clone());
-        Ok(self.change_event(work, event, |event| event.state = state))
+        let answer = self.change_event(work, event, |event| event.state = state);
+        // No command takes those that are left for live, and the sweeper writes them down.
+        self.end_called_off(work, event, ENDED_UNITS_MAX);
+        Ok(answer)
     }
 }

@@ -59,7 +59,8 @@ impl Inventory {
         };
         let own = self.holds.get(&hold)?;
         let same_units = own.unit_nos().eq(selection.seats().iter().copied());
-        (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
+        let is_live = own.is_live(now) && book.event.cancelled().is_none();
+        (is_live && own.holder == new.holder && same_units).then_some(own)
     }
 
     fn make_hold(&mut self, work: &mut Work<'_>, new: NewHold, claim: &Choice, ttl: Span) -> Hold {

@@ -65,8 +65,10 @@ impl OpenEvent {
         }
     }
 
+    /// Returns when the first hold is over. In an event that was called off all are.
     fn first_end(&self) -> Option<Timestamp> {
-        self.ends.first().map(|(at, _)| *at)
+        let (at, _) = self.ends.first()?;
+        Some(self.event.cancelled().map_or(*at, |_| Timestamp::MIN))
     }
 }
 
@@ -86,6 +88,16 @@ impl Inventory {
             ends: BTreeSet::new(),
             holders: BTreeMap::new(),
         }));
+    }
+
+    /// Puts a known event in the place of its older form.
+    pub(super) fn set_event(&mut self, event: Arc<Event>) {
+        let no = event.no;
+        if let Some(book) = self.open_mut(no) {
+            let first = book.first_end();
+            book.event = event;
+            self.move_first_end(no, first);
+        }
     }
 
     pub(super) fn open(&self, event: EventNo) -> Option<&OpenEvent> {
@@ -174,12 +186,19 @@ impl Inventory {
         }
     }
 
-    /// Returns the hold, if `by` may act on it. A foreign one answers like a missing one.
+    /// Returns the hold, if `by` may act on it. A foreign one answers like a missing one, and a live one of an
+    /// event that was called off as it will be written down.
     pub(super) fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
-        self.holds
-            .get(&hold)
-            .filter(|hold| may_act(by, &hold.holder))
-            .ok_or(Rejection::HoldNotFound)
+        let found = self.holds.get(&hold);
+        let found = found.filter(|hold| may_act(by, &hold.holder));
+        let found = found.ok_or(Rejection::HoldNotFound)?;
+        let event = self.event(found.event);
+        match event.and_then(|event| event.cancelled()) {
+            Some(reason) if found.is_live(self.clock) => {
+                Err(Rejection::HoldRevoked(reason.clone()))
+            }
+            Some(_) | None => Ok(found),
+        }
     }
 
     /// Returns the booking, if `by` may act on it. A foreign one answers like a missing one.

@@ -53,7 +53,7 @@ pub struct Inventory {
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,
-    /// The first end of a hold of each event that has one.
+    /// The first end of a hold of each event that has one; one that was called off comes first.
     first_ends: BTreeSet<(Timestamp, EventNo)>,
     /// The ledger's time. It never goes back (T1), but by an operator's correction.
     clock: Timestamp,
@@ -99,7 +99,7 @@ impl Inventory {
     fn decide(&mut self, work: &mut Work<'_>, command: Command) -> Result<Answer, Rejection> {
         match command {
             Command::CreateEvent(new) => self.create_event(work, &new),
-            Command::UpdatePolicy { event, change } => self.update_policy(work, event, &change),
+            Command::UpdateEvent { event, change } => self.update_event(work, event, &change),
             Command::CancelEvent { event, reason } => self.cancel_event(work, event, &reason),
             Command::Hold(new) => self.hold_units(work, new),
             Command::Change(change) => self.change(work, &change),
@@ -240,7 +240,7 @@ impl Inventory {
         self.open(event).map_or(0, |book| book.ends.len())
     }
 
-    /// Returns when the next hold expires. Constant time.
+    /// Returns when the next hold is over, `MIN` in an event that was called off. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.first_ends.first().map(|(at, _)| *at)
     }

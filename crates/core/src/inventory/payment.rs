@@ -3,10 +3,10 @@
 
 use super::Inventory;
 use super::cancel::sold_units;
-use super::work::Work;
+use super::work::{Work, ended_by};
 use crate::{
-    Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment,
-    OnPaymentFailure, PaymentReport, PaymentState, Rejection, UnitNo,
+    Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, LatePayment, OnPaymentFailure,
+    PaymentReport, PaymentState, Rejection, UnitNo,
 };
 
 impl Inventory {
@@ -133,11 +133,11 @@ impl Inventory {
 
     /// Sells the units of a booking whose money came in time.
     fn paid(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: HoldId) {
-        if !self.is_live(hold, work) {
+        if let Some((state, cause)) = self.end_of(hold) {
             // Its money is here: the intent must not be cancelled before that is dealt with.
             self.let_go_of_booking(hold);
-            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
-            self.booking_mut(work, report.booking).state = BookingState::Expired;
+            self.end_hold(work, hold, state, cause);
+            self.booking_mut(work, report.booking).state = ended_by(cause);
             self.paid_late(work, report);
             return;
         }
@@ -153,12 +153,6 @@ impl Inventory {
         self.count_sale(work, &mut booking);
         *self.booking_mut(work, report.booking) = booking;
         capture_if_authorised(work, report);
-    }
-
-    fn is_live(&self, hold: HoldId, work: &Work<'_>) -> bool {
-        self.holds
-            .get(&hold)
-            .is_some_and(|hold| hold.is_live(work.now))
     }
 
     /// Applies exactly the event's late policy to money that came after the hold ended.
@@ -230,8 +224,8 @@ impl Inventory {
     }
 
     fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, report: &PaymentReport) {
-        if !self.is_live(hold, work) {
-            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+        if let Some((state, cause)) = self.end_of(hold) {
+            self.end_hold(work, hold, state, cause);
             return;
         }
         if report.state == PaymentState::Declined {

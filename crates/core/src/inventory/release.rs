@@ -26,7 +26,6 @@ impl Inventory {
             return Ok(Answer::Hold(hold.clone()));
         }
         hold.require_live(work.now, None)?;
-        work.reason = Some(reason.clone());
         let revoked = HoldState::Revoked(reason.clone());
         self.end_hold(work, id, revoked, Cause::Revoked);
         Ok(self.answer_hold(id))

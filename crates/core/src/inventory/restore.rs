@@ -84,11 +84,9 @@ impl Inventory {
         }
     }
 
-    /// Replaces a known event by one with another policy or state, as it was stored meanwhile.
+    /// Replaces a known event as it was stored meanwhile.
     pub fn replace_event(&mut self, event: Event) {
-        if let Some(book) = self.open_mut(event.no) {
-            book.event = Arc::new(event);
-        }
+        self.set_event(Arc::new(event));
     }
 
     /// Sets the number of an event's last commit.

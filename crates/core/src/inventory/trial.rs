@@ -72,8 +72,7 @@ impl Inventory {
             self.replace_bought(event, &holder, units);
         }
         for event in trial.events.into_iter().rev() {
-            let no = event.no;
-            self.book_mut(no).event = event;
+            self.set_event(event);
         }
         for (event, seq) in trial.seqs.into_iter().rev() {
             self.restore_seq(event, seq);

@@ -173,11 +173,9 @@ impl Inventory {
         state: HoldState,
         cause: Cause,
     ) {
-        let ended = if cause == Cause::Expired {
-            BookingState::Expired
-        } else {
-            BookingState::Failed
-        };
+        if let Some(reason) = state.reason() {
+            work.reason = Some(reason.clone());
+        }
         self.change_hold(work, id, |this, work, hold| {
             for held in &mut hold.units {
                 let step = Step {
@@ -189,11 +187,21 @@ impl Inventory {
                 held.version = this.step(work, hold.event, held.unit, step);
             }
             if let HoldState::Pinned(booking) = hold.state {
-                this.booking_mut(work, booking).state = ended;
+                this.booking_mut(work, booking).state = ended_by(cause);
                 work.effects.push(Effect::CancelIntent(booking));
             }
             hold.state = state;
         });
+    }
+
+    /// Returns how a hold is over that is not written down as ended: by the clock, or with its event. None if it lives.
+    pub(super) fn end_of(&self, id: HoldId) -> Option<(HoldState, Cause)> {
+        let hold = self.holds.get(&id)?;
+        if !hold.is_live(self.clock) {
+            return Some((HoldState::Expired, Cause::Expired));
+        }
+        let reason = self.known_book(hold.event).event.cancelled()?;
+        Some((HoldState::Revoked(reason.clone()), Cause::Revoked))
     }
 
     pub(super) fn answer_hold(&self, id: HoldId) -> Answer {
@@ -263,5 +271,14 @@ impl Inventory {
             "{id}: the id of a new booking is another's already"
         );
         Answer::Booked(booking)
+    }
+}
+
+/// Returns what a booking becomes that waits for its payment when its hold ends.
+pub(super) fn ended_by(cause: Cause) -> BookingState {
+    if cause == Cause::Expired {
+        BookingState::Expired
+    } else {
+        BookingState::Failed
     }
 }

@@ -50,9 +50,9 @@ pub(crate) fn hall_of(chart: Chart, plan: &str, rules: &Policy) -> World {
         world.hold("other", &name);
     }
     let policy = Box::new(roomy);
-    let update = Command::UpdatePolicy {
+    let update = Command::UpdateEvent {
         event,
-        change: Box::new(PolicyChange::from(&*policy)),
+        change: Box::new(PolicyChange::from(&*policy).into()),
     };
     world.apply(update).unwrap();
     world

@@ -378,8 +378,8 @@ fn money_that_is_ordered_back_buys_nothing() {
             late_payment,
             ..policy()
         };
-        let change = Box::new(PolicyChange::from(&terms));
-        let update = Command::UpdatePolicy { event, change };
+        let change = Box::new(PolicyChange::from(&terms).into());
+        let update = Command::UpdateEvent { event, change };
         world.apply(update).unwrap();
         world.pay(id, told).unwrap();
         let booking = world.inventory.booking(id).unwrap();

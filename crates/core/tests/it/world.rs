@@ -92,7 +92,7 @@ impl World {
     }
 
     pub(crate) fn apply(&mut self, command: Command) -> Result<Applied, Rejection> {
-        if let Command::UpdatePolicy { .. } = command {
+        if let Command::UpdateEvent { .. } = command {
             self.terms = None;
         }
         let origin = Origin::system("test");

@@ -72,7 +72,7 @@ impl Engine {
     /// Creates an API key; its text is returned here and never again.
     ///
     /// # Errors
-    /// `Invalid` for the name of keys of the setting; `ReadOnly` when it cannot be stored.
+    /// `Invalid` for a blank name and for that of keys of the setting; `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
     /// Dropped, a key whose text is lost may exist: list and revoke it.
@@ -81,9 +81,12 @@ impl Engine {
         name: Text,
         scopes: Vec<Scope>,
     ) -> Result<(ApiKey, String), EngineError> {
+        let invalid = |text: &str| Rejection::from(Invalid::new("name", text.to_owned()));
+        if name.is_blank() {
+            return Err(invalid("it is blank, and people know a key by it").into());
+        }
         if name.as_str() == ADOPTED_NAME {
-            let text = "keys of the setting `admin_key` are called so".to_owned();
-            return Err(Rejection::from(Invalid::new("name", text)).into());
+            return Err(invalid("keys of the setting `admin_key` are called so").into());
         }
         let text = mint_key_text(&*self.parts.world.entropy);
         let key = self.store_key(name, scopes, &text).await?;

@@ -1,10 +1,10 @@
-//! Events: create, change the policy, call off, block seats, look at them.
+//! Events: create, change, call off, block seats, look at them.
 
 use std::sync::Arc;
 
 use soldonce_core::{
-    Amount, Answer, BookingId, Command, Commit, Event, EventId, EventNo, HoldId, Invalid, NewEvent,
-    PolicyChange, Rejection, Selection, Text,
+    Amount, Answer, BookingId, Command, Commit, Event, EventChange, EventId, EventNo, HoldId,
+    Invalid, NewEvent, Rejection, Selection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
@@ -79,21 +79,21 @@ impl Engine {
         Ok((self.summary_of(done)?, created))
     }
 
-    /// Sets fields of an event's policy; the others stay, whichever server set them last.
+    /// Sets fields of an event and of its policy; the others stay, whichever server set them last.
     ///
     /// # Errors
     /// `EventNotFound`, `Invalid`.
     ///
     /// # Cancel safety
-    /// Dropped, the policy may have been changed: repeat.
-    pub async fn update_policy(
+    /// Dropped, the event may have been changed: repeat.
+    pub async fn update_event(
         &self,
         call: &Call,
         event: &EventId,
-        change: PolicyChange,
+        change: EventChange,
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event).await?.event().no;
-        let command = Command::UpdatePolicy {
+        let command = Command::UpdateEvent {
             event,
             change: Box::new(change),
         };

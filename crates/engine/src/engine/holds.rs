@@ -276,7 +276,10 @@ impl Engine {
         let now = self.now();
         let mut found = Vec::with_capacity(holds.len());
         for hold in holds.iter().filter(|hold| hold.is_live(now)) {
-            found.push(reply::hold_now(&*self.event_of(hold.event)?, hold, now));
+            let event = self.event_of(hold.event)?;
+            if event.cancelled().is_none() {
+                found.push(reply::hold_now(&event, hold, now));
+            }
         }
         Ok(ListPage {
             found,

@@ -121,8 +121,8 @@ impl Engine {
             let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
             let (rows, now) = (rows.await?, self.now());
             let show = |hold: &Hold| {
-                let state = hold.state_at(now).as_str();
-                let is_meant = ask.takes(&hold.holder.name, state, hold.created_at);
+                let state = hold.state_in(&event, now);
+                let is_meant = ask.takes(&hold.holder.name, state.as_str(), hold.created_at);
                 is_meant.then(|| reply::hold_now(&event, hold, now))
             };
             page.take(&rows, |hold| hold.id, show);

@@ -1,16 +1,17 @@
-//! The sweeper: writes down, a few times a second, which holds the clock has ended. Nothing is
-//! decided by it; a unit can be sold the millisecond its hold ends, whether the sweeper runs or
+//! The sweeper: writes down, a few times a second, which holds are over, by the clock or with an event that was
+//! called off. Nothing is decided by it; a unit can be sold the millisecond its hold ends, whether the sweeper runs or
 //! not. It tells operators, too, when the ledger's clock and the machine's differ.
 
 use std::sync::Arc;
 
+use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{Answer, Command, Origin, Rejection};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use super::clock::ClockWatch;
 use crate::ledger::{Done, Transaction};
-use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
+use crate::limits::SWEEP_EVERY_MS;
 use crate::pause::pause;
 use crate::trouble::Trouble;
 
@@ -46,12 +47,12 @@ impl Engine {
     /// # Cancel safety
     /// Dropped, some may have been written down.
     pub async fn sweep_all(&self) -> Result<(), Rejection> {
-        while self.sweep().await? == SWEEP_HOLDS_MAX {}
+        while self.sweep().await? >= ENDED_UNITS_MAX {}
         Ok(())
     }
 
-    /// Writes down holds that are over, no more than one command may; returns how many: if it is
-    /// the limit, there may be more.
+    /// Writes down holds that are over, no more than one command may; returns how many units they
+    /// had: from the limit on, there may be more.
     ///
     /// # Errors
     /// `Overloaded`, `ReadOnly`.
@@ -60,7 +61,7 @@ impl Engine {
     /// Dropped, they may have been written down.
     pub async fn sweep(&self) -> Result<usize, Rejection> {
         let command = Command::Sweep {
-            limit: SWEEP_HOLDS_MAX,
+            limit: ENDED_UNITS_MAX,
         };
         let (origin, key, chart) = (Origin::system("sweeper"), None, None);
         let transaction = Transaction {
@@ -71,9 +72,9 @@ impl Engine {
         };
         match self.parts.ledger.transact(transaction).await? {
             Done::Fresh {
-                answer: Answer::Swept(holds),
+                answer: Answer::Swept(units),
                 ..
-            } => Ok(holds),
+            } => Ok(units),
             Done::Fresh { .. } | Done::Replayed(_) => Ok(0),
         }
     }

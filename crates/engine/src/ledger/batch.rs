@@ -132,7 +132,7 @@ impl Batch {
         applied.flat_map(|applied| std::mem::take(&mut applied.commits))
     }
 
-    /// Tells whether a command made an event or changed its policy or state.
+    /// Tells whether a command made an event or changed it.
     pub(crate) fn renews_event(&self) -> bool {
         self.applied.iter().any(|applied| applied.event.is_some())
     }
@@ -221,7 +221,7 @@ const fn may_move_free_units(command: &Command) -> bool {
         | Command::Block { .. }
         | Command::Payment(_) => true,
         Command::CreateEvent(_)
-        | Command::UpdatePolicy { .. }
+        | Command::UpdateEvent { .. }
         | Command::CancelEvent { .. }
         | Command::Extend { .. }
         | Command::Abandon { .. }

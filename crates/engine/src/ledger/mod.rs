@@ -288,7 +288,7 @@ pub trait Observer: Send + Sync + 'static {
         self.committed(inventory, applied);
     }
 
-    /// Notes that another server may have changed the event's policy or state in `inventory`.
+    /// Notes that another server may have changed the event itself in `inventory`.
     fn event_changed(&self, _inventory: &Inventory, _event: EventNo) {}
 
     /// Notes that an event was dropped: nothing of it may be shown any more.

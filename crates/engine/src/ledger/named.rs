@@ -28,7 +28,7 @@ pub(crate) fn subject(command: &Command) -> Subject {
         Command::CreateEvent(_) => Subject::NewEvent,
         Command::Sweep { .. } => Subject::All,
         Command::Hold(new) => Subject::Event(new.event),
-        Command::UpdatePolicy { event, .. }
+        Command::UpdateEvent { event, .. }
         | Command::CancelEvent { event, .. }
         | Command::Sell { event, .. }
         | Command::Block { event, .. }

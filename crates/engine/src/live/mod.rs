@@ -63,12 +63,12 @@ impl LiveEvent {
         }
     }
 
-    /// Returns the event with its present policy and state.
+    /// Returns the event as it is now.
     pub fn event(&self) -> Arc<Event> {
         Arc::clone(&self.event.borrow())
     }
 
-    /// Subscribes to changes of the event's policy or state.
+    /// Subscribes to changes of the event itself.
     pub fn watch_event(&self) -> watch::Receiver<Arc<Event>> {
         self.event.subscribe()
     }
@@ -85,7 +85,8 @@ impl LiveEvent {
 
     fn replace_event(&self, event: &Arc<Event>) {
         self.event.send_if_modified(|shown| {
-            let is_new = shown.policy != event.policy || shown.state != event.state;
+            let is_renamed = shown.name != event.name || shown.starts_at != event.starts_at;
+            let is_new = is_renamed || shown.policy != event.policy || shown.state != event.state;
             if is_new {
                 *shown = Arc::clone(event);
             }

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Booking, BookingId, Chart, Event, EventState, Hold, HoldId, HoldState, Payment, Seq, Text,
-    Timestamp, UnitName, UnitNo,
+    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
+    UnitName, UnitNo,
 };
 
 /// A point of time, written as RFC 3339 in UTC with milliseconds.
@@ -153,14 +153,12 @@ pub(crate) struct CancelledEventBody<'a> {
 impl<'a> CancelledEventBody<'a> {
     /// Shows a cancelled event; `None` for one that is open.
     pub(crate) fn new(event: &'a Event) -> Option<Self> {
-        let EventState::Cancelled(reason) = &event.state else {
-            return None;
-        };
+        let reason = event.cancelled()?.as_str();
         Some(Self {
             id: event.id.as_str(),
             name: event.name.as_str(),
             starts_at: event.starts_at.map(Rfc3339),
-            reason: reason.as_str(),
+            reason,
         })
     }
 }

@@ -145,7 +145,8 @@ fn stored_reply(kind: ReplyKind, subject: [u8; 16], body: &impl Serialize) -> St
 
 /// Writes a hold as it is at `now`.
 pub fn hold_now(event: &Event, hold: &Hold, now: Timestamp) -> StoredReply {
-    let body = HoldBody::new(event, hold, hold.state_at(now), None);
+    let state = hold.state_in(event, now);
+    let body = HoldBody::new(event, hold, &state, None);
     stored_reply(ReplyKind::Hold, *hold.id.bytes(), &body)
 }
 

@@ -269,6 +269,28 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
     verified(&options);
 }
 
+/// It is seen by a role that may see next to nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_another_role_is_to_be_stopped_too() {
+    let server = Postgres::start().unwrap();
+    let options = PostgresOptions {
+        durability: Durability::Waived,
+        ..PostgresOptions::new(server.url())
+    };
+    migrate(&options).await.unwrap();
+    let ledger = open(&options, 1).await;
+    server.query("CREATE ROLE operator LOGIN").unwrap();
+    let as_operator = PostgresOptions {
+        url: server.url().replace("postgres@", "operator@"),
+        ..options
+    };
+    let here = Arc::new(SystemClock);
+    let refused = correct_database(&as_operator, here, &SeededEntropy::new(2), recorder()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("stop every server"), "{refused}");
+    ledger.close().await;
+}
+
 fn recorder() -> Arc<Recorder> {
     Arc::new(Recorder::default())
 }

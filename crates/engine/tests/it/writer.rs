@@ -3,11 +3,14 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use rusqlite::Connection;
 use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
 use soldonce_core::{Applied, Command, Inventory, Rejection, Timestamp};
+use soldonce_engine::keys::KeyId;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
 
@@ -76,11 +79,10 @@ async fn a_full_queue_is_told_at_once_and_what_waits_is_answered() {
     let refused = loop {
         let command = test.hold_command(&event, "ann", &["A-1"]);
         let mut answer = test.ledger.transact(transaction(command, None));
-        let poll =
-            std::future::poll_fn(|cx| std::task::Poll::Ready(answer.as_mut().poll(cx))).await;
+        let poll = std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
         match poll {
-            std::task::Poll::Ready(done) => break done.unwrap_err(),
-            std::task::Poll::Pending => waiting.push(answer),
+            Poll::Ready(done) => break done.unwrap_err(),
+            Poll::Pending => waiting.push(answer),
         }
         assert!(waiting.len() < 100_000, "the queue has no end");
     };
@@ -113,6 +115,41 @@ async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
     let again = SqliteLedger::open(&options, clock, &SeededEntropy::new(7), observer).unwrap();
     let commits = again.history(event.id.clone()).await.unwrap().commits;
     assert_eq!(commits.len(), 2);
+}
+
+/// Stops the thread that wakes it until the test goes on.
+struct Stopping(Barrier);
+
+impl Wake for Stopping {
+    fn wake(self: Arc<Self>) {
+        self.0.wait();
+        self.0.wait();
+    }
+}
+
+/// A job that is no command has its answer on the writer's thread, before that ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_hears_of_a_fault_finds_the_ledger_read_only() {
+    let folder = TempFolder::new();
+    let (test, meddler, event) = meddled(&folder).await;
+    let by_hand = Connection::open(folder.path().join("ledger.sqlite")).unwrap();
+    by_hand.execute_batch("DROP TABLE api_keys").unwrap();
+    meddler.now(What::Wait);
+    let command = test.hold_command(&event, "ann", &["A-1"]);
+    let held = test.ledger.transact(transaction(command, None));
+    let at = test.ledger.now();
+    let mut revoked = test.ledger.revoke_key(KeyId::from_bits(4), at);
+    let writer = Arc::new(Stopping(Barrier::new(2)));
+    let waker = Waker::from(Arc::clone(&writer));
+    let mut cx = Context::from_waker(&waker);
+    assert!(revoked.as_mut().poll(&mut cx).is_pending());
+    meddler.now(What::Nothing);
+    writer.0.wait();
+    let refused = Poll::Ready(Err(Rejection::OutcomeUnknown));
+    assert_eq!(revoked.as_mut().poll(&mut cx), refused);
+    assert!(!test.ledger.is_writable());
+    writer.0.wait();
+    held.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

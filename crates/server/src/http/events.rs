@@ -1,4 +1,4 @@
-//! Events: create, look, change the policy, call off.
+//! Events: create, look, change, call off.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Rejection, Span, Text};
+use soldonce_core::{
+    Amount, Currency, EventChange, EventId, NewEvent, Policy, Rejection, Span, Text,
+};
 use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::reply::Rfc3339;
 use soldonce_engine::{Caller, EngineError, EventSummary, Listing, RequestKey, fingerprint};
@@ -63,8 +65,8 @@ pub(super) fn routes(table: &mut Table) {
     table.add(
         patch("/v1/events/{event}", Admin)
             .id("update_event")
-            .summary("Changes parts of an event's policy")
-            .takes::<UpdateRequest>(r#"{"policy": {"units_per_hold_max": 4}}"#)
+            .summary("Changes an event's name, its start and parts of its policy")
+            .takes::<UpdateRequest<'_>>(r#"{"policy": {"units_per_hold_max": 4}}"#)
             .gives::<EventBody<'_>>(200, "The event"),
         update,
     );
@@ -255,17 +257,28 @@ async fn read_one(req: ApiRequest) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateRequest {
+struct UpdateRequest<'a> {
+    #[serde(borrow, default, deserialize_with = "json::given")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    name: Option<Str<'a>>,
+    #[serde(default, deserialize_with = "json::given")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    starts_at: Option<Time>,
+    #[serde(default)]
     policy: PolicyRequest,
 }
 
 async fn update(mut req: ApiRequest) -> Handled {
     let event = req.event_id()?;
     let body = req.json().await?;
-    let request: UpdateRequest = json::parse(&body)?;
+    let request: UpdateRequest<'_> = json::parse(&body)?;
+    let change = EventChange {
+        name: json::text("name", request.name.as_ref())?,
+        starts_at: request.starts_at.map(|time| time.0),
+        policy: request.policy.0,
+    };
     let call = req.call()?;
-    let change = request.policy.0;
-    let found = req.app.engine.update_policy(&call, &event, change).await?;
+    let found = req.app.engine.update_event(&call, &event, change).await?;
     Ok(described(&req, &found))
 }
 

@@ -107,6 +107,13 @@ pub(super) fn holder(named: Option<&Str<'_>>) -> Result<Option<HolderName>, Prob
     parsed.map_err(|error| Problem::invalid("holder", error))
 }
 
+/// Reads a field that may be left out and is not `null`.
+pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
 /// Parses a free text of a body.
 pub(super) fn text(field: &'static str, given: Option<&Str<'_>>) -> Result<Option<Text>, Problem> {
     let parsed = given.map(|text| Text::parse(&text.0)).transpose();

@@ -164,8 +164,10 @@ test("what staff change of an event is on open pages at once", async (t) => {
   await note.getByText("The sale opens on").waitFor();
   await shopper.part("best-together").getByText("Hold the best seat").waitFor();
   await shopper.page.locator("#say-polite").getByText("The sale opens on").waitFor();
-  await stage.server.done("PATCH", path, { policy: { sale_opens_at: null } });
+  const anew = { name: "The second night", policy: { sale_opens_at: null } };
+  await stage.server.done("PATCH", path, anew);
   await note.waitFor({ state: "hidden" });
+  await shopper.page.locator("h1").getByText("The second night").waitFor();
   await shopper.press("A-1");
   await shopper.holds("A-1");
   await stage.server.done("POST", `${path}/cancel`, {});

@@ -121,6 +121,8 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
         json!({"name": "x", "scopes": []}),
         json!({"name": "x", "scopes": ["root"]}),
         json!({"name": "\n", "scopes": ["read"]}),
+        json!({"name": "", "scopes": ["read"]}),
+        json!({"name": "  ", "scopes": ["read"]}),
     ] {
         let answer = app
             .post("/v1/keys")

@@ -233,7 +233,7 @@ async fn an_unlisted_event_is_found_by_its_id_alone() {
     assert_eq!(ids(&page), ["open-1", "open-2", "secret"]);
 }
 
-async fn a_policy_is_changed_in_part() {
+async fn an_event_is_changed_in_part() {
     let app = TestApp::open().await.with_hall(1).await;
     let path = "/v1/events/hall";
     let part = json!({"policy": {"hold_ttl_ms": 60_000, "sale_opens_at": "2026-12-01T13:00:00Z"}});
@@ -253,6 +253,24 @@ async fn a_policy_is_changed_in_part() {
     let at_once = json!({"policy": {"sale_opens_at": null}});
     let changed = app.patch(path).by(&app.admin).json(&at_once).send().await;
     assert_eq!(changed.expect(StatusCode::OK).json()["on_sale"], true);
+    let moved = json!({"name": "Hall II", "starts_at": "2026-12-02T19:30:00Z"});
+    let changed = app.patch(path).by(&app.admin).json(&moved).send().await;
+    let changed = changed.expect(StatusCode::OK).json();
+    let start = "2026-12-02T19:30:00.000Z";
+    assert_eq!(
+        (&changed["name"], &changed["starts_at"]),
+        (&json!("Hall II"), &json!(start))
+    );
+    assert_eq!(changed["policy"]["sale_closes_at"], start);
+    assert_eq!(changed["policy"]["hold_ttl_ms"], 60_000);
+    for wrong in [
+        json!({"name": " "}),
+        json!({"name": null}),
+        json!({"starts_at": null}),
+    ] {
+        let asked = app.patch(path).by(&app.admin).json(&wrong).over_http();
+        asked.send().await.refused(400, "invalid_request");
+    }
     let wrong = json!({"policy": {"hold_max_ms": 1}});
     let answer = app.patch(path).by(&app.admin).json(&wrong).send().await;
     answer.refused(400, "invalid_request");
@@ -418,7 +436,7 @@ crate::variant::run_over! {
         a_price_may_be_nothing_and_no_more_than_the_bound,
         events_are_listed_page_by_page,
         an_unlisted_event_is_found_by_its_id_alone,
-        a_policy_is_changed_in_part,
+        an_event_is_changed_in_part,
         an_event_that_is_called_off_revokes_its_holds,
         the_chart_is_cacheable_and_the_seats_are_versioned,
         what_is_no_event_is_not_found,

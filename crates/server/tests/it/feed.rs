@@ -486,6 +486,10 @@ async fn a_reader_is_told_of_the_event_at_once_and_when_its_terms_change() {
         stopped["policy"]["sale_closes_at"],
         "2020-01-01T00:00:00.000Z"
     );
+    let renamed = json!({"name": "Hall II"});
+    change("/v1/events/hall", Method::PATCH, &renamed).await;
+    app.clock.advance(TICK);
+    assert_eq!(stream.next_event().await["name"], "Hall II");
     let end = json!({"reason": "fog"});
     change("/v1/events/hall/cancel", Method::POST, &end).await;
     app.clock.advance(TICK);

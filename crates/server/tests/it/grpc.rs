@@ -79,7 +79,7 @@ macro_rules! operations_of_commands {
 
 operations_of_commands! {
     CreateEvent(_) => Some("create_event"),
-    UpdatePolicy { .. } => Some("update_event"),
+    UpdateEvent { .. } => Some("update_event"),
     CancelEvent { .. } => Some("cancel_event"),
     Hold(_) => Some("hold"),
     Change(_) => Some("change_hold"),

@@ -65,6 +65,8 @@ export class Hall {
     this.wasHeld = 0;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
     this.saleNote = el("p.sale-note", { "data-part": "sale-note", hidden: true });
+    this.heading = el("h1", { tabindex: "-1" });
+    this.whenNote = el("span");
     this.freeNote = el("span", { "data-part": "free-count" });
     this.bar = new PhoneBar(this.panel);
     this.element = this.build();
@@ -78,10 +80,9 @@ export class Hall {
 
   build() {
     const { event } = this;
-    const when = dateAndTime(event.starts_at);
+    this.describe();
     const back = el("a.back", { href: "#/", "aria-label": "All events" }, icon("back"));
-    const heading = el("h1", { tabindex: "-1" }, event.name);
-    const about = el("div", {}, heading, el("p.when", {}, when && `${when} · `, this.freeNote));
+    const about = el("div", {}, this.heading, el("p.when", {}, this.whenNote, this.freeNote));
     const { left, right, top, bottom } = this.plan.bounds;
     const frame = el(
       "div.map-frame",
@@ -127,9 +128,16 @@ export class Hall {
     document.addEventListener("visibilitychange", this.onVisible);
   }
 
+  describe() {
+    const when = dateAndTime(this.event.starts_at);
+    setText(this.heading, this.event.name);
+    setText(this.whenNote, when && `${when} · `);
+  }
+
   /** The event was read anew: its terms may have changed. @param {SaleEvent} event */
   setEvent(event) {
     this.event = event;
+    this.describe();
     this.holding.dispatch({ type: "terms", event });
     this.refreshSale();
     this.schedule();

@@ -347,9 +347,9 @@ fn open_again(world: &mut World) {
         ..policy
     });
     world
-        .apply(Command::UpdatePolicy {
+        .apply(Command::UpdateEvent {
             event,
-            change: Box::new(PolicyChange::from(&*policy)),
+            change: Box::new(PolicyChange::from(&*policy).into()),
         })
         .unwrap();
 }

@@ -149,9 +149,9 @@ fn dropping_units_needs_no_budget() {
     };
     let policy = Box::new(strict);
     world
-        .apply(Command::UpdatePolicy {
+        .apply(Command::UpdateEvent {
             event,
-            change: Box::new(PolicyChange::from(&*policy)),
+            change: Box::new(PolicyChange::from(&*policy).into()),
         })
         .unwrap();
     // Nor is the own hold refused to who asks for it again, as after a lost reply.

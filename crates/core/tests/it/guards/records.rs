@@ -1,11 +1,13 @@
 //! What an inventory keeps: nothing that waits is forgotten, nothing is made twice.
 
+use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{
-    Command, EventNo, HoldState, NewHold, Policy, PolicyChange, Rejection, TtlMax, Wish,
+    Answer, Command, Effect, EventChange, EventNo, HoldState, NewHold, PaymentState, Policy,
+    PolicyChange, Rejection, Span, StateKind, Timestamp, TtlMax, Wish,
 };
 
 use super::world;
-use crate::world::{booked, holder, policy, text};
+use crate::world::{World, booked, holder, policy, rows_and_floor, text};
 
 /// The end of a hold moves its pending booking without naming it: that one cannot be forgotten.
 #[test]
@@ -35,9 +37,9 @@ fn events_are_made_once_and_called_off_once() {
         units_per_hold_max: 65,
         ..policy()
     });
-    let update = |event| Command::UpdatePolicy {
+    let update = |event| Command::UpdateEvent {
         event,
-        change: Box::new(PolicyChange::from(&*policy)),
+        change: Box::new(PolicyChange::from(&*policy).into()),
     };
     assert_eq!(
         world.apply(update(unknown)).unwrap_err(),
@@ -63,6 +65,94 @@ fn events_are_made_once_and_called_off_once() {
         world.try_best("ann", 1).unwrap_err(),
         Rejection::NotOnSale { opens_at: None }
     );
+}
+
+/// A title that was mistyped, a show that moves: what ends at the start moves with it.
+#[test]
+fn an_event_gets_another_name_and_start() {
+    let mut world = world();
+    let event = world.event;
+    let update = |world: &mut World, change: EventChange| {
+        let change = Box::new(change);
+        world.apply(Command::UpdateEvent { event, change })
+    };
+    let moved = |name: &str, starts_at| EventChange {
+        name: Some(text(name)),
+        starts_at: Some(starts_at),
+        ..EventChange::default()
+    };
+    let (now, later) = (world.now, world.now.plus(Span::from_ms(1)));
+    update(&mut world, moved("Othello", now)).unwrap();
+    let over = world.try_hold("ann", "A-1").unwrap_err();
+    assert_eq!(over, Rejection::NotOnSale { opens_at: None });
+    update(&mut world, moved("Othello", later)).unwrap();
+    world.hold("ann", "A-1");
+    let opens_late = Policy {
+        sale_opens_at: Some(later),
+        ..policy()
+    };
+    let opens_late = EventChange {
+        starts_at: Some(later),
+        ..PolicyChange::from(&opens_late).into()
+    };
+    for wrong in [moved(" ", later), opens_late] {
+        let refused = update(&mut world, wrong).unwrap_err();
+        assert_eq!(refused.code(), "invalid_request");
+    }
+    let found = world.inventory.event(event).unwrap();
+    assert_eq!(
+        (&found.name, found.starts_at),
+        (&text("Othello"), Some(later))
+    );
+    assert_eq!(found.policy, policy());
+}
+
+/// One commit ends so many holds and not more; for all others the event is over at once, too.
+#[test]
+fn a_large_event_is_called_off_in_parts() {
+    let rules = Policy {
+        units_per_hold_max: 64,
+        units_per_holder_max: 64,
+        ..policy()
+    };
+    let mut world = World::new(rows_and_floor(&[4], 65 * 64), rules);
+    let paying = world.hold("ann", "A-1");
+    let booking = booked(&world.checkout(paying).unwrap()).id;
+    let left = world.hold("bob", "A-2");
+    world.wait(1);
+    for n in 0..=ENDED_UNITS_MAX / 64 {
+        world.hold(&format!("buyer-{n}"), "floor*64");
+    }
+    let (event, reason) = (world.event, text("fire"));
+    let call_off = Command::CancelEvent {
+        event,
+        reason: reason.clone(),
+    };
+    let applied = world.apply(call_off).unwrap();
+    assert_eq!(applied.holds.len(), ENDED_UNITS_MAX / 64);
+    assert_eq!(world.inventory.live_holds(event), 3);
+    assert_eq!(world.inventory.next_expiry(), Some(Timestamp::MIN));
+    let revoked = HoldState::Revoked(reason.clone());
+    let shown = |world: &World, hold| {
+        let event = world.inventory.event(world.event).unwrap();
+        let found = world.inventory.hold(hold).unwrap();
+        found.state_in(event, world.now)
+    };
+    assert_eq!(shown(&world, left), revoked);
+    let refused = world.confirm(left).unwrap_err();
+    assert_eq!(refused, Rejection::HoldRevoked(reason.clone()));
+    let again = world.try_hold("bob", "A-2").unwrap_err();
+    assert_eq!(again, Rejection::NotOnSale { opens_at: None });
+    let paid = world.pay(booking, PaymentState::Authorised).unwrap();
+    assert_eq!(paid.effects, [Effect::Void(booking)]);
+    assert_eq!(world.inventory.hold(paying).unwrap().state, revoked);
+    let swept = world.apply(Command::Sweep { limit: 1 }).unwrap();
+    assert!(matches!(swept.answer, Answer::Swept(64)));
+    assert_eq!(swept.commits[0].reason, Some(reason));
+    world.sweep();
+    assert_eq!(world.inventory.hold(left).unwrap().state, revoked);
+    assert_eq!(world.state("A-2"), StateKind::Free);
+    assert_eq!(world.inventory.next_expiry(), None);
 }
 
 #[test]

@@ -232,9 +232,9 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
         ..policy()
     });
     world
-        .apply(Command::UpdatePolicy {
+        .apply(Command::UpdateEvent {
             event,
-            change: Box::new(PolicyChange::from(&*policy)),
+            change: Box::new(PolicyChange::from(&*policy).into()),
         })
         .unwrap();
     world.wait(1_001);

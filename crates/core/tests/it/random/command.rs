@@ -66,9 +66,9 @@ impl Play {
                     payment_window: Span::from_ms((*window).into()),
                     ..self.world.inventory.event(event).unwrap().policy.clone()
                 };
-                Command::UpdatePolicy {
+                Command::UpdateEvent {
                     event,
-                    change: Box::new(PolicyChange::from(&policy)),
+                    change: Box::new(PolicyChange::from(&policy).into()),
                 }
             }
             OnEvent::CallOff => Command::CancelEvent {

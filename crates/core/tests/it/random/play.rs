@@ -173,7 +173,7 @@ fn marked(result: &Result<Applied, Rejection>) -> &'static str {
 fn name(command: &Command) -> &'static str {
     match command {
         Command::CreateEvent(_) => "create event",
-        Command::UpdatePolicy { .. } => "update policy",
+        Command::UpdateEvent { .. } => "update policy",
         Command::CancelEvent { .. } => "cancel event",
         Command::Hold(new) => match &new.wish {
             Wish::Named(_) => "hold",

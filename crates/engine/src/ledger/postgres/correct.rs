@@ -23,10 +23,12 @@ use crate::ledger::corrected::{ClockCorrected, Correction};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::reader::Reader;
 
+/// Servers that log in by other roles are known by their name: what kind a process of theirs is may not be visible.
 const OTHERS: &str = "-- others
 SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-  AND backend_type = 'client backend'";
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+  AND (usename = current_user OR application_name = current_setting('application_name'))
+  AND coalesce(backend_type, 'client backend') = 'client backend'";
 
 /// Stops first the numbering of commits, then their storing: every server locks in this order.
 const STOP_NUMBERS: &str = "-- stop_numbers
@@ -68,7 +70,7 @@ UPDATE sequencer SET xid = shifted_xid()::text::bigint WHERE one = 1";
 /// time it has left, and the history of every event says so.
 ///
 /// # Errors
-/// [`OpenError`]: `Failed` while others of this user are connected, or when the machine's clock was never set.
+/// [`OpenError`]: `Failed` while servers are connected, or when the machine's clock was never set.
 ///
 /// # Cancel safety
 /// It is one transaction.
@@ -101,7 +103,7 @@ async fn require_no_other_session(
         let now = clock.boot();
         if now >= end {
             return Err(OpenError::Failed(format!(
-                "stop every server and pool first: the database has {others} other connections of this user"
+                "stop every server and pool first: they have {others} connections to the database"
             )));
         }
         clock.sleep_until(now.plus_ms(NUMBER_EVERY_MS)).await;

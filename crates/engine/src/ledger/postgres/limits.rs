@@ -25,8 +25,8 @@ pub(super) const ENDPOINT_LOCK_MS: u64 = 250;
 pub(super) const IDLE_MS: u64 = 2_000;
 /// How far a server's estimate of the database's clock may be off at a commit, milliseconds (T1).
 pub(super) const CLOCK_OFF_MS: i64 = 250;
-/// The same for a change of the event itself, which has the event's lock exclusively: to end every
-/// hold of a large hall takes longer than [`CLOCK_OFF_MS`].
+/// The same for a change of the event itself, which has the event's lock exclusively: to end holds
+/// of a large hall may take longer than [`CLOCK_OFF_MS`].
 pub(super) const CHANGE_OFF_MS: i64 = 5_000;
 /// How far ahead of the clock a cancellation is decided at most, once it was too slow,
 /// milliseconds: holds that end until then have expired, so none ends before the commit.
@@ -43,7 +43,7 @@ pub(super) const SESSION_END_MS: u64 = 2_000;
 pub(super) const CORRECT_WAIT_MS: u64 = 10_000;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
-/// How often a server looks for events whose policy or state others changed, milliseconds.
+/// How often a server looks for events that others changed, milliseconds.
 pub(super) const RENEWED_EVERY_MS: u64 = 200;
 /// How often a server looks how far the feed is behind, milliseconds.
 pub(super) const FEED_LOOK_MS: u64 = 1_000;

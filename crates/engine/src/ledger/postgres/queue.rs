@@ -187,7 +187,7 @@ impl Round<'_> {
         }
         let is_new = self.replica.loads() > loads;
         let now = match self.waiting.front() {
-            Some(next) if ends_every_hold(next) => self.context.time.now().plus(self.ahead),
+            Some(next) if calls_off(next) => self.context.time.now().plus(self.ahead),
             Some(_) | None => self.context.time.now(),
         };
         let begun = self.context.clock.boot();
@@ -242,7 +242,7 @@ impl Round<'_> {
                 }
                 // With very many holds one may end in each try before they are compared. So the next try is decided
                 // as far ahead as this one took, and a quarter more.
-                if decided.iter().any(|(job, _)| ends_every_hold(job)) {
+                if decided.iter().any(|(job, _)| calls_off(job)) {
                     let took = self.context.clock.boot().since(begun).as_millis();
                     let took = u64::try_from(took).unwrap_or(CANCEL_AHEAD_MS_MAX);
                     let ahead = took.saturating_add(took / 4);
@@ -288,11 +288,11 @@ impl Round<'_> {
         self.waiting = again.chain(self.waiting.drain(..)).collect();
     }
 
-    /// Refreshes the cache as the waiting commands need it. A cancellation ends every hold, so it
+    /// Refreshes the cache as the waiting commands need it. A cancellation ends very many holds, so it
     /// locks the event exclusively, from before it reads to its commit. False if that lock was not
     /// free.
     async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
-        let is_exclusive = self.waiting.iter().any(ends_every_hold);
+        let is_exclusive = self.waiting.iter().any(calls_off);
         let is_cold = self.replica.is_cold();
         let must_read = is_cold || is_exclusive || self.is_fresh || !self.replica.knows(named);
         if is_cold || (must_read && !is_exclusive) || self.waiting.iter().any(chooses) {
@@ -402,12 +402,12 @@ fn changes_event(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(
         command,
-        Command::UpdatePolicy { .. } | Command::CancelEvent { .. }
+        Command::UpdateEvent { .. } | Command::CancelEvent { .. }
     )
 }
 
-/// Tells whether the command ends every hold of the event, also those that others store meanwhile.
-fn ends_every_hold(job: &Job) -> bool {
+/// Tells whether the command calls the event off: it ends holds that every server changes meanwhile.
+fn calls_off(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 

@@ -1,5 +1,4 @@
-//! Stores the end of holds that have expired, for each event by itself: one that fails delays no
-//! other.
+//! Stores the end of holds that are over, for each event by itself: one that fails delays no other.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,8 +17,8 @@ pub(super) type Sweeps = tokio::sync::Mutex<EventTasks<usize>>;
 
 impl Parts {
     /// Stores the end of the overdue holds of every event, as many in each as one command may.
-    /// Answers with their number, at most the command's limit: if it is the limit, there may be
-    /// more. An event that takes long is not waited for, and is counted the next time.
+    /// Answers with the number of their units, at most the command's limit: if it is the limit, there
+    /// may be more. An event that takes long is not waited for, and is counted the next time.
     pub(super) async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
         let Command::Sweep { limit } = transaction.command else {
             return Err(Rejection::ReadOnly);
@@ -27,8 +26,8 @@ impl Parts {
         let context = &self.context;
         let mut each = self.sweeps.lock().await;
         let mut swept = 0_usize;
-        while let Some((_, holds)) = each.ended(context) {
-            swept = swept.saturating_add(holds.unwrap_or(0));
+        while let Some((_, units)) = each.ended(context) {
+            swept = swept.saturating_add(units.unwrap_or(0));
         }
         let (now, begun) = (context.time.now(), context.clock.boot());
         let is_due = |slot: &Arc<EventSlot>| slot.is_overdue(now) && each.may_begin(slot.no, begun);
@@ -48,9 +47,9 @@ impl Parts {
             tokio::select! {
                 biased;
                 ended = each.next(context) => {
-                    let Some((event, holds)) = ended else { break };
+                    let Some((event, units)) = ended else { break };
                     awaited.remove(&event);
-                    swept = swept.saturating_add(holds.unwrap_or(0));
+                    swept = swept.saturating_add(units.unwrap_or(0));
                 }
                 () = &mut wait => break,
             }
@@ -62,9 +61,9 @@ impl Parts {
 async fn sweep_event(slot: Arc<EventSlot>, transaction: Transaction) -> Result<usize, TaskError> {
     match submit(&slot, transaction).await {
         Ok(Done::Fresh {
-            answer: Answer::Swept(holds),
+            answer: Answer::Swept(units),
             ..
-        }) => Ok(holds),
+        }) => Ok(units),
         Ok(_) => Ok(0),
         Err(Rejection::Overloaded) => Err(TaskError::Busy),
         Err(rejection) => Err(TaskError::Failed(rejection.to_string())),

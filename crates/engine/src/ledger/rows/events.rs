@@ -38,18 +38,10 @@ pub(crate) fn put<'a>(
         Column::Long(chart_no),
         Column::Text(prices),
         Column::Text(policy),
-        Column::OptText(cancelled(event)),
+        Column::OptText(event.cancelled().map(Text::as_str)),
         Column::Long(event.created_at.ms()),
         Column::Bytes(&event.fingerprint),
     ]
-}
-
-/// Returns the reason that staff gave when the event was cancelled; none if it was not.
-pub(crate) fn cancelled(event: &Event) -> Option<&str> {
-    match &event.state {
-        EventState::Open => None,
-        EventState::Cancelled(reason) => Some(Text::as_str(reason)),
-    }
 }
 
 /// Reads an event; `policy` parses the policy's JSON for the event with this id.

@@ -44,7 +44,7 @@ fn moved_events(batch: &Batch) -> Vec<EventNo> {
     distinct(batch.commits().map(|commit| commit.event))
 }
 
-/// Lists events that are not new and whose policy or state changed.
+/// Lists events that changed and are not new.
 fn changed_events(batch: &Batch) -> Vec<EventNo> {
     let is_new = |event: &EventNo| batch.charts.iter().any(|(new, _)| new == event);
     let changed = batch.applied.iter().filter_map(|applied| applied.event);

@@ -261,11 +261,14 @@ impl SqliteLedger {
             Some(jobs) if self.shared.is_writable() => jobs.try_send(job(reply)),
             Some(_) | None => Err(TrySendError::Disconnected(job(reply))),
         };
-        let why_not = self.shared.why_not();
+        let (shared, why_not) = (&self.shared, self.shared.why_not());
         Box::pin(async move {
             match taken {
-                // The writer stopped before it answered.
-                Ok(()) => answer.await.unwrap_or(Err(Rejection::OutcomeUnknown)),
+                // The writer stopped before it answered. Its thread may be about to say so.
+                Ok(()) => answer.await.unwrap_or_else(|_| {
+                    shared.writable.store(false, Ordering::Release);
+                    Err(Rejection::OutcomeUnknown)
+                }),
                 Err(TrySendError::Full(_)) => Err(Rejection::Overloaded),
                 Err(TrySendError::Disconnected(_)) => Err(why_not),
             }

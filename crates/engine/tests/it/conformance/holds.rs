@@ -1,8 +1,10 @@
 //! Holding, changing, extending, letting go.
 
+use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_core::{
-    Actor, Answer, Authority, CategoryNo, Change, Command, Conflict, ConflictState, EventState,
-    HoldState, OnHold, Rejection, Selection, Span, Text, Together, TtlMax, UnitNo, UnitState, Wish,
+    Actor, Answer, Authority, CategoryNo, Change, Command, Conflict, ConflictState, EventChange,
+    EventState, HoldState, OnHold, Policy, Rejection, Selection, Span, Text, Together, TtlMax,
+    UnitNo, UnitState, Wish,
 };
 use soldonce_engine::ledger::Done;
 
@@ -188,6 +190,17 @@ pub(super) async fn a_takeover_ends_the_whole_old_hold(test: TestLedger) {
     test.hold(&event, "eve", &["A-1", "A-3"]).await.unwrap();
 }
 
+/// Sweeps once; returns how many units became free.
+async fn swept(test: &TestLedger, limit: usize) -> usize {
+    match test.ask(Command::Sweep { limit }).await.unwrap() {
+        Done::Fresh {
+            answer: Answer::Swept(units),
+            ..
+        } => units,
+        other => panic!("{other:?}"),
+    }
+}
+
 pub(super) async fn the_sweeper_writes_down_what_the_clock_has_ended(test: TestLedger) {
     let event = test.event().await;
     let mut holds = Vec::new();
@@ -196,25 +209,9 @@ pub(super) async fn the_sweeper_writes_down_what_the_clock_has_ended(test: TestL
         test.advance_ms(10);
     }
     test.advance_ms(TTL_MS - 20);
-    let swept = |done: Done| match done {
-        Done::Fresh {
-            answer: Answer::Swept(count),
-            ..
-        } => count,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(
-        swept(test.ask(Command::Sweep { limit: 1 }).await.unwrap()),
-        1
-    );
-    assert_eq!(
-        swept(test.ask(Command::Sweep { limit: 5 }).await.unwrap()),
-        1
-    );
-    assert_eq!(
-        swept(test.ask(Command::Sweep { limit: 5 }).await.unwrap()),
-        0
-    );
+    assert_eq!(swept(&test, 1).await, 1);
+    assert_eq!(swept(&test, 5).await, 1);
+    assert_eq!(swept(&test, 5).await, 0);
     for (hold, state) in
         holds
             .iter()
@@ -377,4 +374,70 @@ pub(super) async fn a_cancelled_event_sells_nothing(mut test: TestLedger) {
         panic!("{again:?}")
     };
     assert_eq!(event.state, EventState::Cancelled(reason.clone()));
+}
+
+pub(super) async fn an_event_that_is_renamed_and_moved_stays_so(mut test: TestLedger) {
+    let event = test.event().await;
+    let update = |change: EventChange| Command::UpdateEvent {
+        event: event.no,
+        change: Box::new(change),
+    };
+    let (name, starts_at) = (Text::parse("Othello").unwrap(), test.ledger.now());
+    let moved = EventChange {
+        name: Some(name.clone()),
+        starts_at: Some(starts_at),
+        ..EventChange::default()
+    };
+    test.ask(update(moved)).await.unwrap();
+    test.restart().await;
+    let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::NotOnSale { opens_at: None });
+    let found = test.ask(update(EventChange::default())).await.unwrap();
+    let Done::Fresh {
+        answer: Answer::Event(found),
+        ..
+    } = found
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!((&found.name, found.starts_at), (&name, Some(starts_at)));
+}
+
+/// A floor for one hold more than one commit ends.
+const FLOOR: &str = r#"{"format":"seats","seats":[],
+    "areas":[{"area":"floor","capacity":4160,"category":"Standing"}]}"#;
+
+pub(super) async fn a_large_event_is_called_off_in_parts(mut test: TestLedger) {
+    let of_64 = |policy: &mut Policy| {
+        policy.units_per_hold_max = 64;
+        policy.units_per_holder_max = 64;
+    };
+    let event = test.event_on(FLOOR, of_64).await;
+    let mut holds = Vec::new();
+    for n in 0..=ENDED_UNITS_MAX / 64 {
+        let wish = Wish::Named(select(&event, &[], &[("floor", 64)]));
+        let command = test.wish_command(&event, &format!("buyer-{n}"), wish);
+        holds.push(held(test.ask(command).await).unwrap());
+    }
+    let reason = Text::parse("rain").unwrap();
+    let cancel = Command::CancelEvent {
+        event: event.no,
+        reason: reason.clone(),
+    };
+    test.ask(cancel).await.unwrap();
+    // What is left is ended after any crash, and sold to no one until then.
+    test.crash().await;
+    for hold in &holds {
+        let refused = test.confirm(hold).await.unwrap_err();
+        assert_eq!(refused, Rejection::HoldRevoked(reason.clone()));
+    }
+    let mut parts = 0;
+    while swept(&test, ENDED_UNITS_MAX).await > 0 {
+        parts += 1;
+    }
+    assert_eq!(parts, 1);
+    for hold in &holds {
+        let found = test.ledger.hold(hold.id).await.unwrap().unwrap();
+        assert_eq!(found.state, HoldState::Revoked(reason.clone()));
+    }
 }

@@ -55,7 +55,9 @@ on_every_ledger! {
         areas_count_their_places
         the_best_units_are_chosen_in_the_step_that_takes_them
         blocked_units_are_not_for_sale
-        a_cancelled_event_sells_nothing;
+        an_event_that_is_renamed_and_moved_stays_so
+        a_cancelled_event_sells_nothing
+        a_large_event_is_called_off_in_parts;
     bookings:
         a_confirm_sells_every_unit_once
         a_confirm_needs_the_newest_fence_and_time

@@ -68,9 +68,9 @@ async fn a_renewal_has_its_event_alone() {
         units_per_hold_max: 3,
         ..event.policy.clone()
     };
-    let renewal = Command::UpdatePolicy {
+    let renewal = Command::UpdateEvent {
         event: event.no,
-        change: Box::new(PolicyChange::from(&policy)),
+        change: Box::new(PolicyChange::from(&policy).into()),
     };
     // Many share it; a renewal waits for them.
     let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;

@@ -180,9 +180,9 @@ async fn what_staff_end_is_told_once() {
         };
         rig.test.ask(cancel.clone()).await.unwrap();
         rig.test.ask(cancel).await.unwrap();
-        let change = Command::UpdatePolicy {
+        let change = Command::UpdateEvent {
             event: event.no,
-            change: Box::new(PolicyChange::from(&event.policy)),
+            change: Box::new(PolicyChange::from(&event.policy).into()),
         };
         rig.test.ask(change).await.unwrap();
         rig.run();

@@ -14,8 +14,8 @@ pub(super) use self::written::{Cut, json, json_reset};
 
 use super::event_body::EventBody;
 
-/// Writes the event as `GET /v1/events/{event}` shows it, for a reader that just came or when its
-/// policy or state changed. It has no id: a reader that comes again gets it anew.
+/// Writes the event as `GET /v1/events/{event}` shows it, for a reader that just came or when it
+/// changed. It has no id: a reader that comes again gets it anew.
 pub(super) fn event_message(summary: &EventSummary, now: Timestamp) -> Bytes {
     let body = EventBody::new(summary, now, &[]);
     // Writing to memory does not fail.

@@ -71,7 +71,7 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
 /// of this name.
 fn of_part(schema: &str, field: &str) -> Option<Value> {
     match (schema, field) {
-        ("EventRequest", "name") => {
+        ("EventRequest" | "KeyRequest" | "UpdateRequest", "name") => {
             Some(json!({"minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": NOT_BLANK}))
         }
         _ => of_field(field),

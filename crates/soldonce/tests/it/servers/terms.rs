@@ -89,6 +89,26 @@ fn an_opening_and_the_end_of_an_event_reach_every_server() {
 }
 
 #[test]
+fn an_event_that_is_renamed_and_moved_is_so_at_every_server() {
+    let (database, logs) = (database(), logs("terms-moved"));
+    let one = serve(&database, &logs.join("one"));
+    let two = serve(&database, &logs.join("two"));
+    let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
+    create(&mut at_one);
+    until(&mut at_two, EVENT, |event| event["state"] == "open");
+    let body = json!({"name": "Othello", "starts_at": FAR_AWAY});
+    let moved = ask(
+        &mut at_one,
+        &Ask::new("PATCH", EVENT.to_owned(), Some(body)),
+    );
+    assert_eq!(moved.status, 200, "{}", moved.shown());
+    let is_moved = |event: &Value| event["name"] == "Othello" && event["starts_at"] == FAR_AWAY;
+    until(&mut at_two, EVENT, is_moved);
+    let changed = patch(&mut at_two, &json!({"hold_ttl_ms": 60_000})).json();
+    assert!(is_moved(&changed), "{changed}");
+}
+
+#[test]
 fn changes_of_different_fields_at_two_servers_both_last() {
     let (database, logs) = (database(), logs("terms-fields"));
     let one = serve(&database, &logs.join("one"));

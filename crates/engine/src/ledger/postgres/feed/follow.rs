@@ -33,7 +33,7 @@ SELECT f.n, f.event_no, f.first_seq, f.batch, b.server
 FROM feed f JOIN batches b ON b.id = f.batch
 WHERE f.n > $1 ORDER BY f.n LIMIT $2";
 
-/// Events whose policy or state another server changed since, and where to look on from.
+/// Events that another server changed since, and where to look on from.
 const RENEWED: &str = concat!(
     "-- renewed
 SELECT (SELECT array_agg(DISTINCT event_no) FROM batches

@@ -56,6 +56,10 @@ INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, p
                     created_at, fingerprint, version)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)";
 
+/// Writes what `store_batch_12` leaves as it is, in the transaction in which that has changed the row.
+pub(in super::super) const DESCRIBE_EVENT: &str = "-- describe_event
+UPDATE events SET name = $2, starts_at = $3 WHERE event_no = $1";
+
 /// An event and the version of its row.
 pub(in super::super) struct EventRow {
     pub(in super::super) event: Event,

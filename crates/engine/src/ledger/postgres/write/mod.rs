@@ -6,23 +6,23 @@ mod rows;
 mod sales;
 mod units;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use soldonce_clock::Clock;
-use soldonce_core::{HoldId, Timestamp};
+use soldonce_core::{Event, HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::bind::{Bind, Value};
+use super::bind::{Bind, Value, bind};
 use super::database::Connection;
 use super::failure::Failure;
 use super::limits::{CHANGE_OFF_MS, CLOCK_OFF_MS};
 use super::read_set::ReadSet;
 use super::replica::Replica;
+use super::tables::events::DESCRIBE_EVENT;
 use super::tables::{Id, int};
 use super::time::Time;
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::events::cancelled;
 use crate::ledger::rows::policy::policy_to_json;
 use crate::ledger::rows::reader::Reader;
 
@@ -103,6 +103,8 @@ impl Values {
 /// A batch as the database gets it: built from memory, sent without it.
 pub(super) struct Statement {
     values: Values,
+    /// The event, if the batch changes it: its name and start are written by a second statement.
+    changed: Option<Arc<Event>>,
     /// The last end of a hold that was taken to be over: the clock itself must have passed it, too.
     over_since: i64,
     /// Whether the clock may be before that. Then both are compared before the batch is committed.
@@ -144,6 +146,7 @@ impl Statement {
         let over_since = dispatch.read_set.over_since;
         Ok(Self {
             values: to,
+            changed: changed_event(replica, batch).cloned(),
             over_since,
             rests_on_recent_end: over_since > dispatch.now.ms().saturating_sub(CLOCK_OFF_MS),
         })
@@ -159,7 +162,8 @@ impl Statement {
         connection: &mut Connection,
         (time, clock): (&Time, &dyn Clock),
     ) -> Result<Outcome, Failure> {
-        if self.rests_on_recent_end && !connection.in_transaction() {
+        let has_more = self.rests_on_recent_end || self.changed.is_some();
+        if has_more && !connection.in_transaction() {
             connection.begin_write().await?;
         }
         let is_within = connection.in_transaction();
@@ -211,7 +215,14 @@ impl Statement {
             })
         };
         let answer = connection.first(call, &values, read).await?;
-        Ok(answer.ok_or_else(|| Damaged::new("batches", "no answer"))?)
+        let sent = answer.ok_or_else(|| Damaged::new("batches", "no answer"))?;
+        if let Some(event) = self.changed.as_ref().filter(|_| sent.stored_at.is_some()) {
+            let (no, name) = (int(event.no.0)?, event.name.as_str());
+            let starts_at = event.starts_at.map(Timestamp::ms);
+            let values = [bind(&no), bind(&name), bind(&starts_at)];
+            connection.rows(DESCRIBE_EVENT, &values).await?;
+        }
+        Ok(sent)
     }
 }
 
@@ -235,18 +246,21 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("event_seen", read_set.event_version);
 }
 
+/// Returns the event, if the batch changes it.
+fn changed_event<'a>(replica: &'a Replica, batch: &Batch) -> Option<&'a Arc<Event>> {
+    let event = replica.inventory.event(replica.no);
+    event.filter(|_| batch.renews_event())
+}
+
 /// Adds the event's policy and cancellation: nulls when the event's row does not change.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
-    let event = replica
-        .inventory
-        .event(replica.no)
-        .filter(|_| batch.renews_event());
+    let event = changed_event(replica, batch);
     let policy = event
         .map(|event| policy_to_json(&event.policy))
         .transpose()?;
     to.put("new_policy", policy);
-    let cancelled = event.and_then(|event| cancelled(event));
-    to.put("new_cancelled", cancelled.map(str::to_owned));
+    let cancelled = event.and_then(|event| event.cancelled());
+    to.put("new_cancelled", cancelled.map(ToString::to_string));
     Ok(())
 }
 

@@ -23,9 +23,9 @@ INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, p
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
     UPDATE_EVENT = "-- update_event
-UPDATE events SET policy = ?8, cancelled = ?9, checksum = ?12
-WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency = ?5
-  AND chart_no = ?6 AND prices = ?7 AND created_at = ?10 AND fingerprint = ?11";
+UPDATE events SET name = ?3, starts_at = ?4, policy = ?8, cancelled = ?9, checksum = ?12
+WHERE event_no = ?1 AND id = ?2 AND currency = ?5 AND chart_no = ?6 AND prices = ?7
+  AND created_at = ?10 AND fingerprint = ?11";
 
     NOTE_CHANGE = "-- note_change
 UPDATE events SET changed_at = ?2 WHERE event_no = ?1";
@@ -69,7 +69,7 @@ pub(crate) fn steady_terms(
     Ok(found.map(|_| event.policy.clone()))
 }
 
-/// Writes the policy and the state of an event that is in the file.
+/// Writes what may change of an event that is in the file.
 pub(crate) fn update(connection: &Connection, event: &Event, now: Timestamp) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(STORED_EVENT)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));

@@ -47,9 +47,9 @@ async fn a_policy_is_changed_amid_holds_that_never_pause() {
             ..event.policy.clone()
         };
         let begun = SystemClock.boot();
-        let change = Command::UpdatePolicy {
+        let change = Command::UpdateEvent {
             event: event.no,
-            change: Box::new(PolicyChange::from(&policy)),
+            change: Box::new(PolicyChange::from(&policy).into()),
         };
         servers.ask(1, change).await.unwrap();
         longest = longest.max(SystemClock.boot().since(begun));

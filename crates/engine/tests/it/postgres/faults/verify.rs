@@ -60,9 +60,9 @@ async fn very_busy(test: &TestLedger) {
     let taken = test.hold(&event, "gus", &["B-3"]).await.unwrap();
     assert!(taken.fence > over.fence);
     exchanged(test, &event).await;
-    let policy = Command::UpdatePolicy {
+    let policy = Command::UpdateEvent {
         event: event.no,
-        change: Box::new(PolicyChange::from(&Policy::default())),
+        change: Box::new(PolicyChange::from(&Policy::default()).into()),
     };
     test.ask(policy).await.unwrap();
 }
