@@ -169,12 +169,9 @@ impl Context {
             return Ok(Vec::new());
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
-        let rows = connection
-            .rows(idempotency::RECORDS, &[bind(&keys)])
-            .await
-            .map_err(Failure::of_read)?;
-        let records = rows.iter().map(idempotency::read);
-        Ok(records.collect::<Result<_, _>>()?)
+        let (records, keys) = ((idempotency::RECORDS, "idempotency"), [bind(&keys)]);
+        let records = connection.read(records, &keys, idempotency::get);
+        records.await.map_err(Failure::of_read)
     }
 
     /// Finds the stored answer to the same request. None without a key, or if it was not used.

@@ -13,6 +13,7 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Id, audit, units};
 use crate::ledger::rows::chain::AuditRow;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
 
 /// As `audit_of_batches`, but only rows that say themselves that they are of the batch: one that does
@@ -212,19 +213,21 @@ async fn check_units(
     (books, left): (&mut Books<'_>, &Left),
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
+    let each = |row: &mut Reader<'_>| Ok(units::get(row));
     let rows = connection
-        .rows(units::UNITS_TO_VERIFY, &[bind(&no)])
+        .read(units::UNITS_TO_VERIFY, &[bind(&no)], each)
         .await?;
-    for row in &rows {
-        match units::read(row) {
+    let found = rows.len();
+    for row in rows {
+        match row {
             Ok(unit) => books.check_unit(event, unit, left, report),
             Err(damage) => report.damaged(Some(event), &damage),
         }
     }
     books.check_rows(event, left, report);
     let meant = usize::try_from(event.chart.units()).unwrap_or(usize::MAX);
-    if rows.len() != meant {
-        let detail = format!("{} unit rows for {meant} units", rows.len());
+    if found != meant {
+        let detail = format!("{found} unit rows for {meant} units");
         report.find(Some(event), "I3 stored state", detail);
     }
     Ok(())
