@@ -20,7 +20,6 @@ use soldonce_core::{
 use super::{Engine, EngineError};
 use crate::caller::Caller;
 use crate::ledger::{RequestKey, Transaction};
-use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 
 pub use checkout::CheckoutAsk;
@@ -290,7 +289,7 @@ impl Engine {
             Some(ProviderError::Busy { .. }) => "busy",
             Some(ProviderError::Misconfigured(_)) => "misconfigured",
         };
-        let label = StepLabel { step, outcome };
+        let label = [("step", step), ("outcome", outcome)];
         self.parts.metrics.payments.get_or_create(&label).inc();
     }
 }
