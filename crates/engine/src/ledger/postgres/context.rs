@@ -20,7 +20,7 @@ use super::resolve;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Id, bookings, int};
 use super::time::Time;
-use super::write::{Dispatch, Outcome, RowTypes, Statement};
+use super::write::{Dispatch, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::{Observer, RequestKey};
@@ -247,7 +247,7 @@ impl Context {
             known => known,
         };
         match outcome {
-            Ok(Outcome::Stored(written)) => {
+            Ok(Some(written)) => {
                 self.time.reached(written);
                 let Dispatch {
                     id,
@@ -265,7 +265,7 @@ impl Context {
                 self.own_batches.add(id, written, batch.take_commits());
                 Stored::Yes
             }
-            Ok(Outcome::Stale) => {
+            Ok(None) => {
                 replica.inventory.roll_back();
                 Stored::Anew
             }
@@ -325,22 +325,20 @@ impl Context {
         })))
     }
 
-    /// Finds out whether a batch without an answer was stored.
+    /// Finds out whether a batch without an answer was stored, and when.
     async fn resolve(
         &self,
         replica: &mut Replica,
         dispatch: &Dispatch<'_>,
         why: String,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Timestamp>, Failure> {
         tracing::warn!(why, "a batch got no answer");
-        match resolve::resolve(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
-            Ok(Some(written)) => Ok(Outcome::Stored(written)),
-            Ok(None) => Ok(Outcome::Stale),
-            Err(failure) => {
-                replica.forget_until_resolved(dispatch.id);
-                Err(failure)
-            }
+        let ids = (dispatch.id, dispatch.server);
+        let resolved = resolve::resolve(&self.database, &self.clock, ids).await;
+        if resolved.is_err() {
+            replica.forget_until_resolved(dispatch.id);
         }
+        resolved
     }
 
     /// Remembers the events of those holds that are live, and forgets those of the others.
