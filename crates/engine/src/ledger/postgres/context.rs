@@ -1,17 +1,17 @@
 //! Refreshes the cache of an event, stores what was decided on it, and publishes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use soldonce_clock::{Clock, Entropy};
+use soldonce_clock::Clock;
 use soldonce_core::{Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable};
 use tokio_util::sync::CancellationToken;
 
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::{Connection, Database};
-use super::event_slot::{Catalogue, EventSlot, HoldEvents};
+use super::event_slot::{Catalogue, EventSlot};
 use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
 use super::read_set::ReadSet;
@@ -41,7 +41,9 @@ pub(super) struct Context {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
-    pub(super) hold_events: HoldEvents,
+    /// The events of holds that this server made and that are not over: asking the database each
+    /// time would cost a round trip for every confirm.
+    pub(super) hold_events: Mutex<HashMap<HoldId, EventNo>>,
     /// The last `n` of `dropped_events` that this server knows.
     pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
@@ -146,7 +148,7 @@ impl Context {
             .map_err(Failure::of_read)?;
         self.time.reached(replica.latest());
         for hold in news.ended {
-            self.hold_events.remove(hold);
+            lock(&self.hold_events).remove(&hold);
         }
         slot.note_end(&replica.inventory);
         if news.event {
@@ -343,10 +345,13 @@ impl Context {
 
     /// Remembers the events of those holds that are live, and forgets those of the others.
     pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
+        let mut events = lock(&self.hold_events);
         for id in holds {
-            match replica.inventory.hold(*id) {
-                Some(hold) if !hold.state.is_terminal() => self.hold_events.add(*id, replica.no),
-                Some(_) | None => self.hold_events.remove(*id),
+            let hold = replica.inventory.hold(*id);
+            if hold.is_some_and(|hold| !hold.state.is_terminal()) {
+                events.insert(*id, replica.no);
+            } else {
+                events.remove(id);
             }
         }
     }
@@ -383,11 +388,4 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     }
     replica.inventory.keep();
     replica.accounts_stored(accounts);
-}
-
-/// Generates the random id of this process.
-pub(super) fn server_id(entropy: &dyn Entropy) -> Id {
-    let mut id = [0; 16];
-    entropy.fill(&mut id);
-    Id(id)
 }
