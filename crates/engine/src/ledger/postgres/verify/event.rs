@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use soldonce_core::{Commit, Event, Seq};
 
+use super::note;
 use super::numbers::{self, Numbered};
 use super::owners::{self, Touched};
 use crate::ledger::postgres::bind::bind;
@@ -59,29 +60,21 @@ pub(super) async fn check(
         no,
         walk: Walk::begin(event, &history),
     };
-    if let Err(failure) = reading.read(report, meter).await {
+    let read = reading.read(report, meter).await;
+    if read.is_err() {
         // The rest of the event would only repeat it.
-        return damaged(event, report, failure);
+        return note(report, Some(event), read);
     }
     let left = reading.walk.finish(report);
     check_units(connection, (event, no), (&mut books, &left), report).await?;
     books.check_stated(event, &left, report);
     books.check_holds(report);
     let checked = owners::check_bookings(connection, &touched, &mut books, (event, report)).await;
-    if let Err(failure) = checked {
-        return damaged(event, report, failure);
+    if checked.is_err() {
+        return note(report, Some(event), checked);
     }
     books.check_shares(report);
     books.check_ownerless(report);
-    Ok(())
-}
-
-/// Reports damage under the name of its event; returns any other failure.
-fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result<(), Failure> {
-    let Failure::Damaged(damage) = failure else {
-        return Err(failure);
-    };
-    report.damaged(Some(event), &damage);
     Ok(())
 }
 

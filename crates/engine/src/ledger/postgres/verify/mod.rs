@@ -76,13 +76,13 @@ pub async fn verify(
         report.events += 1;
         connection.begin(SNAPSHOT).await?;
         let checked = event::check(&mut connection, &charts, no, (&mut report, &mut meter)).await;
-        note(&mut report, checked)?;
+        note(&mut report, None, checked)?;
         connection.commit().await?;
         meter.show(report.transitions);
     }
     connection.begin(SNAPSHOT).await?;
     let checked = rest::check(&mut connection, &mut report).await;
-    note(&mut report, checked)?;
+    note(&mut report, None, checked)?;
     connection.commit().await?;
     Ok(report)
 }
@@ -127,11 +127,15 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenEr
     Ok(connection)
 }
 
-/// Reports damage; returns any other failure, which ends the verification.
-fn note(report: &mut VerifyReport, checked: Result<(), Failure>) -> Result<(), Failure> {
+/// Reports damage, under its event if it has one; returns any other failure, which ends the verification.
+fn note(
+    report: &mut VerifyReport,
+    event: Option<&Event>,
+    checked: Result<(), Failure>,
+) -> Result<(), Failure> {
     match checked {
         Err(Failure::Damaged(damage)) => {
-            report.damaged(None, &damage);
+            report.damaged(event, &damage);
             Ok(())
         }
         other => other,
