@@ -166,7 +166,7 @@ impl Webhooks for PostgresLedger {
 async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejection>, Failure> {
     let endpoint = &new.endpoint;
     let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
-    let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
+    let (kinds, created_at) = (endpoint.kinds.0, endpoint.created_at.ms());
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
     let (kind, body) = (
