@@ -174,16 +174,13 @@ impl Engine {
         let Some(payment) = booking.payment.as_deref() else {
             return Ok(());
         };
+        let currency = self.event_of(booking.event)?.currency;
         let report = PaymentReport {
-            booking: id,
-            state: payment.state,
-            amount: payment.amount,
-            currency: self.event_of(booking.event)?.currency,
             captured: payment.captured,
             refunded: payment.refunded,
             bounced: payment.bounced,
-            intent: None,
             settles: Some(effect),
+            ..PaymentReport::whole(&booking, currency, payment.state)
         };
         self.take_report(report, None).await
     }
