@@ -197,6 +197,11 @@ pub enum Command {
         booking: BookingId,
         amount: Amount,
     },
+    /// Record that staff settled elsewhere what is still to be refunded, all of it.
+    SettleRefund {
+        booking: BookingId,
+        amount: Amount,
+    },
     /// Swap lines of a booking for the units of a hold.
     Exchange {
         given: GivenLines,

@@ -73,11 +73,8 @@ impl CallKey {
 }
 
 fn first_half(hash: Sha256) -> [u8; 16] {
-    let mut half = [0; 16];
-    for (to, from) in half.iter_mut().zip(hash.finalize()) {
-        *to = from;
-    }
-    half
+    let hash: [u8; 32] = hash.finalize().into();
+    hash.first_chunk().copied().unwrap_or_default()
 }
 
 /// Hashes the meaning of a JSON text by SHA-256; its bytes when it is no JSON.

@@ -170,17 +170,8 @@ impl Secrets {
     }
 }
 
-fn session_message(caller: CallerId, expires_at: Timestamp) -> [u8; 24] {
-    let mut message = [0; 24];
-    let bytes = caller
-        .bytes()
-        .iter()
-        .copied()
-        .chain(expires_at.ms().to_be_bytes());
-    for (to, from) in message.iter_mut().zip(bytes) {
-        *to = from;
-    }
-    message
+fn session_message(caller: CallerId, expires_at: Timestamp) -> Vec<u8> {
+    [&caller.bytes()[..], &expires_at.ms().to_be_bytes()[..]].concat()
 }
 
 /// Returns the first 128 bits of the code of `message`.

@@ -121,6 +121,7 @@ impl Inventory {
             Command::Abandon { on, booking } => self.abandon(work, on, booking),
             Command::Payment(report) => self.payment(work, &report),
             Command::Refund { booking, amount } => self.send_money_back(work, booking, amount),
+            Command::SettleRefund { booking, amount } => self.settle_refund(work, booking, amount),
             Command::Release { on } => self.release(work, on),
             Command::Revoke { hold, reason } => self.revoke(work, hold, &reason),
             Command::Sweep { limit } => Ok(self.sweep(work, limit)),
@@ -140,16 +141,14 @@ impl Inventory {
                 holder,
                 booking,
                 reference,
-            } => self.sell(
-                work,
-                event,
-                &selection,
-                Buyer {
+            } => {
+                let buyer = Buyer {
                     booking,
                     holder,
                     reference,
-                },
-            ),
+                };
+                self.sell(work, event, &selection, buyer)
+            }
             Command::Cancel { booking, by, lines } => self.cancel(work, booking, by, &lines),
             Command::Exchange {
                 given,

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Rejection};
+use crate::{Amount, Answer, Authority, BookingId, BookingState, Effect, Invalid, Rejection};
 
 impl Inventory {
     /// Refunds money through the provider that it was paid through: never more than is left. After
@@ -65,7 +65,7 @@ impl Inventory {
             return;
         };
         let total = payment.returned;
-        let amount = total.less(payment.given_back());
+        let amount = total.less(payment.gone_back());
         if amount > Amount::ZERO {
             work.effects.push(Effect::Refund {
                 booking: id,
@@ -98,6 +98,31 @@ impl Inventory {
             return Err(Invalid::new("amount", text).into());
         }
         self.refund(work, id, amount);
+        Ok(self.answer_booking(id))
+    }
+
+    /// Notes that staff settled elsewhere what is still to go back. They name the amount, which another refund may
+    /// have raised meanwhile.
+    pub(super) fn settle_refund(
+        &mut self,
+        work: &mut Work<'_>,
+        id: BookingId,
+        amount: Amount,
+    ) -> Result<Answer, Rejection> {
+        let booking = self.require_booking(id, Authority::Staff)?;
+        let owed = booking.payment.as_ref().map(|payment| payment.owed());
+        let owed = owed.ok_or(Rejection::BookingNotConfirmed)?;
+        if owed == Amount::ZERO || amount != owed {
+            let text = format!("what is still to go back is {}", owed.minor());
+            return Err(Invalid::new("amount", text).into());
+        }
+        let booking = self.booking_mut(work, id);
+        if booking.state == BookingState::NeedsRefund {
+            booking.state = BookingState::Refunded;
+        }
+        if let Some(payment) = &mut booking.payment {
+            payment.elsewhere = Amount::sum([payment.elsewhere, owed].into_iter());
+        }
         Ok(self.answer_booking(id))
     }
 }

@@ -55,6 +55,8 @@ pub struct Payment {
     pub bounced: Amount,
     /// The amount that is to be refunded in all.
     pub returned: Amount,
+    /// The part of that which staff settled elsewhere: the provider is not asked for it.
+    pub elsewhere: Amount,
     /// The payment at the provider, once it is known.
     pub intent: Option<Intent>,
     /// The lines that this payment pays the difference to: they are given back when it is paid.
@@ -76,6 +78,7 @@ impl Payment {
             refunded: Amount::ZERO,
             bounced: Amount::ZERO,
             returned: Amount::ZERO,
+            elsewhere: Amount::ZERO,
             intent: None,
             exchange: None,
             credit: Amount::ZERO,
@@ -93,13 +96,13 @@ impl Payment {
     /// Returns what is paid for its booking and was not refunded: its own money that was taken, and
     /// its credit, without the credit of other bookings.
     pub fn paid(&self) -> Amount {
-        let taken = self.captured.less(self.given_back());
+        let taken = self.captured.less(self.gone_back());
         Amount::sum([taken, self.credit].into_iter()).less(self.carried)
     }
 
     /// Returns what of its own money went back or is to: staff may have refunded at the provider.
     pub(crate) fn returning(&self) -> Amount {
-        self.returned.max(self.given_back())
+        self.returned.max(self.gone_back())
     }
 
     /// Returns what of its own money, reserved or taken, is not to be refunded.
@@ -111,16 +114,30 @@ impl Payment {
         }
     }
 
-    /// Returns how much money the buyer has back.
+    /// Returns how much money the buyer has back by the provider.
     pub fn given_back(&self) -> Amount {
         self.refunded.checked_sub(self.bounced).unwrap_or_default()
+    }
+
+    /// Returns how much money the buyer has back, by the provider and elsewhere.
+    pub fn gone_back(&self) -> Amount {
+        Amount::sum([self.given_back(), self.elsewhere].into_iter())
+    }
+
+    /// Returns what was taken and is still to go back.
+    pub fn owed(&self) -> Amount {
+        if self.captured > Amount::ZERO && self.state.has_money() {
+            self.returned.less(self.gone_back())
+        } else {
+            Amount::ZERO
+        }
     }
 
     /// Returns the effect that a report says is done, if nothing is left to be done of it. A refund
     /// may have bounced since, as an earlier report may have said.
     pub(crate) fn settled_by(&self, report: &PaymentReport) -> Option<Effect> {
         report.settles.filter(|effect| match effect {
-            Effect::Refund { total, .. } => self.given_back() >= *total || !self.state.has_money(),
+            Effect::Refund { total, .. } => self.gone_back() >= *total || !self.state.has_money(),
             // A report without the intent that is known is of before it was named: nothing was cancelled.
             Effect::CancelIntent(_) => report.intent.is_some() || self.intent.is_none(),
             Effect::Authorise(_) | Effect::Capture(_) | Effect::Void(_) => true,

@@ -319,6 +319,59 @@ fn an_effect_is_done_once_the_money_went_back() {
     ));
 }
 
+/// The provider refuses for good, as after a lost dispute, and staff send the money another way.
+#[test]
+fn what_staff_settled_elsewhere_is_not_owed_any_more() {
+    let (mut world, booking) = paying();
+    report(&mut world, booking, PaymentState::Captured, (0, 0));
+    let half = Amount::from_minor(payment(&world, booking).amount.minor() / 2);
+    let settle = |world: &mut World, amount| {
+        let settled = world.apply(Command::SettleRefund { booking, amount });
+        settled.map_err(|rejection| rejection.code())
+    };
+    let refund = Command::Refund {
+        booking,
+        amount: half,
+    };
+    let nothing_ordered = settle(&mut world, half);
+    assert_eq!(nothing_ordered.unwrap_err(), "invalid_request");
+    let ordered = world.apply(refund.clone()).unwrap().effects;
+    let not_all = Amount::from_minor(half.minor() - 1);
+    assert_eq!(settle(&mut world, not_all).unwrap_err(), "invalid_request");
+    settle(&mut world, half).unwrap();
+    assert_eq!(settle(&mut world, half).unwrap_err(), "invalid_request");
+    let known = payment(&world, booking);
+    assert_eq!((known.paid(), known.left()), (half, half));
+    // The step is over though nothing went back, and what is ordered later goes by the provider.
+    let done = PaymentReport {
+        settles: ordered.first().copied(),
+        ..report_of(&world, booking, PaymentState::Captured)
+    };
+    let applied = world.apply(Command::Payment(Box::new(done))).unwrap();
+    assert_eq!(applied.done_effects, ordered);
+    let later = Effect::Refund {
+        booking,
+        amount: half,
+        total: payment(&world, booking).amount,
+    };
+    assert_eq!(world.apply(refund).unwrap().effects, [later]);
+}
+
+#[test]
+fn late_money_that_staff_settled_elsewhere_is_refunded() {
+    let (mut world, booking) = paying();
+    world.wait(20 * 60_000);
+    world.sweep();
+    world.hold("bob", "A-1");
+    report(&mut world, booking, PaymentState::Captured, (0, 0));
+    let state = |world: &World| world.inventory.booking(booking).unwrap().state;
+    assert_eq!(state(&world), BookingState::NeedsRefund);
+    let amount = payment(&world, booking).amount;
+    let settle = Command::SettleRefund { booking, amount };
+    world.apply(settle).unwrap();
+    assert_eq!(state(&world), BookingState::Refunded);
+}
+
 /// Money can only come back where it came: another report of more that came back moves nothing.
 #[test]
 fn a_payment_that_did_not_come_does_not_come_back() {

@@ -12,7 +12,6 @@ use super::Engine;
 use crate::ledger::Done;
 use crate::limits::SHIELD_EARLY_MS;
 use crate::live::{Live, LiveEvent, Verdict};
-use crate::metrics::{ShieldKind, ShieldLabel};
 use crate::shield::{
     Belief, Kind, Known, KnownState, Message, Part, Round, SharedShield, Thing, Tried, Who, full,
     parts,
@@ -72,7 +71,7 @@ impl Engine {
             {
                 Ok(())
             }
-            Verdict::Refused(refusal) => Err(self.refused_by(ShieldKind::local, refusal)),
+            Verdict::Refused(refusal) => Err(self.refused_by("local", refusal)),
             Verdict::Passed => Ok(()),
         }
     }
@@ -106,15 +105,15 @@ impl Engine {
             Tried::Refused(beliefs) => {
                 pass.keep();
                 match believed(shared_shield, query, &beliefs) {
-                    Some(refusal) => Err(self.refused_by(ShieldKind::redis, Box::new(refusal))),
+                    Some(refusal) => Err(self.refused_by("redis", Box::new(refusal))),
                     None => Ok(None),
                 }
             }
         }
     }
 
-    fn refused_by(&self, shield: ShieldKind, refusal: Box<Unavailable>) -> Rejection {
-        let (metrics, label) = (&self.parts.metrics, ShieldLabel { shield });
+    fn refused_by(&self, shield: &'static str, refusal: Box<Unavailable>) -> Rejection {
+        let (metrics, label) = (&self.parts.metrics, [("shield", shield)]);
         metrics.shield_refusals.get_or_create(&label).inc();
         let rejection = Rejection::UnitUnavailable(refusal);
         metrics.refused(&rejection);

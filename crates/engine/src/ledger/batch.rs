@@ -233,6 +233,7 @@ const fn may_move_free_units(command: &Command) -> bool {
         | Command::Exchange { .. }
         | Command::Cancel { .. }
         | Command::Refund { .. }
+        | Command::SettleRefund { .. }
         | Command::Sweep { .. }
         | Command::Unblock { .. } => false,
     }

@@ -35,13 +35,4 @@ impl Migrated {
             steps: all.into_iter().map(ToString::to_string).collect(),
         }
     }
-
-    /// Builds the result for a ledger that was up to date.
-    pub(super) const fn already(schema: i64) -> Self {
-        Self {
-            schema_before: schema,
-            schema,
-            steps: Vec::new(),
-        }
-    }
 }

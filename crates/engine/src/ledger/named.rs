@@ -51,7 +51,8 @@ pub(crate) fn subject(command: &Command) -> Subject {
             lines: LineChoice::All | LineChoice::Some { .. },
             ..
         }
-        | Command::Refund { booking, .. } => ids(None, Some(*booking)),
+        | Command::Refund { booking, .. }
+        | Command::SettleRefund { booking, .. } => ids(None, Some(*booking)),
     }
 }
 

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use soldonce_core::{AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo};
+use soldonce_core::{
+    AreaNo, Chart, Commit, Event, Inventory, Seating, Seq, StateKind, Tally, UnitNo,
+};
 
 use super::feed::{FeedChange, Frame};
 use crate::limits::SNAPSHOT_CHUNK_SEATS;
@@ -26,30 +28,17 @@ impl SeatSnapshot {
     /// Builds the snapshot of an event from a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
         let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
-        let Some(seating) = inventory.seating(event.no) else {
-            let (total, areas, chunks) = (Tally::default(), Vec::new(), Vec::new());
-            return Self {
-                seq,
-                total,
-                areas,
-                chart,
-                chunks,
-            };
-        };
+        let seating = inventory.seating(event.no);
         let seats = UnitNo(chart.seats()).index();
-        let kinds: Vec<StateKind> = seating
-            .units()
-            .iter()
-            .take(seats)
-            .map(|unit| unit.state.kind())
-            .collect();
-        let areas = (0..)
-            .zip(chart.areas())
-            .map(|(no, _)| seating.area_tally(AreaNo(no)));
+        let units = seating.map(Seating::units).unwrap_or_default();
+        let kinds = units.iter().take(seats).map(|unit| unit.state.kind());
+        let kinds: Vec<StateKind> = kinds.collect();
+        let areas = (0..).zip(chart.areas()).map(|(no, _)| AreaNo(no));
+        let tally = |area| seating.map_or_else(Tally::default, |of| of.area_tally(area));
         Self {
             seq,
-            total: seating.tally(),
-            areas: areas.collect(),
+            total: seating.map(Seating::tally).unwrap_or_default(),
+            areas: areas.map(tally).collect(),
             chunks: kinds.chunks(SNAPSHOT_CHUNK_SEATS).map(Arc::from).collect(),
             chart,
         }

@@ -3,7 +3,6 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -14,48 +13,8 @@ use soldonce_core::{Applied, Cause, Rejection};
 use crate::ledger::Done;
 use crate::webhook::Then;
 
-/// The outcome of a command, for a label.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct OutcomeLabel {
-    /// `ok`, `own`, `replayed`, `unreadable`, `provider`, or the rejection's code; of a webhook
-    /// `delivered`, `failed`, `given_up`.
-    pub outcome: &'static str,
-}
-
-/// A step at the payment provider and its outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct StepLabel {
-    /// `authorise`, `capture`, `cancel`, `refund`; `notice` for a notice that does not match.
-    pub step: &'static str,
-    /// `ok`, or why it was not done.
-    pub outcome: &'static str,
-}
-
-/// A finding of the reconciler.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct FoundLabel {
-    /// In words, such as `paid, not fulfilled`.
-    pub what: &'static str,
-}
-
-/// The shield that refused.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ShieldLabel {
-    pub shield: ShieldKind,
-}
-
-/// A kind of shield.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-#[expect(
-    non_camel_case_types,
-    reason = "the label's value is the variant's name"
-)]
-pub enum ShieldKind {
-    /// In this process.
-    local,
-    /// Between servers.
-    redis,
-}
+/// Labels, each a name and a value.
+pub type Labels<const N: usize = 1> = [(&'static str, &'static str); N];
 
 /// Defines [`Metrics`]: of each its type, first value if not the default, name and description.
 macro_rules! metrics {
@@ -85,13 +44,16 @@ macro_rules! metrics {
 }
 
 metrics! {
-    pub hold_requests: Family<OutcomeLabel, Counter>, "hold_requests", "Hold requests";
+    /// By `outcome`: `ok`, `own`, `replayed`, `unreadable`, `provider`, or the rejection's code.
+    pub hold_requests: Family<Labels, Counter>, "hold_requests", "Hold requests";
     /// Measured in the engine.
-    pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram> = Family::new_with_constructor(seconds),
+    pub hold_seconds: Family<Labels, Histogram, fn() -> Histogram> = Family::new_with_constructor(seconds),
         "hold_seconds", "Time of hold requests";
-    pub confirms: Family<OutcomeLabel, Counter>, "confirms", "Confirms";
-    pub webhook_attempts: Family<OutcomeLabel, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
-    pub payments: Family<StepLabel, Counter>, "payments", "Steps at the payment provider";
+    pub confirms: Family<Labels, Counter>, "confirms", "Confirms";
+    /// By `outcome`: `delivered`, `failed`, `given_up`.
+    pub webhook_attempts: Family<Labels, Counter>, "webhook_attempts", "Attempts to deliver webhooks";
+    /// By `step`, `notice` for a notice that does not match, and `outcome`.
+    pub payments: Family<Labels<2>, Counter>, "payments", "Steps at the payment provider";
     /// At most as many as one look at the outbox finds.
     pub outbox_pending: Gauge, "outbox_pending", "Bookings with something left to be done at the provider";
     /// A person should look: alert on it.
@@ -100,11 +62,12 @@ metrics! {
     /// Alert on it.
     pub unreconciled: Gauge, "payments_unreconciled",
         "Bookings that the last look could not compare with the payment provider";
-    /// Settled, by what it was.
-    pub reconciled: Family<FoundLabel, Counter>, "payments_reconciled",
+    /// Settled, by `what` it was, such as `paid, not fulfilled`.
+    pub reconciled: Family<Labels, Counter>, "payments_reconciled",
         "Payments that no notice told of, found by the reconciler";
-    pub holds_extended: Family<OutcomeLabel, Counter>, "holds_extended", "Extensions of holds";
-    pub shield_refusals: Family<ShieldLabel, Counter>, "shield_refusals", "Refusals by the shield";
+    pub holds_extended: Family<Labels, Counter>, "holds_extended", "Extensions of holds";
+    /// By `shield`: `local` in this process, `redis` between servers.
+    pub shield_refusals: Family<Labels, Counter>, "shield_refusals", "Refusals by the shield";
     /// These requests go on to the ledger.
     pub shield_misses: Counter, "shield_misses", "Requests that the shield between servers did not answer";
     pub shield_notes_dropped: Counter, "shield_notes_dropped", "Notes that the shield between servers did not get";
@@ -148,7 +111,7 @@ impl Metrics {
             Then::Again(_) | Then::Disable => "failed",
             Then::GiveUp => "given_up",
         };
-        let label = OutcomeLabel { outcome };
+        let label = [("outcome", outcome)];
         self.webhook_attempts.get_or_create(&label).inc();
     }
 
@@ -173,7 +136,7 @@ impl Metrics {
 
     /// Counts a request to hold, and how long it took.
     pub(crate) fn hold_asked(&self, outcome: &'static str, took: Duration) {
-        let label = OutcomeLabel { outcome };
+        let label = [("outcome", outcome)];
         self.hold_requests.get_or_create(&label).inc();
         let seconds = self.hold_seconds.get_or_create(&label);
         seconds.observe(took.as_secs_f64());
@@ -182,7 +145,7 @@ impl Metrics {
     /// Counts an extension of a hold.
     pub(crate) fn extended(&self, done: Result<&Done, &Rejection>) {
         let outcome = done.map_or_else(Rejection::code, |_| "ok");
-        let label = OutcomeLabel { outcome };
+        let label = [("outcome", outcome)];
         self.holds_extended.get_or_create(&label).inc();
     }
 
@@ -193,7 +156,7 @@ impl Metrics {
             Ok(Done::Fresh { .. }) => "ok",
             Err(rejection) => rejection.code(),
         };
-        self.confirms.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.confirms.get_or_create(&[("outcome", outcome)]).inc();
         if let Err(Rejection::HoldExpired | Rejection::UnitUnavailable(_)) = done {
             self.confirm_conflicts.inc();
         }

@@ -11,7 +11,7 @@ use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScri
 use soldonce_lease::{BackendError, Namespace};
 use tokio::task::JoinSet;
 
-use self::pause::{Change, Pause};
+use self::pause::Pause;
 use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
 use crate::locks::lock;
 
@@ -130,7 +130,7 @@ impl OptionalRedis {
         let odd = || BackendError::Unknown("an odd answer".to_owned());
         match answer.and_then(|answer| read(&answer).ok_or_else(odd)) {
             Ok(answer) => {
-                if let Some(Change::Back) = self.pause.answered() {
+                if self.pause.answered() {
                     tracing::info!("{}", self.words.back);
                 }
                 Ok(answer)
@@ -139,7 +139,7 @@ impl OptionalRedis {
                 if let BackendError::NotSent(_) = error {
                     self.connect();
                 }
-                if let Some(Change::Away) = self.pause.failed(self.clock.boot()) {
+                if self.pause.failed(self.clock.boot()) {
                     tracing::warn!(%error, "{}", self.words.away);
                 }
                 Err(Unheard::NoAnswer)

@@ -20,15 +20,6 @@ struct State {
     until: BootTime,
 }
 
-/// A change of the server's health.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// The pause begins.
-    Away,
-    /// It answers again.
-    Back,
-}
-
 impl Pause {
     /// Tells whether the server may be asked now. Each time a pause is over, one caller may.
     pub(super) fn may_ask(&self, now: BootTime) -> bool {
@@ -43,12 +34,12 @@ impl Pause {
         true
     }
 
-    /// Notes an answer; returns the change if it ends a pause.
-    pub(super) fn answered(&self) -> Option<Change> {
+    /// Notes an answer; tells whether it ends a pause.
+    pub(super) fn answered(&self) -> bool {
         let mut state = lock(&self.state);
         let was_away = state.failures >= REDIS_FAILURES_MAX;
         state.failures = 0;
-        was_away.then_some(Change::Back)
+        was_away
     }
 
     /// Begins a pause at once, as after failures in a row.
@@ -58,15 +49,14 @@ impl Pause {
         state.until = now.plus_ms(REDIS_PAUSE_MS);
     }
 
-    /// Notes a failure; returns the change if it begins a pause.
-    pub(super) fn failed(&self, now: BootTime) -> Option<Change> {
+    /// Notes a failure; tells whether it begins a pause.
+    pub(super) fn failed(&self, now: BootTime) -> bool {
         let mut state = lock(&self.state);
         state.failures = state.failures.saturating_add(1);
-        if state.failures < REDIS_FAILURES_MAX {
-            return None;
+        if state.failures >= REDIS_FAILURES_MAX {
+            state.until = now.plus_ms(REDIS_PAUSE_MS);
         }
-        state.until = now.plus_ms(REDIS_PAUSE_MS);
-        (state.failures == REDIS_FAILURES_MAX).then_some(Change::Away)
+        state.failures == REDIS_FAILURES_MAX
     }
 }
 
@@ -81,17 +71,17 @@ mod tests {
     #[test]
     fn three_failures_in_a_row_pause_a_second_and_then_one_asks() {
         let pause = Pause::default();
-        assert_eq!((pause.failed(at(0)), pause.failed(at(0))), (None, None));
-        assert_eq!(pause.answered(), None, "an answer between");
-        assert_eq!((pause.failed(at(0)), pause.failed(at(0))), (None, None));
+        assert!(!pause.failed(at(0)) && !pause.failed(at(0)));
+        assert!(!pause.answered(), "an answer between");
+        assert!(!pause.failed(at(0)) && !pause.failed(at(0)));
         assert!(pause.may_ask(at(0)));
-        assert_eq!(pause.failed(at(10)), Some(Change::Away));
+        assert!(pause.failed(at(10)));
         assert!(!pause.may_ask(at(1_009)));
         assert!(pause.may_ask(at(1_010)), "one");
         assert!(!pause.may_ask(at(1_010)), "and no other");
-        assert_eq!(pause.failed(at(1_060)), None, "told once");
+        assert!(!pause.failed(at(1_060)), "told once");
         assert!(!pause.may_ask(at(2_059)) && pause.may_ask(at(2_060)));
-        assert_eq!(pause.answered(), Some(Change::Back));
+        assert!(pause.answered());
         assert!(pause.may_ask(at(2_060)) && pause.may_ask(at(2_060)));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
+    Amount, Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
     UnitName, UnitNo,
 };
 
@@ -240,6 +240,9 @@ struct PaymentBody<'a> {
     amount: i64,
     captured: i64,
     refunded: i64,
+    /// The part of what was to be refunded that staff settled elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<i64>,
     paid: i64,
     /// The part of it that is the credit of bookings that its lines were given back for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,13 +254,15 @@ struct PaymentBody<'a> {
 impl<'a> PaymentBody<'a> {
     fn new(payment: &'a Payment) -> Self {
         let intent = payment.intent.as_ref();
+        let shown = |amount: Amount| Some(amount.minor()).filter(|minor| *minor > 0);
         Self {
             state: payment.state.as_str(),
             amount: payment.amount.minor(),
             captured: payment.captured.minor(),
             refunded: payment.given_back().minor(),
+            elsewhere: shown(payment.elsewhere),
             paid: payment.paid().minor(),
-            carried: Some(payment.carried.minor()).filter(|carried| *carried > 0),
+            carried: shown(payment.carried),
             provider: intent.map(|intent| intent.provider.as_str()),
             intent: intent.map(|intent| intent.id.as_str()),
         }

@@ -54,7 +54,10 @@ impl ReplyKind {
     /// Returns the kind of answers to `command` that are kept as long as the booking: nothing but
     /// their key tells the same refund from another one.
     pub(crate) fn kept_for(command: &Command) -> Option<Self> {
-        let gives_back = matches!(command, Command::Refund { .. } | Command::Cancel { .. });
+        let gives_back = matches!(
+            command,
+            Command::Refund { .. } | Command::SettleRefund { .. } | Command::Cancel { .. }
+        );
         gives_back.then_some(Self::GivenBack)
     }
 }

@@ -65,9 +65,9 @@ impl MessageKind {
     }
 }
 
-/// A set of kinds.
+/// A set of kinds, as it is stored: bit n for kind n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kinds(i32);
+pub struct Kinds(pub(crate) i32);
 
 impl Kinds {
     /// All of them, also those that a later version adds.
@@ -81,15 +81,6 @@ impl Kinds {
     /// Tells whether the set has a kind.
     pub const fn has(self, kind: MessageKind) -> bool {
         self.0 & kind.bit() != 0
-    }
-
-    /// Returns the set as it is stored: bit n for kind n.
-    pub(crate) const fn bits(self) -> i32 {
-        self.0
-    }
-
-    pub(crate) const fn from_bits(bits: i32) -> Self {
-        Self(bits)
     }
 
     /// Lists the kinds in the set that this version knows.

@@ -54,7 +54,7 @@ impl State {
         }
         let gives_back = matches!(
             asked.command,
-            Command::Refund { .. } | Command::Cancel { .. }
+            Command::Refund { .. } | Command::SettleRefund { .. } | Command::Cancel { .. }
         );
         let applied = self.inventory.apply(now, &asked.origin, asked.command)?;
         if let Some(key) = asked.key

@@ -176,6 +176,8 @@ struct RefundRequest {
     /// In minor units of the event's currency.
     #[schema(value_type = i64)]
     amount: Whole<i64>,
+    /// Whether staff settled it elsewhere: all that is still to go back, which the provider is not asked for any more.
+    elsewhere: Option<bool>,
 }
 
 async fn refund(mut req: ApiRequest) -> Handled {
@@ -184,7 +186,13 @@ async fn refund(mut req: ApiRequest) -> Handled {
     let request: RefundRequest = json::parse(&body)?;
     let amount = Amount::from_minor(request.amount.0);
     let call = req.keyed_call(&[&booking.to_string()], &body)?;
-    match req.app.engine.refund(&call, booking, amount).await {
+    let engine = &req.app.engine;
+    let refunded = if request.elsewhere == Some(true) {
+        engine.settle_refund(&call, booking, amount).await
+    } else {
+        engine.refund(&call, booking, amount).await
+    };
+    match refunded {
         Ok(reply) => Ok(answer::reply(&req.app, &reply)),
         Err(EngineError::Rejected(Rejection::BookingNotConfirmed)) => {
             Err(Problem::new(&kinds::NOTHING_PAID))

@@ -95,6 +95,7 @@ operations_of_commands! {
     Sell { .. } => Some("sell"),
     Cancel { .. } => Some("cancel_booking"),
     Refund { .. } => Some("refund_booking"),
+    SettleRefund { .. } => Some("refund_booking"),
     Exchange { .. } => Some("exchange_units"),
     Block { .. } => Some("block"),
     Unblock { .. } => Some("unblock"),

@@ -335,6 +335,32 @@ async fn lines_are_exchanged_and_money_is_sent_back() {
     }
 }
 
+async fn a_refund_is_settled_elsewhere() {
+    let shop = Shop::open().await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let begun = shop.paid(&held).await;
+    shop.capture(&begun).await;
+    let path = format!("/v1/bookings/{}/refunds", begun["id"].as_str().unwrap());
+    let ask = async |key: &str, body: Value| {
+        let ask = shop.app.post(&path).by(&shop.app.admin).key(key);
+        ask.json(&body).send().await
+    };
+    let settle = json!({"amount": 500, "elsewhere": true});
+    let refused = ask("early", settle.clone()).await;
+    let refused = refused.refused(400, "invalid_request");
+    assert_eq!(refused["detail"], "amount: what is still to go back is 0");
+    let ordered = ask("r", json!({"amount": 500, "elsewhere": false})).await;
+    ordered.expect(StatusCode::OK);
+    for _ in ["the first time", "with the same key"] {
+        let settled = ask("s", settle.clone()).await.expect(StatusCode::OK);
+        let payment = &settled.json()["payment"];
+        assert_eq!(
+            (&payment["elsewhere"], &payment["refunded"], &payment["paid"]),
+            (&json!(500), &json!(0), &json!(4_000))
+        );
+    }
+}
+
 /// Notices of the platform when a connected account is meant, of test money when the key is of real
 /// money: they are answered, so that they are not sent for days, and move nothing.
 async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
@@ -529,6 +555,7 @@ crate::variant::run_over! {
         a_payment_is_given_up_and_begun_again,
         a_dearer_exchange_is_a_checkout_of_the_difference,
         lines_are_exchanged_and_money_is_sent_back,
+        a_refund_is_settled_elsewhere,
         a_notice_of_another_account_or_of_other_money_moves_nothing,
         a_notice_about_what_the_provider_does_not_know_is_answered,
         what_costs_something_is_not_given_away_by_oversight,

@@ -47,6 +47,8 @@ enum Op {
     Exchange(u8, Vec<u8>, u8),
     /// So many halves of a seat's price.
     Refund(u8, u8),
+    /// Staff settle elsewhere what is still to go back.
+    Settle(u8),
     Abandon(u8),
     Release(u8),
     Revoke(u8),
@@ -82,6 +84,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (0..4_u8, vec(0..4_u8, 0..3)).prop_map(|(of, lines)| Op::Cancel(of, lines)),
         8 => (0..4_u8, lines(), 0..2_u8).prop_map(|(of, lines, hold)| Op::Exchange(of, lines, hold)),
         2 => (0..4_u8, 1..4_u8).prop_map(|(of, halves)| Op::Refund(of, halves)),
+        2 => (0..4_u8).prop_map(Op::Settle),
         2 => (0..2_u8).prop_map(Op::Abandon),
         1 => (0..2_u8).prop_map(Op::Release),
         1 => (0..2_u8).prop_map(Op::Revoke),

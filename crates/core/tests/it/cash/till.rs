@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use soldonce_core::{
     Amount, Answer, Authority, Booking, BookingId, BookingState, Command, Effect, GivenLines,
-    HoldId, LineChoice, LineState, OnHold, Policy, Selection, UnitNo,
+    HoldId, LineChoice, LineState, OnHold, PaymentReport, Policy, Selection, UnitNo,
 };
 
 use super::provider::Provider;
@@ -86,6 +86,7 @@ impl Till {
                     self.goodwill += minor;
                 }
             }
+            Op::Settle(booking) => self.settle_elsewhere(self.booking(*booking)),
             Op::Abandon(hold) => {
                 self.apply(Command::Abandon {
                     on: self.on(*hold),
@@ -189,6 +190,35 @@ impl Till {
         }
     }
 
+    /// Staff see at the provider what did not go back, and send it another way.
+    fn settle_elsewhere(&mut self, booking: BookingId) {
+        self.tell(booking, 0);
+        let found = self.world.inventory.booking(booking);
+        let payment = found.and_then(|found| found.payment.as_ref());
+        if let Some(amount) = payment.map(|payment| payment.owed()) {
+            self.apply(Command::SettleRefund { booking, amount });
+        }
+    }
+
+    /// What staff settled elsewhere is not asked of the provider.
+    fn at_provider(&self, effect: Effect) -> Effect {
+        let Effect::Refund {
+            booking,
+            amount,
+            total,
+        } = effect
+        else {
+            return effect;
+        };
+        let found = self.world.inventory.booking(booking).unwrap();
+        let total = total.less(found.payment.as_ref().unwrap().elsewhere);
+        Effect::Refund {
+            booking,
+            amount,
+            total,
+        }
+    }
+
     /// The effects of one booking are carried out one after the other.
     fn carry_out(&mut self, number: usize, heard: ToldAtOnce) -> Result<(), Fault> {
         let open = &self.provider.open;
@@ -198,8 +228,11 @@ impl Till {
         let booking = picked.booking();
         let first = open.iter().find(|effect| effect.booking() == booking);
         let effect = *first.unwrap();
-        let report = self.provider.carry_out(effect)?;
+        let asked = self.at_provider(effect);
+        let report = self.provider.carry_out(asked)?;
         if let ToldAtOnce::Yes = heard {
+            let settles = report.settles.map(|_| effect);
+            let report = PaymentReport { settles, ..report };
             self.apply(Command::Payment(Box::new(report)));
         }
         Ok(())
@@ -242,15 +275,17 @@ impl Till {
         Err(format!("stuck: {:?}", self.provider.open))
     }
 
-    /// Captured less given back is what the sold units cost.
+    /// Captured less given back, by the provider or elsewhere, is what the sold units cost.
     pub(super) fn judge(&self) -> Result<(), Fault> {
         let taken: i64 = self
             .provider
             .all()
             .map(|(_, of)| of.captured - of.back())
             .sum();
-        let bookings = self.world.inventory.bookings();
-        let owed: i64 = bookings.map(|booking| sold(booking).minor()).sum();
+        let bookings = || self.world.inventory.bookings();
+        let payments = bookings().filter_map(|booking| booking.payment.as_ref());
+        let taken = taken - payments.map(|of| of.elsewhere.minor()).sum::<i64>();
+        let owed: i64 = bookings().map(|booking| sold(booking).minor()).sum();
         if taken > owed || taken < owed - self.goodwill {
             let goodwill = self.goodwill;
             return Err(format!(

@@ -192,6 +192,7 @@ fn name(command: &Command) -> &'static str {
         Command::Sell { .. } => "sell",
         Command::Cancel { .. } => "cancel",
         Command::Refund { .. } => "refund",
+        Command::SettleRefund { .. } => "settle refund",
         Command::Exchange { .. } => "exchange",
         Command::Block { .. } => "block",
         Command::Unblock { .. } => "unblock",

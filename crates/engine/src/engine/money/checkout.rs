@@ -106,4 +106,27 @@ impl Engine {
         let command = Command::Refund { booking, amount };
         self.reply(self.submit(call, command).await?)
     }
+
+    /// Records that staff settled elsewhere what is still to go back, all of it: the provider is not asked for it any
+    /// more. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,
+    /// `Invalid` when something else is to go back, or nothing.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be recorded: ask again with the same key.
+    pub async fn settle_refund(
+        &self,
+        call: &Call,
+        booking: BookingId,
+        amount: Amount,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let command = Command::SettleRefund { booking, amount };
+        let settled = self.reply(self.submit(call, command).await?)?;
+        let (by, request, amount) = (call.caller.id(), &call.request, amount.minor());
+        tracing::info!(%booking, amount, %by, %request, "staff settled a refund elsewhere");
+        Ok(settled)
+    }
 }

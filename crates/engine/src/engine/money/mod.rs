@@ -20,7 +20,6 @@ use soldonce_core::{
 use super::{Engine, EngineError};
 use crate::caller::Caller;
 use crate::ledger::{RequestKey, Transaction};
-use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 
 pub use checkout::CheckoutAsk;
@@ -175,16 +174,13 @@ impl Engine {
         let Some(payment) = booking.payment.as_deref() else {
             return Ok(());
         };
+        let currency = self.event_of(booking.event)?.currency;
         let report = PaymentReport {
-            booking: id,
-            state: payment.state,
-            amount: payment.amount,
-            currency: self.event_of(booking.event)?.currency,
             captured: payment.captured,
             refunded: payment.refunded,
             bounced: payment.bounced,
-            intent: None,
             settles: Some(effect),
+            ..PaymentReport::whole(&booking, currency, payment.state)
         };
         self.take_report(report, None).await
     }
@@ -290,7 +286,7 @@ impl Engine {
             Some(ProviderError::Busy { .. }) => "busy",
             Some(ProviderError::Misconfigured(_)) => "misconfigured",
         };
-        let label = StepLabel { step, outcome };
+        let label = [("step", step), ("outcome", outcome)];
         self.parts.metrics.payments.get_or_create(&label).inc();
     }
 }

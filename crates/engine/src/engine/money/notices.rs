@@ -7,7 +7,6 @@ use soldonce_core::{CallerId, Rejection};
 use super::{Engine, StepError};
 use crate::engine::EngineError;
 use crate::ledger::RequestKey;
-use crate::metrics::StepLabel;
 use crate::payment::{Intent, Notice, ProviderError, Subject};
 
 /// The route of notices in idempotency records.
@@ -62,10 +61,7 @@ impl Engine {
             }
             // Told again, it would still be wrong.
             Err(EngineError::Rejected(error @ Rejection::PaymentMismatch(_))) => {
-                let label = StepLabel {
-                    step: "notice",
-                    outcome: "mismatch",
-                };
+                let label = [("step", "notice"), ("outcome", "mismatch")];
                 self.parts.metrics.payments.get_or_create(&label).inc();
                 complain(notice, &intent, &error.into());
                 Ok(())

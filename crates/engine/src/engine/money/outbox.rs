@@ -180,8 +180,9 @@ impl Engine {
             };
         }
         let booking = self.booking_for_step(id).await?;
-        let Some(intent) = intent_id(&booking)? else {
-            // There never was a payment that could be taken or given up.
+        let is_open = !is_settled_elsewhere(effect, &booking);
+        let Some(intent) = intent_id(&booking)?.filter(|_| is_open) else {
+            // There never was a payment that could be taken or given up, or the provider is not asked any more.
             return self.finish_effect(id, effect).await;
         };
         if let Effect::CancelIntent(_) = effect
@@ -193,10 +194,10 @@ impl Engine {
         let known = match effect {
             Effect::Capture(_) => self.capture(id, &intent).await?,
             Effect::Void(_) | Effect::CancelIntent(_) => self.give_up(id, &intent).await?,
-            Effect::Refund { total, .. } => self.give_back(id, &intent, total, round).await?,
+            Effect::Refund { total, .. } => self.give_back(&booking, &intent, total, round).await?,
             Effect::Authorise(_) => return Ok(()),
         };
-        let is_done = is_done(effect, &known);
+        let is_done = is_done(effect, &booking, &known);
         self.tell(id, &known, is_done.then_some(effect), None)
             .await?;
         if is_done {
@@ -251,13 +252,13 @@ impl Engine {
     /// Refunds what is missing to `total`, if anything is.
     async fn give_back(
         &self,
-        id: BookingId,
+        booking: &Booking,
         intent: &IntentId,
         total: Amount,
         round: &mut u32,
     ) -> Result<Intent, StepError> {
         let known = self.provider_or_err()?.retrieve(intent).await?;
-        let owed = owed(total, &known);
+        let owed = owed(total, booking, &known);
         let missing = owed.checked_sub(known.refunded).unwrap_or_default();
         if missing <= Amount::ZERO || was_never_taken(&known) {
             return Ok(known);
@@ -266,7 +267,7 @@ impl Engine {
         // a refusal moves on. A server that knows of no round begins with the first: those that were refused are
         // refused again until it comes to the one whose outcome is unknown, which it cannot pass.
         let (total, bounced) = (total.minor(), known.bounced.minor());
-        let key = key(id, &format!("refund-{total}-{bounced}-{round}"))?;
+        let key = key(booking.id, &format!("refund-{total}-{bounced}-{round}"))?;
         let done = self.provider_or_err()?.refund(intent, missing, &key).await;
         self.count("refund", done.as_ref().err());
         if done.as_ref().is_err_and(is_final) {
@@ -301,7 +302,7 @@ fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
 }
 
 /// Tells whether the provider has nothing more to do for an effect.
-fn is_done(effect: Effect, intent: &Intent) -> bool {
+fn is_done(effect: Effect, booking: &Booking, intent: &Intent) -> bool {
     match effect {
         Effect::Authorise(_) => true,
         // Taken, or it never can be: the booking says so.
@@ -311,13 +312,29 @@ fn is_done(effect: Effect, intent: &Intent) -> bool {
             !intent.may_be_paid && intent.state != PaymentState::Authorised
         }
         Effect::Refund { total, .. } => {
-            intent.refunded >= owed(total, intent) || was_never_taken(intent)
+            intent.refunded >= owed(total, booking, intent) || was_never_taken(intent)
         }
     }
 }
 
-/// Returns how much of `total` can go back: no more than was taken, once it was.
-fn owed(total: Amount, intent: &Intent) -> Amount {
+/// Returns the part of what is to be refunded that staff settled elsewhere.
+fn elsewhere(booking: &Booking) -> Amount {
+    let payment = booking.payment.as_deref();
+    payment.map_or(Amount::ZERO, |payment| payment.elsewhere)
+}
+
+/// Tells whether nothing of a refund is left to the provider, because staff settled the rest elsewhere.
+fn is_settled_elsewhere(effect: Effect, booking: &Booking) -> bool {
+    let Effect::Refund { total, .. } = effect else {
+        return false;
+    };
+    let payment = booking.payment.as_deref();
+    elsewhere(booking) > Amount::ZERO && payment.is_some_and(|of| of.gone_back() >= total)
+}
+
+/// Returns how much of `total` can go back by the provider: no more than was taken, once it was.
+fn owed(total: Amount, booking: &Booking, intent: &Intent) -> Amount {
+    let total = total.less(elsewhere(booking));
     if intent.captured == Amount::ZERO {
         return total;
     }

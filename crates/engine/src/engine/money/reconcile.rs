@@ -13,7 +13,6 @@ use crate::ledger::{MadeAt, OpenMoney, ReadError};
 use crate::limits::{
     RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS, REPAIR_REFUSALS_MAX,
 };
-use crate::metrics::FoundLabel;
 use crate::payment::{Intent, PaymentProvider, ProviderError};
 
 /// A payment or step that is not as it should be by now.
@@ -188,9 +187,8 @@ impl Engine {
             match self.repair(&mismatch).await {
                 Ok(()) => {
                     tracing::warn!(%booking, what, "settled by the reconciler");
-                    let label = FoundLabel { what };
                     let found = &self.parts.metrics.reconciled;
-                    found.get_or_create(&label).inc();
+                    found.get_or_create(&[("what", what)]).inc();
                 }
                 Err(error) => {
                     pass.in_vain += 1;

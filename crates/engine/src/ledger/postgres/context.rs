@@ -1,17 +1,17 @@
 //! Refreshes the cache of an event, stores what was decided on it, and publishes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use soldonce_clock::{Clock, Entropy};
+use soldonce_clock::Clock;
 use soldonce_core::{Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable};
 use tokio_util::sync::CancellationToken;
 
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::{Connection, Database};
-use super::event_slot::{Catalogue, EventSlot, HoldEvents};
+use super::event_slot::{Catalogue, EventSlot};
 use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
 use super::read_set::ReadSet;
@@ -20,7 +20,7 @@ use super::resolve;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Id, bookings, int};
 use super::time::Time;
-use super::write::{Dispatch, Outcome, RowTypes, Statement};
+use super::write::{Dispatch, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::{Observer, RequestKey};
@@ -41,7 +41,9 @@ pub(super) struct Context {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
-    pub(super) hold_events: HoldEvents,
+    /// The events of holds that this server made and that are not over: asking the database each
+    /// time would cost a round trip for every confirm.
+    pub(super) hold_events: Mutex<HashMap<HoldId, EventNo>>,
     /// The last `n` of `dropped_events` that this server knows.
     pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
@@ -146,7 +148,7 @@ impl Context {
             .map_err(Failure::of_read)?;
         self.time.reached(replica.latest());
         for hold in news.ended {
-            self.hold_events.remove(hold);
+            lock(&self.hold_events).remove(&hold);
         }
         slot.note_end(&replica.inventory);
         if news.event {
@@ -169,12 +171,9 @@ impl Context {
             return Ok(Vec::new());
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
-        let rows = connection
-            .rows(idempotency::RECORDS, &[bind(&keys)])
-            .await
-            .map_err(Failure::of_read)?;
-        let records = rows.iter().map(idempotency::read);
-        Ok(records.collect::<Result<_, _>>()?)
+        let (records, keys) = ((idempotency::RECORDS, "idempotency"), [bind(&keys)]);
+        let records = connection.read(records, &keys, idempotency::get);
+        records.await.map_err(Failure::of_read)
     }
 
     /// Finds the stored answer to the same request. None without a key, or if it was not used.
@@ -250,7 +249,7 @@ impl Context {
             known => known,
         };
         match outcome {
-            Ok(Outcome::Stored(written)) => {
+            Ok(Some(written)) => {
                 self.time.reached(written);
                 let Dispatch {
                     id,
@@ -268,7 +267,7 @@ impl Context {
                 self.own_batches.add(id, written, batch.take_commits());
                 Stored::Yes
             }
-            Ok(Outcome::Stale) => {
+            Ok(None) => {
                 replica.inventory.roll_back();
                 Stored::Anew
             }
@@ -328,30 +327,31 @@ impl Context {
         })))
     }
 
-    /// Finds out whether a batch without an answer was stored.
+    /// Finds out whether a batch without an answer was stored, and when.
     async fn resolve(
         &self,
         replica: &mut Replica,
         dispatch: &Dispatch<'_>,
         why: String,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Timestamp>, Failure> {
         tracing::warn!(why, "a batch got no answer");
-        match resolve::resolve(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
-            Ok(Some(written)) => Ok(Outcome::Stored(written)),
-            Ok(None) => Ok(Outcome::Stale),
-            Err(failure) => {
-                replica.forget_until_resolved(dispatch.id);
-                Err(failure)
-            }
+        let ids = (dispatch.id, dispatch.server);
+        let resolved = resolve::resolve(&self.database, &self.clock, ids).await;
+        if resolved.is_err() {
+            replica.forget_until_resolved(dispatch.id);
         }
+        resolved
     }
 
     /// Remembers the events of those holds that are live, and forgets those of the others.
     pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
+        let mut events = lock(&self.hold_events);
         for id in holds {
-            match replica.inventory.hold(*id) {
-                Some(hold) if !hold.state.is_terminal() => self.hold_events.add(*id, replica.no),
-                Some(_) | None => self.hold_events.remove(*id),
+            let hold = replica.inventory.hold(*id);
+            if hold.is_some_and(|hold| !hold.state.is_terminal()) {
+                events.insert(*id, replica.no);
+            } else {
+                events.remove(id);
             }
         }
     }
@@ -388,11 +388,4 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     }
     replica.inventory.keep();
     replica.accounts_stored(accounts);
-}
-
-/// Generates the random id of this process.
-pub(super) fn server_id(entropy: &dyn Entropy) -> Id {
-    let mut id = [0; 16];
-    entropy.fill(&mut id);
-    Id(id)
 }

@@ -211,12 +211,11 @@ impl ShownUnits {
         let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
         let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
-        let rows = connection.rows(UNITS_SHOWN, &of_event).await?;
-        connection.commit().await?;
-        let units: Result<_, _> = rows.iter().map(units::read).collect();
+        let units = connection.read((UNITS_SHOWN, "units"), &of_event, units::get);
+        let units = connection.finish(units.await).await?;
         Ok(Self {
             seq: head.unwrap_or_default(),
-            units: units?,
+            units,
         })
     }
 }

@@ -19,6 +19,9 @@ use super::{OpenError, PostgresOptions, Statements};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::reader::{Get, Reader, column};
 
+/// A statement that reads rows, and the table that they are of.
+pub(super) type Select = (&'static str, &'static str);
+
 /// The database of a ledger, for all of its tasks.
 #[derive(Clone)]
 pub(super) struct Database {
@@ -85,6 +88,16 @@ impl Database {
         self.connection().await?.rows(sql, values).await
     }
 
+    /// Runs one statement on any connection and converts each of its rows with `read`.
+    pub(super) async fn read<T>(
+        &self,
+        select: Select,
+        values: &[Value<'_>],
+        read: impl Fn(&mut Reader<'_>) -> Result<T, Damaged>,
+    ) -> Result<Vec<T>, Failure> {
+        self.connection().await?.read(select, values, read).await
+    }
+
     fn late(&self) -> Failure {
         Failure::Unknown(format!("no answer in {} ms", self.answer_ms))
     }
@@ -129,7 +142,7 @@ impl Connection {
     /// Runs one statement and converts each of its rows with `read`.
     pub(super) async fn read<T>(
         &mut self,
-        (sql, table): (&'static str, &'static str),
+        (sql, table): Select,
         values: &[Value<'_>],
         read: impl Fn(&mut Reader<'_>) -> Result<T, Damaged>,
     ) -> Result<Vec<T>, Failure> {
@@ -141,7 +154,7 @@ impl Connection {
     /// Runs one statement and converts its first row with `read`. None if it has no row.
     pub(super) async fn first<T>(
         &mut self,
-        (sql, table): (&'static str, &'static str),
+        (sql, table): Select,
         values: &[Value<'_>],
         read: impl FnOnce(&mut Reader<'_>) -> Result<T, Damaged>,
     ) -> Result<Option<T>, Failure> {
@@ -153,10 +166,10 @@ impl Connection {
     /// Runs one statement and reads the first column of its first row. None if it has no row.
     pub(super) async fn one<T: for<'a> Get<'a>>(
         &mut self,
-        statement: (&'static str, &'static str),
+        select: Select,
         values: &[Value<'_>],
     ) -> Result<Option<T>, Failure> {
-        self.first(statement, values, column).await
+        self.first(select, values, column).await
     }
 
     async fn ask(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {

@@ -1,18 +1,18 @@
 //! One event of the ledger: this server's cache of it, and the queue of its commands. Lookups of
-//! events by number, by id, and by the holds that this server made.
+//! events by number and by id.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-use soldonce_core::{Event, EventId, EventNo, HoldId, Inventory, Rejection, Seq, Timestamp};
+use soldonce_core::{Event, EventId, EventNo, Inventory, Rejection, Seq, Timestamp};
 use tokio::sync::{Mutex, mpsc};
 
 use super::replica::Replica;
 use crate::ledger::batch::{Reply, answer};
 use crate::ledger::rows::chain;
 use crate::ledger::{Done, Transaction};
-use crate::locks::{lock, read, write};
+use crate::locks::{read, write};
 
 /// A command and who waits for its answer.
 pub(super) struct Job {
@@ -147,24 +147,5 @@ impl Catalogue {
             slots.by_no.push(Some(slot));
         }
         is_next
-    }
-}
-
-/// The events of holds that this server made and that are not over: asking the database each time
-/// would cost a round trip for every confirm.
-#[derive(Default)]
-pub(super) struct HoldEvents(std::sync::Mutex<HashMap<HoldId, EventNo>>);
-
-impl HoldEvents {
-    pub(super) fn find(&self, hold: HoldId) -> Option<EventNo> {
-        lock(&self.0).get(&hold).copied()
-    }
-
-    pub(super) fn add(&self, hold: HoldId, event: EventNo) {
-        lock(&self.0).insert(hold, event);
-    }
-
-    pub(super) fn remove(&self, hold: HoldId) {
-        lock(&self.0).remove(&hold);
     }
 }

@@ -52,7 +52,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::address::Serves;
 use self::context::Context;
-use self::event_slot::HoldEvents;
 use self::feed::own_batches::OwnBatches;
 use super::{MasterKey, Observer};
 use crate::locks::lock;
@@ -111,16 +110,18 @@ impl PostgresLedger {
         schema::require(&database, options).await?;
         let masters = schema::masters(&database, entropy).await?;
         let row_types = write::RowTypes::read(&mut database.connection().await?).await?;
+        let mut server = [0; 16];
+        entropy.fill(&mut server);
         let context = Arc::new(Context {
             time: time::Time::new(Arc::clone(&clock), options.time),
-            server: context::server_id(entropy),
+            server: tables::Id(server),
             catalogue: event_slot::Catalogue::default(),
             charts: charts::Charts::default(),
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
             is_reachable: std::sync::atomic::AtomicBool::new(true),
             own_batches: OwnBatches::default(),
-            hold_events: HoldEvents::default(),
+            hold_events: Mutex::default(),
             known_dropped: std::sync::atomic::AtomicI64::new(0),
             cold: Mutex::default(),
             trouble: Mutex::default(),

@@ -6,7 +6,6 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Origin,
     Seq, Span, Timestamp, UnitNo,
 };
-use tokio_postgres::Row;
 
 use super::bind::{Value, bind};
 use super::context::Context;
@@ -17,10 +16,11 @@ use super::replica::{SNAPSHOT, bookings_by_id};
 use super::tables::{Id, audit, bookings, holder_key, holds, int, keys, most, outbox};
 use super::{PostgresLedger, finish, tasks};
 use crate::keys::{ApiKey, KeyId};
-use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
-use crate::ledger::rows::keys::{put, scopes};
-use crate::ledger::rows::reader::column;
+use crate::ledger::rows::effects::get_open;
+use crate::ledger::rows::holds::get as get_hold;
+use crate::ledger::rows::keys::{get as get_key, put, scopes};
+use crate::ledger::rows::reader::{Reader, column};
 use crate::ledger::{
     Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, ReadError, Transaction,
     Webhooks, Write,
@@ -94,7 +94,8 @@ impl Ledger for PostgresLedger {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
             let values = [bind(&event), bind(&after), bind(&limit)];
-            Ok(self.read(holds::HOLDS_AFTER, &values, holds::read).await?)
+            let found = self.database().read(holds::HOLDS_AFTER, &values, get_hold);
+            Ok(found.await?)
         })
     }
 
@@ -123,9 +124,8 @@ impl Ledger for PostgresLedger {
             let (until, now, limit) = (now.plus(keep).ms(), now.ms(), most(limit));
             let server = bind(&context.server);
             let values = [server, bind(&now), bind(&until), bind(&limit)];
-            Ok(self
-                .read(outbox::TAKE_EFFECTS, &values, outbox::read)
-                .await?)
+            let taken = (outbox::TAKE_EFFECTS, "outbox");
+            Ok(self.database().read(taken, &values, get_open).await?)
         })
     }
 
@@ -133,9 +133,8 @@ impl Ledger for PostgresLedger {
         Box::pin(async move {
             let (before, limit) = (before.ms(), most(limit));
             let values = [bind(&before), bind(&limit)];
-            Ok(self
-                .read(outbox::OVERDUE_EFFECTS, &values, outbox::read)
-                .await?)
+            let overdue = (outbox::OVERDUE_EFFECTS, "outbox");
+            Ok(self.database().read(overdue, &values, get_open).await?)
         })
     }
 
@@ -161,12 +160,8 @@ impl Ledger for PostgresLedger {
 
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
         Box::pin(async move {
-            let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
-            let values = [bind(&no), bind(&unit), bind(&limit)];
-            let read = |row: &Row| audit::read_one(event, row);
-            let mut history = self.read(audit::AUDIT_OF_UNIT, &values, read).await?;
-            history.reverse();
-            Ok(history)
+            let mut connection = self.database().connection().await?;
+            Ok(unit_history(&mut connection, event, unit, limit).await?)
         })
     }
 
@@ -183,7 +178,10 @@ impl Ledger for PostgresLedger {
     }
 
     fn keys(&self) -> Read<'_, Vec<ApiKey>> {
-        Box::pin(async move { Ok(self.read(keys::API_KEYS, &[], keys::read).await?) })
+        Box::pin(async move {
+            let all = (keys::API_KEYS, "api_keys");
+            Ok(self.database().read(all, &[], get_key).await?)
+        })
     }
 
     fn add_key(&self, key: ApiKey) -> Write<'_, ()> {
@@ -243,19 +241,10 @@ impl PostgresLedger {
         &self.parts.context.database
     }
 
-    /// Runs one statement and converts each of its rows with `read`.
-    pub(super) async fn read<T>(
-        &self,
-        sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&Row) -> Result<T, Damaged>,
-    ) -> Result<Vec<T>, Failure> {
-        let rows = self.database().rows(sql, values).await?;
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
-    }
-
     async fn holds_by_id(&self, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
-        self.read(holds::HOLDS, &[bind(&ids)], holds::read).await
+        let by_id = [bind(&ids)];
+        let found = self.database().read(holds::HOLDS, &by_id, get_hold);
+        found.await
     }
 
     /// Reads the bookings whose ids a statement selects.
@@ -278,6 +267,22 @@ async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, 
     let found = bookings_by_id(connection, ids).await;
     let found = connection.finish(found).await?;
     Ok(found.into_iter().map(|row| row.booking).collect())
+}
+
+/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own.
+pub(super) async fn unit_history(
+    connection: &mut Connection,
+    event: EventNo,
+    unit: UnitNo,
+    limit: usize,
+) -> Result<Vec<Commit>, Failure> {
+    let (no, unit, limit) = (int(event.0)?, int(unit.0)?, most(limit));
+    let values = [bind(&no), bind(&unit), bind(&limit)];
+    let read = |row: &mut Reader<'_>| audit::get_one(event, row);
+    let history = connection.read((audit::AUDIT_OF_UNIT, "audit"), &values, read);
+    let mut history = history.await?;
+    history.reverse();
+    Ok(history)
 }
 
 /// Lists the live holds of a holder.
@@ -338,11 +343,9 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
         }
         last = commit.seq;
     }
-    let rows = database.rows(holds::HOLDS_OF_EVENT, &of_event).await?;
-    let holds = rows
-        .iter()
-        .map(|row| Ok(HoldTerms::from(&holds::read(row)?)));
-    let holds = holds.collect::<Result<_, Failure>>()?;
+    let read = |row: &mut Reader<'_>| Ok(HoldTerms::from(&get_hold(row)?));
+    let holds = database.read(holds::HOLDS_OF_EVENT, &of_event, read);
+    let holds = holds.await?;
     // Read last: terms that have not changed by now did not change before.
     let mut connection = context.database.connection().await?;
     let row = context.charts.event_of(&mut connection, no).await?;

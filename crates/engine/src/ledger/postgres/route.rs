@@ -12,6 +12,7 @@ use super::tables::Id;
 use super::tables::bookings::EVENT_OF_BOOKING;
 use super::tables::holds::EVENT_OF_HOLD;
 use crate::ledger::{Done, NamedIds, Subject, Transaction, subject};
+use crate::locks::lock;
 
 impl Parts {
     pub(super) async fn route(&self, transaction: Transaction) -> Result<Done, Rejection> {
@@ -49,7 +50,8 @@ impl Parts {
     async fn event_of(&self, named: NamedIds) -> Result<EventNo, Rejection> {
         let context = &self.context;
         if let Some(hold) = named.hold {
-            if let Some(event) = context.hold_events.find(hold) {
+            let known = lock(&context.hold_events).get(&hold).copied();
+            if let Some(event) = known {
                 return Ok(event);
             }
             let id = Id(*hold.bytes());

@@ -9,8 +9,10 @@ use super::bind::bind;
 use super::database::{Connection, Database};
 use super::failure::{Failure, chain};
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
-use super::tables::{Columns, keys};
+use super::tables::keys;
 use super::{Durability, OpenError, PostgresOptions, Statements, guards};
+use crate::ledger::rows::keys::get_master;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::{MasterKey, Migrated};
 
 mod migrations {
@@ -101,12 +103,11 @@ pub(super) async fn require(
 ) -> Result<(), OpenError> {
     let mut connection = database.connection().await?;
     for row in connection.rows(SETTINGS, &[]).await? {
-        let columns = Columns::new(&row, "pg_settings");
-        let read = |at| columns.get::<&str>(at).map_err(Failure::from);
-        if columns.get::<bool>(0).map_err(Failure::from)? {
+        let mut row = Reader::postgres(&row, "pg_settings");
+        if row.get()? {
             return Err(OpenError::Standby);
         }
-        let (setting, value) = (read(1)?, read(2)?);
+        let (setting, value): (&str, &str) = (row.get()?, row.get()?);
         if setting == "default_transaction_isolation" && value != "read committed" {
             let found = value.to_owned();
             return Err(OpenError::Isolation { found });
@@ -170,10 +171,6 @@ pub(super) async fn masters(
     connection
         .rows(keys::ADD_MASTER_KEY, &[bind(&secret)])
         .await?;
-    let rows = connection.rows(keys::MASTER_KEYS, &[]).await?;
-    let masters = rows
-        .iter()
-        .map(keys::read_master)
-        .collect::<Result<Vec<_>, _>>();
-    Ok(masters.map_err(Failure::from)?)
+    let masters = connection.read((keys::MASTER_KEYS, "master_keys"), &[], get_master);
+    Ok(masters.await?)
 }

@@ -11,6 +11,8 @@ use super::failure::Failure;
 use super::limits::ENDPOINT_LOCK_MS;
 use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
+use crate::ledger::rows::deliveries::get as get_delivery;
+use crate::ledger::rows::endpoints::get as get_endpoint;
 use crate::ledger::{Added, NewEndpoint, Read, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
@@ -18,12 +20,13 @@ use crate::webhook::{
     Then,
 };
 
+const TABLE: &str = "webhook_endpoints";
+
 impl Webhooks for PostgresLedger {
     fn endpoints(&self) -> Read<'_, Vec<Endpoint>> {
         Box::pin(async move {
-            Ok(self
-                .read(endpoints::ENDPOINTS, &[], endpoints::read)
-                .await?)
+            let all = (endpoints::ENDPOINTS, TABLE);
+            Ok(self.database().read(all, &[], get_endpoint).await?)
         })
     }
 
@@ -63,8 +66,9 @@ impl Webhooks for PostgresLedger {
                     (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id))
                 }
             };
-            let changed = self.read(sql, values, endpoints::read).await?;
-            Ok(changed.into_iter().next())
+            let mut connection = self.database().connection().await?;
+            let changed = connection.first((sql, TABLE), values, get_endpoint);
+            Ok(changed.await?)
         })
     }
 
@@ -75,9 +79,8 @@ impl Webhooks for PostgresLedger {
             let (until, now) = (now.plus(keep).ms(), now.ms());
             let (limit, server) = (most(limit), bind(&context.server));
             let values = [server, bind(&now), bind(&until), bind(&limit)];
-            Ok(self
-                .read(rows::TAKE_DELIVERIES, &values, rows::read_due)
-                .await?)
+            let taken = (rows::TAKE_DELIVERIES, "deliveries");
+            Ok(self.database().read(taken, &values, rows::get_due).await?)
         })
     }
 
@@ -129,9 +132,8 @@ impl Webhooks for PostgresLedger {
         Box::pin(async move {
             let (id, limit) = (Id(*endpoint.bytes()), most(limit));
             let values = [bind(&id), bind(&before), bind(&limit)];
-            Ok(self
-                .read(rows::LOG_OF_ENDPOINT, &values, rows::read)
-                .await?)
+            let log = (rows::LOG_OF_ENDPOINT, "deliveries");
+            Ok(self.database().read(log, &values, get_delivery).await?)
         })
     }
 
@@ -144,8 +146,9 @@ impl Webhooks for PostgresLedger {
         Box::pin(async move {
             let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
             let values = [bind(&id), bind(&message), bind(&at)];
-            let opened = self.read(rows::RESEND, &values, rows::read);
-            Ok(opened.await?.into_iter().next())
+            let mut connection = self.database().connection().await?;
+            let opened = connection.first((rows::RESEND, "deliveries"), &values, get_delivery);
+            Ok(opened.await?)
         })
     }
 
@@ -163,7 +166,7 @@ impl Webhooks for PostgresLedger {
 async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejection>, Failure> {
     let endpoint = &new.endpoint;
     let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
-    let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
+    let (kinds, created_at) = (endpoint.kinds.0, endpoint.created_at.ms());
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
     let (kind, body) = (

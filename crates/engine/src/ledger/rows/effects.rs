@@ -5,6 +5,7 @@ use soldonce_core::{Amount, Effect};
 use super::Damaged;
 use super::column::Column;
 use super::reader::Reader;
+use crate::ledger::OpenEffect;
 
 /// The columns that [`get`] reads.
 macro_rules! effect_columns {
@@ -35,7 +36,13 @@ pub(crate) fn put_name(effect: Effect) -> [Column<'static>; 3] {
     [kind, booking, total]
 }
 
-pub(crate) fn get(row: &mut Reader<'_>) -> Result<Effect, Damaged> {
+/// Reads an effect with its time, the column before.
+pub(crate) fn get_open(row: &mut Reader<'_>) -> Result<OpenEffect, Damaged> {
+    let (at, effect) = (row.get()?, get(row)?);
+    Ok(OpenEffect { effect, at })
+}
+
+fn get(row: &mut Reader<'_>) -> Result<Effect, Damaged> {
     let (kind, booking) = (row.get::<i64>()?, row.get()?);
     let amount = row.get::<Option<_>>()?.map(Amount::from_minor);
     let total = row.added_int()?.map(Amount::from_minor);

@@ -19,7 +19,7 @@ pub(crate) fn put(endpoint: &Endpoint) -> [Column<'_>; 8] {
     [
         Column::Id(*endpoint.id.bytes()),
         Column::Text(&endpoint.url),
-        Column::Long(endpoint.kinds.bits().into()),
+        Column::Long(endpoint.kinds.0.into()),
         Column::Small(endpoint.rotation),
         opt_time(endpoint.rotated_at),
         Column::Long(endpoint.created_at.ms()),
@@ -32,9 +32,7 @@ pub(crate) fn get(row: &mut Reader<'_>) -> Result<Endpoint, Damaged> {
     Ok(Endpoint {
         id: row.get()?,
         url: row.get::<&str>()?.into(),
-        kinds: Kinds::from_bits(
-            i32::try_from(row.get::<i64>()?).map_err(|_| row.illegal("set of kinds"))?,
-        ),
+        kinds: Kinds(i32::try_from(row.get::<i64>()?).map_err(|_| row.illegal("set of kinds"))?),
         rotation: row.get()?,
         rotated_at: row.get()?,
         created_at: row.get()?,

@@ -16,6 +16,8 @@ struct PaymentColumns {
     #[serde(default)]
     bounced: i64,
     returned: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    elsewhere: i64,
     intent: Option<IntentColumns>,
     // Left out when there is none: most payments are no part of an exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +63,7 @@ pub(crate) fn payment_to_json(payment: &Payment) -> Result<String, Damaged> {
         refunded: payment.refunded.minor(),
         bounced: payment.bounced.minor(),
         returned: payment.returned.minor(),
+        elsewhere: payment.elsewhere.minor(),
         intent,
         exchange: payment.exchange.as_ref().map(|given| LinesColumns {
             booking: given.booking.to_string(),
@@ -93,6 +96,7 @@ pub(crate) fn payment_from_json(state: PaymentState, json: &str) -> Result<Payme
         refunded: Amount::from_minor(columns.refunded),
         bounced: Amount::from_minor(columns.bounced),
         returned: Amount::from_minor(columns.returned),
+        elsewhere: Amount::from_minor(columns.elsewhere),
         intent,
         exchange,
         credit: Amount::from_minor(columns.credit),

@@ -26,13 +26,8 @@ const BUSY: Duration = Duration::from_secs(5);
 /// The triggers and indexes by which the file itself refuses wrong rows. Can be run again.
 const GUARDS: &str = include_str!("guards.sql");
 
-/// Opens the one connection that writes, and migrates the tables.
-pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
-    Ok(migrating_writer(folder)?.0)
-}
-
 /// Opens the one connection that writes; returns it and what the migration of the tables did.
-pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated), OpenError> {
+pub(super) fn writer(folder: &Folder) -> Result<(Connection, Migrated), OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -142,13 +137,13 @@ fn version(connection: &Connection) -> Result<i64, Fault> {
 
 fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
     let found = version(connection)?;
+    let mut runner = migrations::migrations::runner();
     if found == SCHEMA {
-        return Ok(Migrated::already(SCHEMA));
+        return Ok(Migrated::to_come(found, SCHEMA, &runner));
     }
     if found > SCHEMA {
         return Err(mismatch(found));
     }
-    let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name("migrations");
     let report = runner
         .run(connection)

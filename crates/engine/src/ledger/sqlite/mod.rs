@@ -164,7 +164,7 @@ pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
     if !options.accept_loss {
         rebuild::require_database(&folder)?;
     }
-    let (connection, migrated) = connection::migrating_writer(&folder)?;
+    let (connection, migrated) = connection::writer(&folder)?;
     drop((connection, lock));
     Ok(migrated)
 }

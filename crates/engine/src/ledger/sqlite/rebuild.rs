@@ -46,7 +46,7 @@ pub(super) fn open(
     if !options.accept_loss {
         require_database(folder)?;
     }
-    let mut connection = connection::writer(folder)?;
+    let (mut connection, _) = connection::writer(folder)?;
     if let Some(name) = guards::missing(&connection)?.first() {
         let what = format!(
             "`{name}` is missing or not as it was made, so the file refuses less than it must: run \

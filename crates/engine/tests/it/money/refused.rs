@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 
 use soldonce_core::{Amount, BookingId, BookingState, HoldId, LatePayment, PaymentState};
-use soldonce_engine::EngineError;
 use soldonce_engine::payment::{CreateIntent, Intent, ProviderError, ProviderKey};
+use soldonce_engine::{EngineError, NamedUnits};
 use tokio::sync::oneshot;
 
 use super::rig::{PRICE, Rig, Store};
@@ -69,6 +69,42 @@ async fn a_repair_passes_keys_that_were_refused_before() {
     rig.engine.repair(&stuck).await.unwrap();
     assert_eq!(rig.place.answers.refund_keys.lock().unwrap().len(), 3);
     assert_eq!(rig.kept(), 0);
+}
+
+/// The charge of one of two seats was lost in a dispute, and its buyer has the money elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_staff_settled_elsewhere_is_asked_for_no_more() {
+    for store in Store::ALL {
+        let rig = Rig::on(store, |_| {}).await;
+        let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
+        rig.pay(&paying, "pm_card_visa").await;
+        rig.settle().await;
+        let seat = NamedUnits {
+            seats: vec!["A-1".into()],
+            ..NamedUnits::default()
+        };
+        let cancelled = rig.engine.cancel(&rig.call(), paying.booking, &seat).await;
+        cancelled.unwrap();
+        let answers = &rig.place.answers;
+        answers.refunds.lock().unwrap().extend(vec![refused(); 99]);
+        rig.mend_all().await;
+        assert_eq!(rig.mismatches().await.len(), 1, "{store:?}: refused again");
+        answers.refunds.lock().unwrap().clear();
+        let asked = answers.refund_keys.lock().unwrap().len();
+        let (call, price) = (rig.call(), Amount::from_minor(PRICE));
+        for _ in ["once", "with the same key"] {
+            let settled = rig.engine.settle_refund(&call, paying.booking, price);
+            settled.await.unwrap();
+        }
+        rig.settle().await;
+        assert_eq!(rig.mismatches().await, [], "{store:?}");
+        assert_eq!(answers.refund_keys.lock().unwrap().len(), asked);
+        let payment = rig.booking(paying.booking).await.payment.unwrap();
+        assert_eq!((payment.elsewhere, payment.paid()), (price, price));
+        rig.cancel_all(paying.booking).await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), PRICE, "{store:?}: the other seat's went back");
+    }
 }
 
 /// The provider's settings were repaired meanwhile. What the buyer pays then would buy nothing.

@@ -14,7 +14,7 @@ use soldonce_engine::ledger::Observer;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::limits::SHIELD_MESSAGES_MAX;
 use soldonce_engine::live::Live;
-use soldonce_engine::metrics::{Metrics, ShieldKind, ShieldLabel};
+use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{Belief, Kind, Note, Part, Shield, Thing, Tried, Who, Zone};
 use soldonce_engine::{
     Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, Reply, WishAsk, World,
@@ -211,9 +211,8 @@ impl Stage {
 
 /// Refusals by the shield between servers.
 pub(super) fn refusals(engine: &Engine) -> u64 {
-    let shield = ShieldKind::redis;
     let counted = &engine.metrics().shield_refusals;
-    counted.get_or_create(&ShieldLabel { shield }).get()
+    counted.get_or_create(&[("shield", "redis")]).get()
 }
 
 pub(super) fn unavailable(answer: Result<Reply, EngineError>) -> Unavailable {

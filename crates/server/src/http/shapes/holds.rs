@@ -103,6 +103,9 @@ pub(in crate::http) struct Payment {
     captured: Option<i64>,
     #[schema(nullable = false)]
     refunded: Option<i64>,
+    /// What staff settled elsewhere of what was to be refunded.
+    #[schema(nullable = false)]
+    elsewhere: Option<i64>,
     /// What is paid for the booking and was not sent back; after an exchange also of money that
     /// another booking has taken.
     #[schema(nullable = false)]

@@ -99,73 +99,50 @@ struct Head {
     hash: [u8; 32],
 }
 
-/// Numbers what is stored and can be numbered; returns how many batches. Does nothing while another
-/// server does it.
+/// Numbers what is stored and can be numbered. Does nothing while another server does it.
 ///
 /// # Errors
 /// [`Failure`]; then nothing was numbered, or perhaps all of it if the outcome of the commit is
 /// unknown.
-pub(super) async fn number(context: &Context) -> Result<usize, Failure> {
+pub(super) async fn number(context: &Context) -> Result<(), Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
     let done = number_oldest(context, &mut connection).await;
-    match done {
-        Ok(Numbering::Numbered(_) | Numbering::Moved) => connection.commit().await?,
-        Ok(Numbering::Nothing) | Err(_) => connection.roll_back().await,
+    if let Ok(true) = done {
+        return connection.commit().await;
     }
-    match done? {
-        Numbering::Numbered(batches) => Ok(batches),
-        Numbering::Moved | Numbering::Nothing => Ok(0),
-    }
+    connection.roll_back().await;
+    done.map(drop)
 }
 
-/// The result of one transaction of the sequencer.
-enum Numbering {
-    Nothing,
-    /// So many batches.
-    Numbered(usize),
-    /// The ledger is in another cluster now, and its transactions are in order again.
-    Moved,
-}
-
-async fn number_oldest(
-    context: &Context,
-    connection: &mut Connection,
-) -> Result<Numbering, Failure> {
+/// Numbers in the transaction that is open; returns whether there is something to commit.
+async fn number_oldest(context: &Context, connection: &mut Connection) -> Result<bool, Failure> {
     let read = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?));
     let turn = connection.first((TAKE_TURN, "sequencer"), &[], read);
     let Some((last, has_moved)) = turn.await? else {
-        return Ok(Numbering::Nothing);
+        return Ok(false);
     };
     if has_moved {
         return raise_shift(connection).await;
     }
     let batches = unnumbered(context, connection).await?;
     if batches.is_empty() {
-        return Ok(Numbering::Nothing);
+        return Ok(false);
     }
     let mut heads = heads(context, connection, &batches).await?;
     let mut feed = Numbers::default();
-    let events = batches.iter().map(|batch| (batch.id, batch.event));
-    let own_batches = &context.own_batches;
-    let commits = own_batches
-        .commits_of(connection, &events.collect())
-        .await?;
-    for (n, batch) in (last.saturating_add(1)..).zip(&batches) {
-        let head = heads
-            .get_mut(&batch.event)
-            .ok_or_else(|| unknown(batch.event))?;
-        let commits = commits
-            .get(&batch.id)
-            .map(|commits| commits.as_slice())
-            .unwrap_or_default();
-        feed.add(n, batch, head, commits)?;
+    let (own_batches, events) = (&context.own_batches, batches.iter().copied().collect());
+    let commits = own_batches.commits_of(connection, &events).await?;
+    for (n, (id, event)) in (last.saturating_add(1)..).zip(&batches) {
+        let head = heads.get_mut(event).ok_or_else(|| unknown(*event))?;
+        let commits = commits.get(id).map(|commits| commits.as_slice());
+        feed.add(n, (*id, *event), head, commits.unwrap_or_default())?;
     }
     feed.write(connection).await?;
     move_heads(connection, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
     connection.rows(END_TURN, &[bind(&last)]).await?;
-    Ok(Numbering::Numbered(batches.len()))
+    Ok(true)
 }
 
 /// Calls [`raise_shift`] if the ledger has moved. A server does so before it takes commands: a
@@ -185,22 +162,19 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
 }
 
 /// Raises the shift: this cluster's transaction numbers begin after those of the cluster before
-/// (decision 0023).
-async fn raise_shift(connection: &mut Connection) -> Result<Numbering, Failure> {
+/// (decision 0023). Returns false if another server did so.
+async fn raise_shift(connection: &mut Connection) -> Result<bool, Failure> {
     connection.run(STOP_WRITERS).await?;
     let raised = connection.one((RAISE_SHIFT, "sequencer"), &[]).await?;
     let Some::<i64>(shift) = raised else {
-        return Ok(Numbering::Nothing);
+        return Ok(false);
     };
     tracing::warn!(shift, "the ledger was moved to another cluster");
-    Ok(Numbering::Moved)
+    Ok(true)
 }
 
-/// A batch without a number.
-struct Unnumbered {
-    id: Id,
-    event: EventNo,
-}
+/// A batch without a number, and its event.
+type Unnumbered = (Id, EventNo);
 
 async fn unnumbered(
     context: &Context,
@@ -214,10 +188,7 @@ async fn unnumbered(
         quiet.flatten().unwrap_or(i64::MIN)
     };
     let values = [bind(&until), bind(&FEED_BATCHES_MAX)];
-    let read = |row: &mut Reader<'_>| {
-        let (id, event) = (row.get()?, row.get()?);
-        Ok(Unnumbered { id, event })
-    };
+    let read = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
     let found = connection.read((UNNUMBERED, "batches"), &values, read);
     found.await
 }
@@ -229,13 +200,11 @@ async fn heads(
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<EventNo, Head>, Failure> {
     let mut heads = BTreeMap::new();
-    for batch in batches {
-        let slot = context
-            .catalogue
-            .slot(batch.event)
-            .ok_or_else(|| unknown(batch.event))?;
-        let (seq, hash) = (Seq::default(), slot.chain_start);
-        heads.insert(batch.event, Head { seq, hash });
+    for (_, event) in batches {
+        let slot = context.catalogue.slot(*event);
+        let hash = slot.ok_or_else(|| unknown(*event))?.chain_start;
+        let seq = Seq::default();
+        heads.insert(*event, Head { seq, hash });
     }
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
@@ -286,7 +255,7 @@ impl Numbers {
     fn add(
         &mut self,
         n: i64,
-        batch: &Unnumbered,
+        (id, event): Unnumbered,
         head: &mut Head,
         commits: &[Commit],
     ) -> Result<(), Failure> {
@@ -302,10 +271,10 @@ impl Numbers {
             }
         }
         self.ns.push(n);
-        self.events.push(int(batch.event.0)?);
+        self.events.push(int(event.0)?);
         self.commands
             .push(i32::try_from(commits.len()).unwrap_or(i32::MAX));
-        self.batches.push(batch.id);
+        self.batches.push(id);
         self.hashes.push(head.hash.to_vec());
         Ok(())
     }

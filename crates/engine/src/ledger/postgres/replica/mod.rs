@@ -8,21 +8,22 @@ mod stale;
 
 use std::collections::BTreeMap;
 
-use soldonce_core::{BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo};
-use tokio_postgres::Row;
+use soldonce_core::{BookingId, EventNo, HoldId, Inventory, Timestamp, Unit, UnitNo};
 
 pub(super) use self::holders::Account;
 use self::holders::Holders;
 pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
-use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
+use self::stale::{Fetched, Stale, WRITTEN, holders_by_key, read_horizon};
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::Connection;
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
+use super::tables::holds::{HolderRow, get_holder};
 use super::tables::{Id, bookings, holder_key, holds, int, units};
+use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::column;
 
 /// One snapshot for several statements.
@@ -148,6 +149,10 @@ impl Replica {
         let news = match read {
             Ok(news) => news,
             Err(failure) => {
+                if matches!(failure, Failure::Damaged(_)) {
+                    // Half of what was read may be in here.
+                    self.forget();
+                }
                 connection.roll_back().await;
                 return Err(failure);
             }
@@ -182,18 +187,20 @@ impl Replica {
         fresh
             .inventory
             .restore_event(row.event, self.inventory.seq(self.no));
-        let rows = connection.rows(units::UNITS_OF_EVENT, &of_event).await?;
-        let units = fresh.take_units(&rows)?;
-        for row in connection.rows(holds::BUYERS_OF_EVENT, &of_event).await? {
-            fresh.take_holder(&row)?;
+        let changed = connection.read(units::UNITS_OF_EVENT, &of_event, units::get);
+        let units = fresh.take_units(changed.await?)?;
+        let buyers = (holds::BUYERS_OF_EVENT, "holders");
+        for row in connection.read(buyers, &of_event, get_holder).await? {
+            fresh.take_holder(row);
         }
         let pending = (bookings::PENDING_BOOKINGS, "holds");
         let pending: Vec<Id> = connection.read(pending, &of_event, column).await?;
         for row in bookings_by_id(connection, &pending).await? {
             fresh.take_booking(row);
         }
-        for row in connection.rows(holds::LIVE_HOLDS, &of_event).await? {
-            fresh.inventory.restore_hold(holds::read(&row)?);
+        let live = connection.read(holds::LIVE_HOLDS, &of_event, get_hold);
+        for hold in live.await? {
+            fresh.inventory.restore_hold(hold);
         }
         let holding = fresh.inventory.holds().map(|hold| holder_key(&hold.holder));
         fresh
@@ -235,12 +242,7 @@ impl Replica {
         let rows = stale.fetch(connection, charts, no).await?;
         self.horizon = horizon;
         self.latest = self.latest.max(latest);
-        let taken = self.take(rows);
-        if taken.is_err() {
-            // Half of them are in here.
-            self.forget();
-        }
-        taken
+        self.take(rows)
     }
 
     /// Takes rows of one snapshot over: units before the holds that own them.
@@ -250,14 +252,13 @@ impl Replica {
             self.event_version = row.version;
             self.inventory.replace_event(row.event);
         }
-        let units = self.take_units(&rows.units)?;
+        let units = self.take_units(rows.units)?;
         let mut ended = Vec::new();
         let bookings: Vec<BookingId> = rows.bookings.iter().map(|row| row.booking.id).collect();
         for row in rows.bookings {
             self.take_booking(row);
         }
-        for row in rows.holds {
-            let hold = holds::read(&row)?;
+        for hold in rows.holds {
             if hold.state.is_terminal() {
                 self.inventory.drop_hold(hold.id);
                 ended.push(hold.id);
@@ -266,7 +267,7 @@ impl Replica {
             }
         }
         for row in rows.holders {
-            self.take_holder(&row)?;
+            self.take_holder(row);
         }
         self.evict([], bookings);
         self.holders.evict(&self.inventory, self.no);
@@ -277,10 +278,9 @@ impl Replica {
         })
     }
 
-    fn take_units(&mut self, rows: &[Row]) -> Result<Vec<UnitNo>, Failure> {
-        let mut changed = Vec::with_capacity(rows.len());
-        for row in rows {
-            let (no, unit) = units::read(row)?;
+    fn take_units(&mut self, units: Vec<(UnitNo, Unit)>) -> Result<Vec<UnitNo>, Failure> {
+        let mut changed = Vec::with_capacity(units.len());
+        for (no, unit) in units {
             self.inventory
                 .restore_unit(self.no, no, unit)
                 .map_err(|_| missing(self.no))?;
@@ -289,12 +289,10 @@ impl Replica {
         Ok(changed)
     }
 
-    fn take_holder(&mut self, row: &Row) -> Result<(), Failure> {
-        let row = holds::read_holder(row)?;
+    fn take_holder(&mut self, row: HolderRow) {
         self.inventory
             .replace_bought(self.no, &row.holder, row.bought);
         self.holders.note(row.holder, row.version);
-        Ok(())
     }
 
     async fn read_holders(
@@ -302,10 +300,8 @@ impl Replica {
         connection: &mut Connection,
         keys: &[Id],
     ) -> Result<(), Failure> {
-        let no = int(self.no.0)?;
-        let by_key = [bind(&no), bind(&keys)];
-        for row in connection.rows(holds::HOLDERS_BY_KEY, &by_key).await? {
-            self.take_holder(&row)?;
+        for row in holders_by_key(connection, int(self.no.0)?, keys).await? {
+            self.take_holder(row);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::{Id, holds};
+use crate::ledger::rows::holds::get as get_hold;
 
 /// The holds and bookings that must be in memory before commands are decided.
 #[derive(Debug, Default)]
@@ -85,8 +86,8 @@ impl Replica {
             return Ok(());
         }
         let ids = holds::ids(wanted);
-        for row in connection.rows(holds::HOLDS, &[bind(&ids)]).await? {
-            let hold = holds::read(&row)?;
+        let by_id = [bind(&ids)];
+        for hold in connection.read(holds::HOLDS, &by_id, get_hold).await? {
             // A live one of this snapshot is in memory already.
             if hold.state.is_terminal() {
                 self.inventory.restore_hold(hold);

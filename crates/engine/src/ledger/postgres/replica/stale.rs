@@ -1,7 +1,8 @@
 //! What others wrote: which rows it touched, and those rows as they are in one snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use soldonce_core::{BookingId, Hold, Unit, UnitNo};
 use tokio_postgres::Row;
 
 use super::Replica;
@@ -10,7 +11,10 @@ use crate::ledger::postgres::charts::Charts;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
+use crate::ledger::postgres::tables::holds::HolderRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
+use crate::ledger::rows::bookings::get_line;
+use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::Reader;
 
 /// The horizon: each batch below it that is or ever will be stored is in this snapshot. A running
@@ -79,10 +83,10 @@ pub(super) struct Stale {
 /// Rows of one snapshot.
 pub(super) struct Fetched {
     pub(super) event: Option<events::EventRow>,
-    pub(super) units: Vec<Row>,
-    pub(super) holds: Vec<Row>,
+    pub(super) units: Vec<(UnitNo, Unit)>,
+    pub(super) holds: Vec<Hold>,
     pub(super) bookings: Vec<BookingRow>,
-    pub(super) holders: Vec<Row>,
+    pub(super) holders: Vec<HolderRow>,
 }
 
 impl Stale {
@@ -116,14 +120,13 @@ impl Stale {
         let hold_ids: Vec<Id> = self.holds.into_iter().collect();
         let keys: Vec<Id> = self.holders.into_iter().collect();
         let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
-        let by_no = [bind(&no), bind(&unit_nos)];
-        let by_key = [bind(&no), bind(&keys)];
+        let (by_no, by_id) = ([bind(&no), bind(&unit_nos)], [bind(&hold_ids)]);
         Ok(Fetched {
             event,
-            units: connection.rows(units::UNITS, &by_no).await?,
-            holds: connection.rows(holds::HOLDS, &[bind(&hold_ids)]).await?,
+            units: connection.read(units::UNITS, &by_no, units::get).await?,
+            holds: connection.read(holds::HOLDS, &by_id, get_hold).await?,
             bookings: bookings_by_id(connection, &booking_ids).await?,
-            holders: connection.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
+            holders: holders_by_key(connection, no, &keys).await?,
         })
     }
 }
@@ -137,9 +140,27 @@ pub(in super::super) async fn bookings_by_id(
         return Ok(Vec::new());
     }
     let ids = [bind(&ids)];
-    let found = connection.rows(bookings::BOOKINGS, &ids).await?;
-    let lines = connection.rows(bookings::LINES_OF, &ids).await?;
-    Ok(bookings::read(&found, &lines)?)
+    let found = connection.read((bookings::BOOKINGS, "bookings"), &ids, bookings::get);
+    let found = found.await?.into_iter().map(|row| (row.booking.id, row));
+    let mut found: BTreeMap<BookingId, BookingRow> = found.collect();
+    let read = |row: &mut Reader<'_>| Ok((row.get::<BookingId>()?, get_line(row)?));
+    let lines = connection.read((bookings::LINES_OF, "lines"), &ids, read);
+    for (booking, line) in lines.await? {
+        if let Some(row) = found.get_mut(&booking) {
+            row.booking.lines.push(line);
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Reads the rows of holders.
+pub(super) async fn holders_by_key(
+    connection: &mut Connection,
+    no: i32,
+    keys: &[Id],
+) -> Result<Vec<HolderRow>, Failure> {
+    let (by_key, values) = ((holds::HOLDERS_BY_KEY, "holders"), [bind(&no), bind(&keys)]);
+    connection.read(by_key, &values, holds::get_holder).await
 }
 
 /// Reads the horizon of this snapshot.

@@ -69,9 +69,8 @@ pub(in super::super) const AUDIT_OF_UNIT: &str = select_audit!(
 );
 
 /// Reads one row as a commit with one transition. Its number is 0 if it has none yet.
-pub(in super::super) fn read_one(event: EventNo, row: &Row) -> Result<Commit, Damaged> {
-    let mut row = Reader::postgres(row, TABLE);
-    let step = get_step(&mut row)?;
+pub(in super::super) fn get_one(event: EventNo, row: &mut Reader<'_>) -> Result<Commit, Damaged> {
+    let step = get_step(row)?;
     let (origin, reason) = (row.get()?, row.get()?);
     let (at, command) = (row.get()?, u64::from(row.get::<u32>()?));
     let first: Option<i64> = row.get()?;
@@ -123,7 +122,7 @@ pub(in super::super) fn read(event: EventNo, rows: &[Row]) -> Result<Vec<Commit>
             let mut row = Reader::postgres(row, TABLE);
             commit.transitions.push(get_step(&mut row)?);
         } else {
-            commits.push(read_one(event, row)?);
+            commits.push(get_one(event, &mut Reader::postgres(row, TABLE))?);
             last = Some((batch, command));
         }
     }

@@ -1,13 +1,9 @@
 //! Bookings and their lines.
 
-use std::collections::BTreeMap;
-
 use soldonce_core::Booking;
-use tokio_postgres::Row;
 
-use crate::ledger::rows::Damaged;
-use crate::ledger::rows::bookings::{get, get_line};
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{Damaged, bookings};
 
 pub(in super::super) const BOOKINGS: &str = concat!(
     "-- bookings\nSELECT",
@@ -59,21 +55,9 @@ pub(in super::super) struct BookingRow {
     pub(in super::super) version: i64,
 }
 
-/// Reads bookings with their lines, by id.
-pub(in super::super) fn read(bookings: &[Row], lines: &[Row]) -> Result<Vec<BookingRow>, Damaged> {
-    let mut found = BTreeMap::new();
-    for row in bookings {
-        let mut row = Reader::postgres(row, "bookings");
-        let (booking, ()) = get(&mut row, |_| Ok(()))?;
-        let version = row.get()?;
-        found.insert(booking.id, BookingRow { booking, version });
-    }
-    for row in lines {
-        let mut row = Reader::postgres(row, "lines");
-        let (booking, line) = (row.get()?, get_line(&mut row)?);
-        if let Some(row) = found.get_mut(&booking) {
-            row.booking.lines.push(line);
-        }
-    }
-    Ok(found.into_values().collect())
+/// Reads a booking without its lines.
+pub(in super::super) fn get(row: &mut Reader<'_>) -> Result<BookingRow, Damaged> {
+    let (booking, ()) = bookings::get(row, |_| Ok(()))?;
+    let version = row.get()?;
+    Ok(BookingRow { booking, version })
 }

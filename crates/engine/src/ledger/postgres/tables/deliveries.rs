@@ -1,13 +1,8 @@
 //! Messages on their way to webhook endpoints.
 
-use tokio_postgres::Row;
-
-use crate::ledger::rows::Damaged;
-use crate::ledger::rows::deliveries::{get, get_due};
 use crate::ledger::rows::reader::Reader;
-use crate::webhook::{Delivery, DueDelivery};
-
-const TABLE: &str = "deliveries";
+use crate::ledger::rows::{Damaged, deliveries};
+use crate::webhook::DueDelivery;
 
 /// Takes what is due and no other server has; what waits behind an older one of its subject is not
 /// due. A server that asks again keeps what it has, and stores that when half of the time is over.
@@ -103,13 +98,8 @@ WITH RECURSIVE named (id) AS (
 )
 DELETE FROM deliveries d USING old WHERE d.n = old.n RETURNING d.n";
 
-pub(in super::super) fn read_due(row: &Row) -> Result<DueDelivery, Damaged> {
-    let mut row = Reader::postgres(row, TABLE);
-    let due = get_due(&mut row)?;
+pub(in super::super) fn get_due(row: &mut Reader<'_>) -> Result<DueDelivery, Damaged> {
+    let due = deliveries::get_due(row)?;
     let attempts = row.get()?;
     Ok(DueDelivery { attempts, ..due })
-}
-
-pub(in super::super) fn read(row: &Row) -> Result<Delivery, Damaged> {
-    get(&mut Reader::postgres(row, TABLE))
 }

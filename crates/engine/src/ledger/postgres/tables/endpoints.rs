@@ -1,11 +1,5 @@
 //! Webhook endpoints.
 
-use tokio_postgres::Row;
-
-use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, endpoints};
-use crate::webhook::Endpoint;
-
 pub(in super::super) const ENDPOINTS: &str = concat!(
     "-- endpoints\nSELECT",
     endpoint_columns!(),
@@ -54,7 +48,3 @@ pub(in super::super) const DELETE_ENDPOINT: &str = concat!(
     "-- delete_endpoint\nDELETE FROM webhook_endpoints WHERE id = $1 RETURNING",
     endpoint_columns!()
 );
-
-pub(in super::super) fn read(row: &Row) -> Result<Endpoint, Damaged> {
-    endpoints::get(&mut Reader::postgres(row, "webhook_endpoints"))
-}

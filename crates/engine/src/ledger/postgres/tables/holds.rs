@@ -1,40 +1,42 @@
 //! Holds, and the holders whose budgets they count against.
 
-use soldonce_core::{Hold, HoldId, Holder};
-use tokio_postgres::Row;
+use soldonce_core::{HoldId, Holder};
 
 use super::Id;
+use crate::ledger::postgres::database::Select;
+use crate::ledger::rows::Damaged;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, holds};
 
-/// Selects what [`read`] reads.
 macro_rules! select {
     ($name:literal, $which:literal) => {
-        concat!(
-            $name,
-            "\nSELECT",
-            hold_columns!(),
-            " FROM holds WHERE ",
-            $which
+        (
+            concat!(
+                $name,
+                "\nSELECT",
+                hold_columns!(),
+                " FROM holds WHERE ",
+                $which
+            ),
+            "holds",
         )
     };
 }
 
-pub(in super::super) const LIVE_HOLDS: &str = select!(
+pub(in super::super) const LIVE_HOLDS: Select = select!(
     "-- live_holds",
     "id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)"
 );
 
-pub(in super::super) const HOLDS: &str = select!(
+pub(in super::super) const HOLDS: Select = select!(
     "-- holds",
     "id = ANY ($1)
   AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = holds.event_no)"
 );
 
-pub(in super::super) const HOLDS_OF_EVENT: &str =
+pub(in super::super) const HOLDS_OF_EVENT: Select =
     select!("-- holds_of_event", "event_no = $1 ORDER BY id");
 
-pub(in super::super) const HOLDS_AFTER: &str = select!(
+pub(in super::super) const HOLDS_AFTER: Select = select!(
     "-- holds_after",
     "event_no = $1 AND id > $2 ORDER BY id LIMIT $3"
 );
@@ -59,10 +61,6 @@ SELECT caller, holder, bought, version FROM holders WHERE event_no = $1 AND boug
 pub(in super::super) const HOLDERS_BY_KEY: &str = "-- holders_by_key
 SELECT caller, holder, bought, version FROM holders WHERE event_no = $1 AND key = ANY ($2)";
 
-pub(in super::super) fn read(row: &Row) -> Result<Hold, Damaged> {
-    holds::get(&mut Reader::postgres(row, "holds"))
-}
-
 /// The row of a holder: the units that count against the holder's budget, and its version.
 pub(in super::super) struct HolderRow {
     pub(in super::super) holder: Holder,
@@ -70,8 +68,7 @@ pub(in super::super) struct HolderRow {
     pub(in super::super) version: i64,
 }
 
-pub(in super::super) fn read_holder(row: &Row) -> Result<HolderRow, Damaged> {
-    let mut row = Reader::postgres(row, "holders");
+pub(in super::super) fn get_holder(row: &mut Reader<'_>) -> Result<HolderRow, Damaged> {
     Ok(HolderRow {
         holder: row.get()?,
         bought: row.get()?,

@@ -1,13 +1,12 @@
 //! Idempotency records.
 
 use soldonce_core::Rejection;
-use tokio_postgres::Row;
 
 use crate::ledger::RequestKey;
 use crate::ledger::batch::replay;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::replies::{get, get_key};
+use crate::ledger::rows::replies;
 use crate::reply::StoredReply;
 
 pub(in super::super) const RECORDS: &str = "-- records
@@ -33,10 +32,7 @@ impl Record {
     }
 }
 
-pub(in super::super) fn read(row: &Row) -> Result<Record, Damaged> {
-    let mut row = Reader::postgres(row, "idempotency");
-    Ok(Record {
-        key: get_key(&mut row)?,
-        reply: get(&mut row)?,
-    })
+pub(in super::super) fn get(row: &mut Reader<'_>) -> Result<Record, Damaged> {
+    let (key, reply) = (replies::get_key(row)?, replies::get(row)?);
+    Ok(Record { key, reply })
 }

@@ -1,12 +1,5 @@
 //! API keys, as hashes, and the master keys.
 
-use tokio_postgres::Row;
-
-use crate::keys::ApiKey;
-use crate::ledger::MasterKey;
-use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, keys};
-
 pub(in super::super) const API_KEYS: &str = concat!(
     "-- api_keys\nSELECT",
     key_columns!(),
@@ -35,11 +28,3 @@ SELECT version, secret FROM master_keys ORDER BY version DESC";
 /// Stores the first master key, unless there is one: the first server's counts, the others use it.
 pub(in super::super) const ADD_MASTER_KEY: &str = "-- add_master_key
 INSERT INTO master_keys (version, secret) VALUES (1, $1) ON CONFLICT (version) DO NOTHING";
-
-pub(in super::super) fn read(row: &Row) -> Result<ApiKey, Damaged> {
-    keys::get(&mut Reader::postgres(row, "api_keys"))
-}
-
-pub(in super::super) fn read_master(row: &Row) -> Result<MasterKey, Damaged> {
-    keys::get_master(&mut Reader::postgres(row, "master_keys"))
-}

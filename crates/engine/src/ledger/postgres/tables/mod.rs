@@ -60,9 +60,7 @@ pub(super) fn holder_key(holder: &Holder) -> Id {
     sha.update(holder.caller.bytes());
     sha.update(holder.name.as_str().as_bytes());
     let sum: [u8; 32] = sha.finalize().into();
-    let mut key = [0; 16];
-    key.copy_from_slice(sum.first_chunk::<16>().unwrap_or(&[0; 16]));
-    Id(key)
+    Id(sum.first_chunk::<16>().copied().unwrap_or_default())
 }
 
 /// A row of one table, whose columns are read in any order and of any type: [`Reader`] reads most rows.

@@ -1,11 +1,5 @@
 //! The outbox: effects outside the ledger, recorded in the commit that caused them.
 
-use tokio_postgres::Row;
-
-use crate::ledger::OpenEffect;
-use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, effects};
-
 /// Takes the oldest effect of each booking that no other server works on. A server that asks again
 /// keeps what it has, and stores that when half of the time is over.
 pub(in super::super) const TAKE_EFFECTS: &str = "-- take_effects
@@ -27,9 +21,3 @@ SELECT at, kind, booking, amount, total FROM (
     SELECT DISTINCT ON (booking) n, at, kind, booking, amount, total
     FROM outbox WHERE done_at IS NULL ORDER BY booking, n
 ) first WHERE at < $1 ORDER BY n LIMIT $2";
-
-pub(in super::super) fn read(row: &Row) -> Result<OpenEffect, Damaged> {
-    let mut row = Reader::postgres(row, "outbox");
-    let (at, effect) = (row.get()?, effects::get(&mut row)?);
-    Ok(OpenEffect { effect, at })
-}

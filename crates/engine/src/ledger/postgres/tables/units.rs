@@ -1,38 +1,40 @@
 //! Units.
 
 use soldonce_core::{Unit, UnitNo};
-use tokio_postgres::Row;
 
+use crate::ledger::postgres::database::Select;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, units};
 
-/// Selects what [`read`] reads.
+/// Selects what [`get`] reads.
 macro_rules! select {
     ($name:literal, $which:literal) => {
-        concat!(
-            $name,
-            "\nSELECT ",
-            unit_columns!(),
-            " FROM units WHERE event_no = $1 ",
-            $which
+        (
+            concat!(
+                $name,
+                "\nSELECT ",
+                unit_columns!(),
+                " FROM units WHERE event_no = $1 ",
+                $which
+            ),
+            "units",
         )
     };
 }
 
-pub(in super::super) const UNITS_OF_EVENT: &str =
+pub(in super::super) const UNITS_OF_EVENT: Select =
     select!("-- units_of_event", "AND version > 0 ORDER BY unit_no");
 
-pub(in super::super) const UNITS: &str = select!("-- units", "AND unit_no = ANY ($2)");
+pub(in super::super) const UNITS: Select = select!("-- units", "AND unit_no = ANY ($2)");
 
 /// Selects all units of an event, also those that never changed.
-pub(in super::super) const UNITS_TO_VERIFY: &str =
+pub(in super::super) const UNITS_TO_VERIFY: Select =
     select!("-- units_to_verify", "ORDER BY unit_no");
 
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series($2, $3 - 1)";
 
 /// Reads a unit and its number.
-pub(in super::super) fn read(row: &Row) -> Result<(UnitNo, Unit), Damaged> {
-    let mut row = Reader::postgres(row, "units");
-    Ok((row.get()?, units::get(&mut row)?))
+pub(in super::super) fn get(row: &mut Reader<'_>) -> Result<(UnitNo, Unit), Damaged> {
+    Ok((row.get()?, units::get(row)?))
 }

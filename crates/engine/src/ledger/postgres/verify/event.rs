@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use soldonce_core::{Commit, Event, Seq};
 
+use super::note;
 use super::numbers::{self, Numbered};
 use super::owners::{self, Touched};
 use crate::ledger::postgres::bind::bind;
@@ -13,6 +14,7 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Id, audit, units};
 use crate::ledger::rows::chain::AuditRow;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
 
 /// As `audit_of_batches`, but only rows that say themselves that they are of the batch: one that does
@@ -58,29 +60,21 @@ pub(super) async fn check(
         no,
         walk: Walk::begin(event, &history),
     };
-    if let Err(failure) = reading.read(report, meter).await {
+    let read = reading.read(report, meter).await;
+    if read.is_err() {
         // The rest of the event would only repeat it.
-        return damaged(event, report, failure);
+        return note(report, Some(event), read);
     }
     let left = reading.walk.finish(report);
     check_units(connection, (event, no), (&mut books, &left), report).await?;
     books.check_stated(event, &left, report);
     books.check_holds(report);
     let checked = owners::check_bookings(connection, &touched, &mut books, (event, report)).await;
-    if let Err(failure) = checked {
-        return damaged(event, report, failure);
+    if checked.is_err() {
+        return note(report, Some(event), checked);
     }
     books.check_shares(report);
     books.check_ownerless(report);
-    Ok(())
-}
-
-/// Reports damage under the name of its event; returns any other failure.
-fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result<(), Failure> {
-    let Failure::Damaged(damage) = failure else {
-        return Err(failure);
-    };
-    report.damaged(Some(event), &damage);
     Ok(())
 }
 
@@ -212,19 +206,21 @@ async fn check_units(
     (books, left): (&mut Books<'_>, &Left),
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
+    let each = |row: &mut Reader<'_>| Ok(units::get(row));
     let rows = connection
-        .rows(units::UNITS_TO_VERIFY, &[bind(&no)])
+        .read(units::UNITS_TO_VERIFY, &[bind(&no)], each)
         .await?;
-    for row in &rows {
-        match units::read(row) {
+    let found = rows.len();
+    for row in rows {
+        match row {
             Ok(unit) => books.check_unit(event, unit, left, report),
             Err(damage) => report.damaged(Some(event), &damage),
         }
     }
     books.check_rows(event, left, report);
     let meant = usize::try_from(event.chart.units()).unwrap_or(usize::MAX);
-    if rows.len() != meant {
-        let detail = format!("{} unit rows for {meant} units", rows.len());
+    if found != meant {
+        let detail = format!("{found} unit rows for {meant} units");
         report.find(Some(event), "I3 stored state", detail);
     }
     Ok(())

@@ -21,8 +21,8 @@ use super::charts::Charts;
 use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::VERIFY_ANSWER_MS;
-use super::tables::{Columns, audit, events, int, most};
-use super::{OpenError, PostgresOptions, schema};
+use super::tables::{Columns, events};
+use super::{OpenError, PostgresOptions, reads, schema};
 use crate::ledger::verify::{Meter, VerifyReport, Watcher};
 
 /// One snapshot, and plans for whole tables: a session of ours plans for single rows.
@@ -76,13 +76,13 @@ pub async fn verify(
         report.events += 1;
         connection.begin(SNAPSHOT).await?;
         let checked = event::check(&mut connection, &charts, no, (&mut report, &mut meter)).await;
-        note(&mut report, checked)?;
+        note(&mut report, None, checked)?;
         connection.commit().await?;
         meter.show(report.transitions);
     }
     connection.begin(SNAPSHOT).await?;
     let checked = rest::check(&mut connection, &mut report).await;
-    note(&mut report, checked)?;
+    note(&mut report, None, checked)?;
     connection.commit().await?;
     Ok(report)
 }
@@ -114,12 +114,7 @@ pub async fn unit_history(
     let Some(unit) = unit else {
         return Ok(None);
     };
-    let (no, unit, limit) = (int(event.no.0)?, int(unit.0)?, most(limit));
-    let values = [bind(&no), bind(&unit), bind(&limit)];
-    let rows = connection.rows(audit::AUDIT_OF_UNIT, &values).await?;
-    let commits = rows.iter().rev();
-    let commits = commits.map(|row| audit::read_one(event.no, row));
-    let commits = commits.collect::<Result<_, _>>()?;
+    let commits = reads::unit_history(&mut connection, event.no, unit, limit).await?;
     Ok(Some((event, commits)))
 }
 
@@ -132,11 +127,15 @@ pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenEr
     Ok(connection)
 }
 
-/// Reports damage; returns any other failure, which ends the verification.
-fn note(report: &mut VerifyReport, checked: Result<(), Failure>) -> Result<(), Failure> {
+/// Reports damage, under its event if it has one; returns any other failure, which ends the verification.
+fn note(
+    report: &mut VerifyReport,
+    event: Option<&Event>,
+    checked: Result<(), Failure>,
+) -> Result<(), Failure> {
     match checked {
         Err(Failure::Damaged(damage)) => {
-            report.damaged(None, &damage);
+            report.damaged(event, &damage);
             Ok(())
         }
         other => other,

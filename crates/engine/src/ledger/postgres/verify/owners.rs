@@ -11,7 +11,8 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::replica::bookings_by_id;
 use crate::ledger::postgres::tables::holds::HolderRow;
-use crate::ledger::postgres::tables::{Columns, Id, holder_key, holds};
+use crate::ledger::postgres::tables::{Id, holder_key, holds};
+use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::{Reader, column};
 use crate::ledger::verify::{Books, VerifyReport};
 
@@ -79,10 +80,10 @@ pub(super) async fn read_holds(
 ) -> Result<(), Failure> {
     let mut missing = touched.holds.len();
     for some in touched.holds.chunks(VERIFY_ROWS) {
-        let rows = connection.rows(holds::HOLDS, &[bind(&some)]).await?;
-        for row in &rows {
+        let each = |row: &mut Reader<'_>| Ok(get_hold(row));
+        for hold in connection.read(holds::HOLDS, &[bind(&some)], each).await? {
             missing -= 1;
-            match holds::read(row) {
+            match hold {
                 Ok(hold) if hold.event == event.no => books.add_hold(hold, report),
                 Ok(hold) => {
                     let detail = format!("{} says it is of event {}", hold.id, hold.event.0);
@@ -146,12 +147,13 @@ async fn check_holders(
     let rows = connection.rows(HOLDERS, &[bind(&touched.no)]).await?;
     let mut met = 0;
     for row in &rows {
-        let key: Id = Columns::new(row, "holders").get(4)?;
+        let mut row = Reader::postgres(row, "holders");
         let HolderRow {
             holder,
             bought: counted,
             version,
-        } = holds::read_holder(row)?;
+        } = holds::get_holder(&mut row)?;
+        let key: Id = row.get()?;
         let (meant, has) = (touched.holders.get(&key), bought.remove(&key).unwrap_or(0));
         met += usize::from(meant.is_some());
         let name = holder.name.as_str();

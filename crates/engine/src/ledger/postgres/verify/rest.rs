@@ -6,7 +6,8 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
-use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys, most};
+use crate::ledger::postgres::tables::{Id, idempotency, keys, most};
+use crate::ledger::rows::keys::{get, get_master};
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::verify::VerifyReport;
 
@@ -71,8 +72,8 @@ pub(super) async fn check(
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
     for row in connection.rows(STRAY_ROWS, &[]).await? {
-        let columns = Columns::new(&row, "counts");
-        report.strays(columns.get(0)?, columns.get(1)?);
+        let mut row = Reader::postgres(&row, "counts");
+        report.strays(row.get()?, row.get()?);
     }
     check_numbers(connection, report).await?;
     for name in guards::missing(connection).await? {
@@ -80,13 +81,12 @@ pub(super) async fn check(
         report.find(None, "guards", detail);
     }
     check_records(connection, report).await?;
-    for row in connection.rows(keys::API_KEYS, &[]).await? {
-        note(report, keys::read(&row).map(drop));
-    }
-    let masters = connection.rows(keys::MASTER_KEYS, &[]).await?;
-    for row in &masters {
-        note(report, keys::read_master(row).map(drop));
-    }
+    let each = |row: &mut Reader<'_>| Ok(get(row).map(drop));
+    let all = connection.read((keys::API_KEYS, "api_keys"), &[], each);
+    all.await?.into_iter().for_each(|key| note(report, key));
+    let each = |row: &mut Reader<'_>| Ok(get_master(row).map(drop));
+    let all = connection.read((keys::MASTER_KEYS, "master_keys"), &[], each);
+    all.await?.into_iter().for_each(|key| note(report, key));
     Ok(())
 }
 
@@ -128,7 +128,7 @@ async fn check_records(
         let values = [bind(&after), bind(&limit)];
         let rows = connection.rows(SOME_RECORDS, &values).await?;
         for row in &rows {
-            let read = idempotency::read(row);
+            let read = idempotency::get(&mut Reader::postgres(row, "idempotency"));
             let is_text = |record: &idempotency::Record| {
                 serde_json::from_slice::<serde::de::IgnoredAny>(&record.reply.json()).is_ok()
             };
@@ -144,10 +144,11 @@ async fn check_records(
             }
             note(report, read.map(drop));
         }
-        match rows.last() {
-            Some(row) => after = Columns::new(row, "idempotency").get(0)?,
-            None => return Ok(()),
-        }
+        let Some(row) = rows.last() else {
+            return Ok(());
+        };
+        let key: &[u8] = Reader::postgres(row, "idempotency").get()?;
+        after = key.to_vec();
     }
 }
 

@@ -29,15 +29,6 @@ use crate::ledger::rows::reader::Reader;
 pub(super) use self::rows::RowTypes;
 use self::rows::{RowType, Rows};
 
-/// What became of a statement.
-pub(super) enum Outcome {
-    /// The batch is durable since this time on the ledger's clock.
-    Stored(Timestamp),
-    /// A row had another version, the clock was too far off, or a hold was over: nothing
-    /// was written.
-    Stale,
-}
-
 /// A batch to be stored, and what its call needs.
 pub(super) struct Dispatch<'a> {
     pub(super) batch: &'a Batch,
@@ -113,7 +104,7 @@ pub(super) struct Statement {
 
 /// What the database answered.
 pub(super) struct Sent {
-    /// When the batch was stored, on the ledger's clock; None if it is [`Outcome::Stale`].
+    /// When the batch was stored, on the ledger's clock; None if nothing was written.
     pub(super) stored_at: Option<Timestamp>,
     /// What the ledger's clock reads.
     wall: i64,
@@ -153,7 +144,9 @@ impl Statement {
     }
 
     /// Stores the batch, in the transaction that is open on this connection, which it ends, or in
-    /// one of its own. Passes the database's clock to `time`.
+    /// one of its own. Passes the database's clock to `time`. Returns since when, on the ledger's
+    /// clock, the batch is durable; None if a row had another version, the clock was too far off, or
+    /// a hold was over: then nothing was written.
     ///
     /// # Errors
     /// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
@@ -161,7 +154,7 @@ impl Statement {
         &self,
         connection: &mut Connection,
         (time, clock): (&Time, &dyn Clock),
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Timestamp>, Failure> {
         let has_more = self.rests_on_recent_end || self.changed.is_some();
         if has_more && !connection.in_transaction() {
             connection.begin_write().await?;
@@ -172,7 +165,7 @@ impl Statement {
             time.learn(sent.wall);
         }
         if !is_within {
-            return sent.map(|sent| sent.stored_at.map_or(Outcome::Stale, Outcome::Stored));
+            return sent.map(|sent| sent.stored_at);
         }
         match sent {
             Ok(Sent {
@@ -187,11 +180,11 @@ impl Statement {
                 let ahead = u64::try_from(ahead).unwrap_or_default();
                 clock.sleep_until(clock.boot().plus_ms(ahead)).await;
                 connection.commit().await?;
-                Ok(Outcome::Stored(at))
+                Ok(Some(at))
             }
             Ok(_) => {
                 connection.roll_back().await;
-                Ok(Outcome::Stale)
+                Ok(None)
             }
             Err(failure) => {
                 match &failure {

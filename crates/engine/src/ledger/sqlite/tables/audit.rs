@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params, params_from_iter};
 use soldonce_core::{Commit, Event, EventNo, Seq, UnitNo};
 
-use super::{all_rows, first_row, summed};
+use super::{all_rows, each_row, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::chain::{self, AuditRow, get_step};
 use crate::ledger::rows::column::Column;
@@ -193,12 +193,7 @@ pub(crate) fn each_of_event(
     event: EventNo,
     mut take: impl FnMut(Result<ReadRow, Fault>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(AUDIT_OF_EVENT)?;
-    let mut rows = statement.query(params![event.0])?;
-    while let Some(row) = rows.next()? {
-        take(read(row))?;
-    }
-    Ok(())
+    each_row(connection, AUDIT_OF_EVENT, [event.0], |row| take(read(row)))
 }
 
 /// Reads the commits of an event with all their transitions, oldest first.

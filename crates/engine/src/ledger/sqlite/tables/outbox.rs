@@ -8,7 +8,7 @@ use soldonce_core::{Effect, Timestamp};
 use super::{all_rows, each_row, summed};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::column::Column;
-use crate::ledger::rows::effects::{get, put, put_name};
+use crate::ledger::rows::effects::{get_open, put, put_name};
 use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
@@ -85,9 +85,9 @@ pub(crate) fn open(
 }
 
 fn read(row: &Row<'_>) -> Result<OpenEffect, Fault> {
-    let get = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?, get(row)?));
-    let (_, at, effect) = summed::read(row, TABLE, get, |(n, ..)| format!("effect {n}"))?;
-    Ok(OpenEffect { effect, at })
+    let get = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, get_open(row)?));
+    let (_, open) = summed::read(row, TABLE, get, |(n, _)| format!("effect {n}"))?;
+    Ok(open)
 }
 
 /// Reads the number of the newest effect; 0 if there is none.

@@ -141,27 +141,35 @@ fn check_units(
     Ok(())
 }
 
+/// Notes damage in the report, under its event if it has one; fails with any other fault, which ends the
+/// verification. None if there is damage.
+fn note<T>(
+    report: &mut VerifyReport,
+    event: Option<&Event>,
+    read: Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    match read {
+        Err(fault @ Fault::Damaged(_)) => {
+            report.damaged(event, &fault);
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
+}
+
 /// Checks the head row against the high-water mark.
 fn check_head(
     connection: &Connection,
     mark: Result<Option<Mark>, Fault>,
     report: &mut VerifyReport,
 ) -> Result<(), Fault> {
-    let head = match Head::find(connection) {
-        Ok(Some(head)) => head,
-        Ok(None) => {
-            report.find(
-                None,
-                "head",
-                "the row that says where the ledger stands is missing",
-            );
-            return Ok(());
-        }
-        Err(fault @ Fault::Damaged(_)) => {
-            report.damaged(None, &fault);
-            return Ok(());
-        }
-        Err(other) => return Err(other),
+    let Some(head) = note(report, None, Head::find(connection))? else {
+        return Ok(());
+    };
+    let Some(head) = head else {
+        let detail = "the row that says where the ledger stands is missing";
+        report.find(None, "head", detail);
+        return Ok(());
     };
     match mark {
         Err(fault) => report.damaged(None, &fault),

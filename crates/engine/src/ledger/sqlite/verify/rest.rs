@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::Connection;
 
+use super::note;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::guards;
 use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency, keys, outbox};
@@ -44,29 +45,18 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
         records.push(record.number);
         ControlFlow::Continue(())
     });
-    note(report, keys_read)?;
+    note(report, None, keys_read)?;
     for number in records {
-        note(report, idempotency::reply(connection, number).map(drop))?;
+        note(report, None, idempotency::reply(connection, number))?;
     }
-    note(report, idempotency::check_kept(connection))?;
-    note(report, outbox::check(connection))?;
-    note(report, endpoints::all(connection).map(drop))?;
-    note(report, deliveries::check(connection))?;
-    note(report, keys::all(connection).map(drop))?;
-    note(report, keys::masters(connection).map(drop))?;
-    note(report, dropped::all(connection).map(drop))?;
+    note(report, None, idempotency::check_kept(connection))?;
+    note(report, None, outbox::check(connection))?;
+    note(report, None, endpoints::all(connection))?;
+    note(report, None, deliveries::check(connection))?;
+    note(report, None, keys::all(connection))?;
+    note(report, None, keys::masters(connection))?;
+    note(report, None, dropped::all(connection))?;
     stray_rows(connection, report)
-}
-
-/// Notes damage in the report; fails with any other fault, which ends the verification.
-fn note(report: &mut VerifyReport, checked: Result<(), Fault>) -> Result<(), Fault> {
-    match checked {
-        Err(fault @ Fault::Damaged(_)) => {
-            report.damaged(None, &fault);
-            Ok(())
-        }
-        other => other,
-    }
 }
 
 fn stray_rows(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {

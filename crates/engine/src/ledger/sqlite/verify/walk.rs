@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 use soldonce_core::{Commit, Event, HoldTerms};
 
+use super::note;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::audit::{self, Chain, ReadRow};
 use crate::ledger::sqlite::tables::events;
@@ -37,10 +38,8 @@ pub(super) fn walk(
         Ok(())
     })?;
     rows.end_commit();
-    match Chain::find(connection, event.no) {
-        Ok(end) => rows.walk.check_end(end.map(chain_end), report),
-        Err(fault @ Fault::Damaged(_)) => report.damaged(Some(event), &fault),
-        Err(other) => return Err(other),
+    if let Some(end) = note(report, Some(event), Chain::find(connection, event.no))? {
+        rows.walk.check_end(end.map(chain_end), report);
     }
     Ok(rows.walk.finish(report))
 }
