@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Amount, Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text, Timestamp,
-    UnitName, UnitNo,
+    Amount, Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Text,
+    Timestamp, UnitName, UnitNo,
 };
 
 /// A point of time, written as RFC 3339 in UTC with milliseconds.

@@ -355,7 +355,11 @@ async fn a_refund_is_settled_elsewhere() {
         let settled = ask("s", settle.clone()).await.expect(StatusCode::OK);
         let payment = &settled.json()["payment"];
         assert_eq!(
-            (&payment["elsewhere"], &payment["refunded"], &payment["paid"]),
+            (
+                &payment["elsewhere"],
+                &payment["refunded"],
+                &payment["paid"]
+            ),
             (&json!(500), &json!(0), &json!(4_000))
         );
     }
