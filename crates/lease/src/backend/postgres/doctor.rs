@@ -195,7 +195,7 @@ async fn tables(backend: &Postgres) -> Finding {
     match schema::installed(&backend.settling).await {
         Ok(Some(schema::VERSION)) => Finding::new(check, Verdict::Ok, "installed", ""),
         Ok(Some(other)) => {
-            let found = format!("form {other}, this client knows {}", schema::VERSION);
+            let found = format!("version {other}, this client knows {}", schema::VERSION);
             Finding::new(check, Verdict::Fail, found, fix)
         }
         Ok(None) => Finding::new(check, Verdict::Fail, "not installed", fix),

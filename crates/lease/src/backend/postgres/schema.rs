@@ -55,7 +55,7 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
     match installed_within(&link, REACH).await? {
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(BackendError::Config(format!(
-            "the lease tables have form {newer}, this client knows {VERSION}: update the client"
+            "the lease tables have version {newer}, this client knows {VERSION}: update the client"
         ))),
         Some(_) | None => {
             link.batch(&format!("{BEGIN}{}COMMIT;", FILES.concat()))
