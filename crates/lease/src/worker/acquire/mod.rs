@@ -170,7 +170,8 @@ impl Attempt {
                 if self.command.names.is_any()
                     && let Some(first) = ends.min()
                 {
-                    refusal.retry_after = first;
+                    // A Redlock whose votes were split says sooner.
+                    refusal.retry_after = refusal.retry_after.min(first);
                 }
                 self.queued = refusal.queued;
                 Tried::Refused(refusal)

@@ -1,5 +1,7 @@
 //! Grants any one of several names by a majority.
 
+use std::time::Duration;
+
 use super::Redlock;
 use crate::backend::{Acquire, AcquireReply};
 use crate::{Name, Refusal};
@@ -14,6 +16,7 @@ impl Redlock {
         let mut names: Vec<_> = command.names.as_slice().iter().collect();
         names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
         let (mut refusal, mut withdrawals) = (Refusal::default(), Vec::new());
+        refusal.retry_after = Duration::MAX;
         for name in names {
             let names = only(name);
             let one = Acquire {
@@ -25,7 +28,7 @@ impl Redlock {
             match reply {
                 AcquireReply::Refused(refused) => {
                     refusal.conflicts.extend(refused.conflicts);
-                    refusal.retry_after = refusal.retry_after.max(refused.retry_after);
+                    refusal.retry_after = refusal.retry_after.min(refused.retry_after);
                 }
                 reply @ (AcquireReply::Granted { .. }
                 | AcquireReply::QueueFull
