@@ -34,7 +34,7 @@ impl Worker {
             fenced: ctx.fenced,
             safety: ticket.safety,
             manual: ticket.manual,
-            endless: false,
+            endless: ticket.endless,
             replicas: None,
             deletes: Deletes::Once,
             born: ctx.now(),
