@@ -186,8 +186,9 @@ impl Lease {
     /// [`crate::Leases::resume`] resumes the lease with it, in any process, before the ttl ends.
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
-        self.grant.give_back();
-        self.client.ctx.unwatch(&self.grant);
+        if self.grant.give_back() {
+            self.client.ctx.unwatch(&self.grant);
+        }
         ticket
     }
 
@@ -198,7 +199,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // After a loss the thread has queued the release already; after `release` and `detach` too.
+        // After a loss the thread queues the release; after `release` and `detach` there is none left.
         if self.grant.give_back() {
             self.client.ctx.give_back(self.grant.clone());
         }

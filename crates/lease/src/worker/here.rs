@@ -17,7 +17,7 @@ use super::release;
 use crate::error::NotGranted;
 use crate::grant::Grant;
 use crate::inbox::AcquireParams;
-use crate::{AcquireError, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
+use crate::{AcquireError, LostReason, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
 
 /// Counts an acquire as under way until it is dropped.
 struct UnderWay<'a>(&'a Ctx, &'a InPlace);
@@ -46,7 +46,7 @@ struct Handover<'a> {
 
 impl Drop for Handover<'_> {
     fn drop(&mut self) {
-        if let Some(job) = self.sent.take() {
+        if let Some(job) = self.sent.take_over() {
             self.ctx.leave(job);
         }
     }
@@ -117,8 +117,15 @@ impl Ctx {
     /// Stops watching a grant that its guard has ended, and builds its release.
     pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
         self.unwatch(grant);
+        let is_here = grant.is_held_here();
+        // Past its deadline, and the lease thread has not looked since.
+        if is_here && let Some(reason) = grant.lose(LostReason::Deadline) {
+            self.tell_loss(grant, reason);
+        }
+        let lost = grant.lost().filter(|_| is_here);
         let (token, born) = (grant.terms.token, grant.terms.born);
-        self.job(grant, Why::Guard { token, born })
+        let why = lost.map_or(Why::Guard { token, born }, |_| Why::Lost);
+        self.job(grant, why)
     }
 
     async fn send_here(self: Arc<Self>, job: ReleaseJob) {
