@@ -2,10 +2,11 @@
 
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{
-    LeaseState, LeaseTicket, NoticeKind, ReleaseOutcome, TokenError, Unsettled, block_on,
+    LeaseState, LeaseTicket, LostReason, NoticeKind, ReleaseOutcome, TokenError, Unsettled,
+    block_on,
 };
 
-use super::{World, drain, is_pending, ms, secs, until};
+use super::{World, drain, is_pending, ms, secs, soon, until};
 
 #[tokio::test]
 async fn guard_moves_between_threads() {
@@ -147,6 +148,20 @@ async fn a_ticket_outlives_a_resume_that_was_dropped() {
         1,
         "nothing renews what was left"
     );
+}
+
+#[tokio::test]
+async fn a_ticket_that_is_resumed_twice_is_of_the_last() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let ticket = lease.detach();
+    let resume = || world.locks.resume(ticket.clone());
+    let first = resume().await.unwrap().unwrap();
+    let second = resume().await.unwrap().unwrap();
+    assert_eq!(soon(first.lost()).await, LostReason::Gone);
+    drop(first);
+    world.pass(secs(20)).await;
+    assert!(second.token().is_ok() && world.holds("a").await);
 }
 
 /// The backend keeps the longest life that it has promised.
