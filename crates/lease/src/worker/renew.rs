@@ -122,14 +122,15 @@ impl Worker {
         }
     }
 
-    /// Reports a loss, and releases what the backend still keeps of the grant.
+    /// Reports a loss, and releases what the backend still keeps of the grant. A holder elsewhere is answered alone: it
+    /// may ask again and again.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         self.ctx.unwatch(grant);
         if grant.is_held_here() {
             let job = self.ctx.job(grant, Why::Lost);
             self.releases.push(job);
+            self.ctx.tell_loss(grant, reason);
         }
-        self.ctx.tell_loss(grant, reason);
     }
 
     /// Ends all live grants as gone: after this they are not renewed or released.

@@ -114,7 +114,7 @@ impl RedisScripts {
     /// As [`RedisScripts::run`]; `Config` when the server refuses the login.
     ///
     /// # Cancel safety
-    /// Dropped, a connection that was not made yet is not made.
+    /// Dropped, a connection may still be made, for the next call.
     pub async fn ping(&self, within: Duration) -> Result<(), BackendError> {
         self.link.ping(Shard::default(), within).await
     }
