@@ -17,7 +17,7 @@ use super::release;
 use crate::error::NotGranted;
 use crate::grant::Grant;
 use crate::inbox::AcquireParams;
-use crate::{AcquireError, LostReason, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
+use crate::{AcquireError, LostReason, ReleaseOutcome, Unsettled};
 
 /// Counts an acquire as under way until it is dropped.
 struct UnderWay<'a>(&'a Ctx, &'a InPlace);
@@ -71,15 +71,14 @@ impl Ctx {
         let here = self.here().ok_or(AcquireError::Closed)?;
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
-        let owner = params.owner.unwrap_or_else(|| Owner::draw(&SystemEntropy));
-        let command = params.command(owner);
-        let mut attempt = Attempt::new(self.clone(), backend, command, &params);
+        let wait = params.wait;
+        let mut attempt = Attempt::new(self.clone(), backend, params);
         let span = attempt.span();
         let flow = async {
             tokio::select! {
                 biased;
                 () = here.closed() => Err(AcquireError::Closed.into()),
-                result = attempt.acquire(params.wait) => attempt.settle(result),
+                result = attempt.acquire(wait) => attempt.settle(result),
             }
         };
         flow.instrument(span).await

@@ -77,7 +77,7 @@ impl Worker {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Acquire(params, to) => self.acquire(&params, to),
+            Command::Acquire(params, to) => self.acquire(*params, to),
             Command::Renew(grant, ttl, to) => self.renew_by_hand(grant, ttl, to),
             Command::Release(grant, settle) => {
                 let job = self.ctx.end_of(&grant);
