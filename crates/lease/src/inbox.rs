@@ -106,19 +106,16 @@ struct Queue {
     closed: bool,
 }
 
-/// The lease thread has ended and takes no command.
-#[derive(Debug)]
-pub(crate) struct Closed;
-
 impl Inbox {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn push(&self, command: Command) -> Result<(), Closed> {
+    /// Queues a command. After the end of the lease thread it is dropped, and with it the channel of its answer.
+    pub(crate) fn push(&self, command: Command) {
         let mut queue = self.queue();
         if queue.closed {
-            return Err(Closed);
+            return;
         }
         let was_empty = queue.commands.is_empty();
         queue.commands.push(command);
@@ -126,7 +123,6 @@ impl Inbox {
         if was_empty {
             self.ready.notify_one();
         }
-        Ok(())
     }
 
     /// Moves all commands into `batch`, which must be empty.

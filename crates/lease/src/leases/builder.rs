@@ -207,8 +207,7 @@ impl CloseOnDrop {
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         if let Some(inbox) = &self.0 {
-            // Fails when the thread has ended already.
-            inbox.push(Command::Close).ok();
+            inbox.push(Command::Close);
         }
     }
 }
