@@ -175,6 +175,18 @@ impl Finding {
             fix: fix.to_owned(),
         }
     }
+
+    /// Creates a finding of `check`: as it should be if `is_good`, else `bad` and with `fix`.
+    pub(crate) fn judged(
+        (check, is_good, bad): (&'static str, bool, Verdict),
+        found: impl Into<String>,
+        fix: &str,
+    ) -> Self {
+        if is_good {
+            return Self::new(check, Verdict::Ok, found, "");
+        }
+        Self::new(check, bad, found, fix)
+    }
 }
 
 /// How a check of the doctor ended.
