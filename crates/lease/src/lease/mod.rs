@@ -39,7 +39,7 @@ pub use ticket::LeaseTicket;
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
     reader: LeaseRef,
-    client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
 }
 
 impl Deref for Lease {
@@ -150,7 +150,6 @@ impl Lease {
     /// # Cancel safety
     /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
-        self.grant.give_back();
         self.client.release(&self.grant).await
     }
 
@@ -190,10 +189,6 @@ impl Lease {
             self.client.ctx.unwatch(&self.grant);
         }
         ticket
-    }
-
-    pub(crate) fn client(&self) -> &Arc<Client> {
-        &self.client
     }
 }
 

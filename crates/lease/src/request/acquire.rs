@@ -100,13 +100,8 @@ impl Request {
         elsewhere: Option<Owner>,
     ) -> Result<AcquireParams, InvalidRequest> {
         let facts = self.client.ctx.facts;
-        let ttl_min = self.client.ttl_min();
+        validate::check(&self, &facts)?;
         let names = self.names?;
-        validate::names(&names, &facts)?;
-        validate::ttl(self.ttl, (ttl_min, facts.ttl_max))?;
-        validate::max_lifetime(self.max_lifetime, self.ttl)?;
-        validate::safety(self.safety, self.ttl)?;
-        validate::durability(self.durability)?;
         if self.fair && (!facts.fair || names.group().is_some()) {
             return Err(validate::unsupported(&facts, "queue waiters in order"));
         }

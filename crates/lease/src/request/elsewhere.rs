@@ -182,7 +182,6 @@ impl RemoteGrant {
     /// # Cancel safety
     /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
-        self.grant.give_back();
         self.client.release(&self.grant).await
     }
 }

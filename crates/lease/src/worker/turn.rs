@@ -40,7 +40,7 @@ impl Worker {
     /// Computes when the loop must run again if no wake-up comes.
     pub(super) fn next_instant(&mut self) -> Option<BootTime> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let end = self.ending.as_ref().and_then(super::end::Ending::until);
+        let end = self.ending.as_ref().and_then(|ending| ending.until);
         let mut table = self.ctx.table();
         if self.tick.is_none() && table.was_touched() {
             self.tick = Some(self.ctx.now().plus(timing::TICK));
@@ -129,7 +129,7 @@ impl Worker {
         if let Some(ending) = &mut self.ending
             && !matches!(reply, ReleaseReply::Failed(_))
         {
-            ending.count();
+            ending.drained.released += 1;
         }
         self.ctx.released(job, reply);
     }
