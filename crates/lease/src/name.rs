@@ -98,12 +98,6 @@ macro_rules! text_forms {
                 Self::new(text)
             }
         }
-
-        impl AsRef<str> for $type {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
     };
 }
 

@@ -77,23 +77,3 @@ pub enum Fencing {
     /// The caller wants no tokens at all.
     Off,
 }
-
-impl std::fmt::Debug for Fencing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Fencing::Clock => "Clock",
-            Fencing::Source(_) => "Source",
-            Fencing::Off => "Off",
-        })
-    }
-}
-
-impl std::fmt::Debug for BackendContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BackendContext")
-            .field("namespace", &self.namespace)
-            .field("fencing", &self.fencing)
-            .field("call_timeout", &self.call_timeout)
-            .finish_non_exhaustive()
-    }
-}
