@@ -67,6 +67,11 @@ impl Name {
 }
 
 impl Namespace {
+    /// Returns the namespace of backends that need none, because they share no storage.
+    pub(crate) fn local() -> Self {
+        Self("local".into())
+    }
+
     /// Creates a namespace from its text.
     ///
     /// # Errors

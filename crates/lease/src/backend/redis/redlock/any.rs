@@ -11,7 +11,7 @@ impl Redlock {
     /// pick for themselves would pick different names. A lost vote is withdrawn while the next goes
     /// on: with a node that does not answer each would take its whole time-out.
     pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
-        let now = self.machine.clock.boot();
+        let now = self.clock.boot();
         let only = |name: &Name| command.names.only(|one| one == name);
         let mut names: Vec<_> = command.names.as_slice().iter().collect();
         names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
