@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::{Holder, Names};
+use crate::backend::Holder;
 use crate::error::NotGranted;
 use crate::grant::{Grant, TicketTerms};
 use crate::inbox::{AcquireParams, Command, Unclaimed};
@@ -29,10 +29,9 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Sends a command to the lease thread. After the thread's end the command is dropped, and with
-    /// it the channel of its answer.
+    /// Sends a command to the lease thread.
     pub(crate) fn send(&self, command: Command) {
-        drop(self.ctx.inbox.push(command));
+        self.ctx.inbox.push(command);
     }
 
     pub(crate) fn ttl_min(&self) -> Duration {
@@ -57,6 +56,7 @@ impl Client {
 
     /// Releases in the caller's task on the runtime that connected, else on the lease thread.
     pub(crate) async fn release(&self, grant: &Arc<Grant>) -> Result<ReleaseOutcome, Unsettled> {
+        grant.give_back();
         if self.ctx.is_here() {
             return self.ctx.release_here(grant).await;
         }
@@ -73,22 +73,14 @@ impl Client {
         drop(thread.map(JoinHandle::join));
     }
 
-    pub(crate) async fn inspect(&self, name: Names) -> Result<Option<OwnerInfo>, BackendError> {
-        let (to, answer) = oneshot::channel();
-        self.send(Command::Inspect(name, to));
-        let holder = answer.await.unwrap_or_else(|_| Err(closed()))?;
-        Ok(holder.as_ref().map(OwnerInfo::of))
-    }
-
-    pub(crate) async fn force_release(
+    /// Sends the command that `with` makes of a channel, and waits for its answer.
+    pub(crate) async fn ask<T>(
         &self,
-        name: Names,
-        expect: FencingToken,
-        why: &str,
-    ) -> Result<ReleaseOutcome, BackendError> {
-        tracing::warn!(?name, token = %expect, why, "lease released by force");
+        with: impl FnOnce(oneshot::Sender<Result<T, BackendError>>) -> Command,
+    ) -> Result<T, BackendError> {
         let (to, answer) = oneshot::channel();
-        self.send(Command::ForceRelease(name, expect, to));
+        self.send(with(to));
+        let closed = || BackendError::NotSent("these leases are shut down".to_owned());
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 }
@@ -125,7 +117,7 @@ pub struct OwnerInfo {
 }
 
 impl OwnerInfo {
-    fn of(holder: &Holder) -> Self {
+    pub(crate) fn of(holder: &Holder) -> Self {
         let lines = holder.meta.split(';').filter_map(|line| {
             let (key, value) = line.split_once('=')?;
             Some((key.to_owned(), value.to_owned()))
@@ -138,8 +130,4 @@ impl OwnerInfo {
             meta: lines.collect(),
         }
     }
-}
-
-fn closed() -> BackendError {
-    BackendError::NotSent("these leases are shut down".to_owned())
 }

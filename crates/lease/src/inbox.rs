@@ -6,51 +6,22 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
+use crate::backend::{Acquire, Finding, Holder, Names};
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms};
+use crate::grant::{Grant, TicketTerms, Whereabouts};
 use crate::wait::Wait;
 use crate::{
-    BackendError, BootTime, Drained, FencingToken, LostReason, Owner, ReleaseOutcome, RenewError,
+    BackendError, BootTime, Drained, FencingToken, LostReason, ReleaseOutcome, RenewError,
     Unsettled,
 };
 
-/// A request for a lease.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each was asked for by itself"
-)]
+/// A request for a lease: the message to the backend, and what the facade does with its answer.
 pub(crate) struct AcquireParams {
-    /// The owner, for a holder in another process; for one in this process an owner is drawn.
-    pub(crate) owner: Option<Owner>,
-    pub(crate) names: Names,
-    pub(crate) ttl: Duration,
-    pub(crate) cap: Option<Duration>,
-    pub(crate) floor: Option<FencingToken>,
-    pub(crate) waiter: Option<Waiter>,
-    pub(crate) fair: bool,
-    pub(crate) meta: Arc<str>,
-    pub(crate) durability: Durability,
+    pub(crate) command: Acquire,
+    pub(crate) holder: Whereabouts,
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
     pub(crate) manual: bool,
-}
-
-impl AcquireParams {
-    /// Builds the message to the backend, for `owner`.
-    pub(crate) fn command(&self, owner: Owner) -> Acquire {
-        Acquire {
-            names: self.names.clone(),
-            owner,
-            ttl: self.ttl,
-            cap: self.cap,
-            floor: self.floor,
-            waiter: self.waiter,
-            fair: self.fair,
-            meta: self.meta.clone(),
-            durability: self.durability,
-        }
-    }
 }
 
 /// Releases a grant that no caller claims.
@@ -135,19 +106,16 @@ struct Queue {
     closed: bool,
 }
 
-/// The lease thread has ended and takes no command.
-#[derive(Debug)]
-pub(crate) struct Closed;
-
 impl Inbox {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn push(&self, command: Command) -> Result<(), Closed> {
+    /// Queues a command. After the end of the lease thread it is dropped, and with it the channel of its answer.
+    pub(crate) fn push(&self, command: Command) {
         let mut queue = self.queue();
         if queue.closed {
-            return Err(Closed);
+            return;
         }
         let was_empty = queue.commands.is_empty();
         queue.commands.push(command);
@@ -155,7 +123,6 @@ impl Inbox {
         if was_empty {
             self.ready.notify_one();
         }
-        Ok(())
     }
 
     /// Moves all commands into `batch`, which must be empty.

@@ -67,6 +67,11 @@ impl Name {
 }
 
 impl Namespace {
+    /// Returns the namespace of backends that need none, because they share no storage.
+    pub(crate) fn local() -> Self {
+        Self("local".into())
+    }
+
     /// Creates a namespace from its text.
     ///
     /// # Errors
@@ -96,12 +101,6 @@ macro_rules! text_forms {
 
             fn from_str(text: &str) -> Result<Self, InvalidName> {
                 Self::new(text)
-            }
-        }
-
-        impl AsRef<str> for $type {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
     };

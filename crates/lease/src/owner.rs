@@ -2,17 +2,12 @@
 
 use std::fmt;
 
-use crate::{Entropy, SystemEntropy};
-
-const OWNER_BYTES: usize = 16;
-
-/// Owners that are drawn at once. The block is at most a memory page of random bits.
-const BLOCK: usize = 64;
+use crate::Entropy;
 
 /// Proves the right to renew and release one grant. Secret: only [`Owner::expose`] shows it, which
 /// a backend needs to store and compare it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Owner([u8; OWNER_BYTES]);
+pub struct Owner([u8; 16]);
 
 impl Owner {
     /// Draws a new owner at random.
@@ -30,27 +25,6 @@ impl Owner {
     /// Returns the secret bits. Never log them.
     pub const fn expose(&self) -> [u8; 16] {
         self.0
-    }
-}
-
-/// Draws owners in blocks: one system call serves many. Only the lease thread has it, and a forked
-/// process has no lease thread, so the same block is never drawn from twice.
-#[derive(Default)]
-pub(crate) struct Owners(Vec<[u8; OWNER_BYTES]>);
-
-impl Owners {
-    pub(crate) fn draw(&mut self) -> Owner {
-        if let Some(bits) = self.0.pop() {
-            return Owner(bits);
-        }
-        let mut block = [0; OWNER_BYTES * BLOCK];
-        SystemEntropy.fill(&mut block);
-        let (owners, _) = block.as_chunks();
-        self.0.extend_from_slice(owners);
-        match self.0.pop() {
-            Some(bits) => Owner(bits),
-            None => Owner::draw(&SystemEntropy),
-        }
     }
 }
 
@@ -72,14 +46,5 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!(format!("{a:?}"), "Owner(redacted)");
         assert_eq!(Owner::from_bits(a.expose()), a);
-    }
-
-    #[test]
-    fn owners_of_several_blocks_are_all_others() {
-        let mut owners = Owners::default();
-        let drawn: Vec<Owner> = (0..3 * BLOCK).map(|_| owners.draw()).collect();
-        let unlike: std::collections::HashSet<Owner> = drawn.iter().copied().collect();
-        assert_eq!(unlike.len(), drawn.len());
-        assert!(!unlike.contains(&Owner::from_bits([0; OWNER_BYTES])));
     }
 }

@@ -91,7 +91,7 @@ async fn within_grace<T>(
     grace: Duration,
     body: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    let client = lease.client();
+    let client = &lease.client;
     let (alarm, rings) = oneshot::channel();
     client.send(Command::WakeAt(client.ctx.now().plus(grace), alarm));
     tokio::select! {

@@ -145,7 +145,7 @@ counters! {
     failed: Counter -> u64 = "soldonce_lease_requests_total" outcome "failed";
     /// How long all ended requests took together.
     wait: Time -> Duration = "soldonce_lease_wait_seconds";
-    /// Leases released by their holders.
+    /// Leases released by their holders, and not ended before.
     released: Counter -> u64 = "soldonce_lease_releases_total";
     /// How long all released leases were held together.
     held: Time -> Duration = "soldonce_lease_held_seconds";

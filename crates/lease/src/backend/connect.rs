@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Backend, Fut, Kind};
-use crate::{BackendError, Clock, Entropy, FenceSource, Namespace, Notices};
+use crate::{
+    BackendError, Clock, Entropy, FenceSource, Namespace, Notices, SystemClock, SystemEntropy,
+};
 
 /// The settings of a backend, from which it is made.
 pub trait BackendFactory: Send + 'static {
@@ -63,6 +65,26 @@ pub struct BackendContext {
     pub call_timeout: Duration,
     /// Receives the notices of a backend, about epochs, connections and orphans.
     pub notices: Notices,
+    /// Another text for the script of Redis in this file: a test must see that a wrong script fails.
+    #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
+    pub script: Option<(&'static str, String)>,
+}
+
+impl BackendContext {
+    /// Creates the defaults: clock and randomness of the system, tokens by the server's clock, 500 ms
+    /// for a call.
+    pub fn new(namespace: Namespace) -> Self {
+        Self {
+            namespace,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            fencing: Fencing::default(),
+            call_timeout: Duration::from_millis(500),
+            notices: Notices::default(),
+            #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
+            script: None,
+        }
+    }
 }
 
 /// The source of what tokens need to rise through loss of the backend's data.
@@ -78,22 +100,13 @@ pub enum Fencing {
     Off,
 }
 
-impl std::fmt::Debug for Fencing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Fencing::Clock => "Clock",
-            Fencing::Source(_) => "Source",
-            Fencing::Off => "Off",
-        })
-    }
-}
-
-impl std::fmt::Debug for BackendContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BackendContext")
-            .field("namespace", &self.namespace)
-            .field("fencing", &self.fencing)
-            .field("call_timeout", &self.call_timeout)
-            .finish_non_exhaustive()
+#[cfg(feature = "redis")]
+impl Fencing {
+    /// Returns the storage outside the backend, if there is one.
+    pub(super) fn source(self) -> Option<Arc<dyn FenceSource>> {
+        match self {
+            Fencing::Source(source) => Some(source),
+            Fencing::Clock | Fencing::Off => None,
+        }
     }
 }

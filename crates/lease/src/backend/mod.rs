@@ -91,8 +91,6 @@ pub struct Facts {
     pub ttl_min: Duration,
     /// Longest ttl.
     pub ttl_max: Duration,
-    /// Most names in one grant.
-    pub names_max: usize,
     /// Whether it can queue waiters in order.
     pub fair: bool,
     /// Longest sleep of a waiter between two tries.
@@ -107,7 +105,6 @@ impl Facts {
             kind,
             ttl_min: Duration::from_secs(1),
             ttl_max: crate::limits::TTL_MAX,
-            names_max: crate::limits::NAMES_MAX,
             fair: false,
             poll: Duration::from_secs(1),
         }
@@ -174,6 +171,18 @@ impl Finding {
             found: found.into(),
             fix: fix.to_owned(),
         }
+    }
+
+    /// Creates a finding of `check`: as it should be if `is_good`, else `bad` and with `fix`.
+    pub(crate) fn judged(
+        (check, is_good, bad): (&'static str, bool, Verdict),
+        found: impl Into<String>,
+        fix: &str,
+    ) -> Self {
+        if is_good {
+            return Self::new(check, Verdict::Ok, found, "");
+        }
+        Self::new(check, bad, found, fix)
     }
 }
 

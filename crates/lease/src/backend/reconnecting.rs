@@ -103,28 +103,30 @@ impl<C: Clone> Reconnecting<C> {
 
 impl<C: Clone + Send + Sync + 'static> Attempt<C> {
     /// Returns the connection, made by `connect` if need be. The connect outlives a dropped caller.
-    pub(super) async fn get<F>(&self, connect: impl FnOnce() -> F) -> Result<C, BackendError>
+    pub(super) async fn get<F>(&self, connect: impl Fn() -> F) -> Result<C, BackendError>
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
     {
         if let Some(made) = self.made.get() {
             return Ok(made.clone());
         }
-        let mut outcome = self.making(connect);
-        let ended = outcome.wait_for(Option::is_some).await;
-        let made = ended.ok().and_then(|outcome| outcome.clone());
-        let broken_off = || BackendError::NotSent("the runtime that connects has ended".to_owned());
-        let made = made.unwrap_or_else(|| Err(broken_off()))?;
+        let (is_joined, outcome) = self.making(&connect);
+        let made = match ended(outcome).await {
+            // It had begun before, so its time was up sooner than this caller's.
+            Err(error) if is_joined && !error.is_lasting() => ended(self.making(connect).1).await,
+            made => made,
+        }?;
         Ok(self.made.get_or_init(|| made).clone())
     }
 
-    /// Returns the connect under way, or starts a new one.
-    fn making<F>(&self, connect: impl FnOnce() -> F) -> watch::Receiver<Outcome<C>>
+    /// Returns the connect under way, or starts a new one. Tells whether it was under way.
+    fn making<F>(&self, connect: impl Fn() -> F) -> (bool, watch::Receiver<Outcome<C>>)
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
     {
         let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         making.take_if(|making| making.has_failed());
+        let is_joined = making.is_some();
         let making = making.get_or_insert_with(|| {
             let (tell, outcome) = watch::channel(None);
             let (mut task, connecting) = (JoinSet::new(), connect());
@@ -136,7 +138,7 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
                 _task: task,
             }
         });
-        making.outcome.clone()
+        (is_joined, making.outcome.clone())
     }
 
     /// Notes an answer, which resets the count of time-outs.
@@ -150,6 +152,14 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
     pub(super) fn timed_out(&self) -> bool {
         self.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_MAX
     }
+}
+
+/// Waits for the result of a connect.
+async fn ended<C: Clone>(mut outcome: watch::Receiver<Outcome<C>>) -> Result<C, BackendError> {
+    let ended = outcome.wait_for(Option::is_some).await;
+    let made = ended.ok().and_then(|outcome| outcome.clone());
+    let broken_off = || BackendError::NotSent("the runtime that connects has ended".to_owned());
+    made.unwrap_or_else(|| Err(broken_off()))
 }
 
 #[cfg(test)]
@@ -185,6 +195,13 @@ mod tests {
         let attempt = Reconnecting::unmade().current();
         assert_eq!(attempt.get(refused).await, refused().await);
         assert_eq!(attempt.get(|| ready(1)).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_joined_a_connect_that_fails_makes_another() {
+        let attempt = Reconnecting::unmade().current();
+        let (early, late) = tokio::join!(attempt.get(refused), attempt.get(|| ready(1)));
+        assert_eq!((early, late), (refused().await, Ok(1)));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A fence source for many hosts: numbers in rows of PostgreSQL.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::{Handle, Id};
 use tokio_postgres::types::{FromSqlOwned, Type};
 
 use crate::backend::Fut;
@@ -12,6 +13,9 @@ use crate::{Clock, FenceError, FenceKind, FenceSource, SystemClock};
 /// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
 /// learns why it has no number, and that nothing was granted (`docs/decisions/0017`).
 const LIMIT: Duration = Duration::from_millis(400);
+
+/// Most runtimes with a connection; one more ends the oldest. Leases ask from two, the caller's and the lease thread's.
+const RUNTIMES_MAX: usize = 4;
 
 const NEXT_EPOCH: &str = "\
 -- epoch_next
@@ -23,7 +27,7 @@ SELECT soldonce_lease_token_next($1, $2)";
 
 /// A [`FenceSource`] for all hosts: a row of PostgreSQL for each namespace and kind of number, and one durable
 /// commit for each number. The database must have been prepared with `postgres::migrate`. Connects when the
-/// first number is asked for.
+/// first number is asked for, once for each runtime that asks.
 ///
 /// ```no_run
 /// # #[cfg(feature = "redis")]
@@ -43,24 +47,39 @@ SELECT soldonce_lease_token_next($1, $2)";
 /// ```
 pub struct PgFence {
     config: PgConfig,
-    link: Link,
+    clock: Arc<dyn Clock>,
+    /// By runtime, because a connection makes no progress without the one that made it.
+    links: Mutex<Vec<(Id, Arc<Link>)>>,
 }
 
 impl PgFence {
     /// Creates a source on the database of `config`, without connecting.
     pub fn new(config: PgConfig) -> Self {
-        Self::on(config, Arc::new(SystemClock))
+        Self {
+            config,
+            clock: Arc::new(SystemClock),
+            links: Mutex::default(),
+        }
     }
 
     /// Uses `clock` for the time-outs.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self::on(self.config, clock)
+        Self { clock, ..self }
     }
 
-    fn on(config: PgConfig, clock: Arc<dyn Clock>) -> Self {
-        let link = Link::new(config.clone(), clock, LIMIT);
-        Self { config, link }
+    /// Returns the connection of this runtime.
+    fn link(&self) -> Arc<Link> {
+        let here = Handle::current().id();
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, link)) = links.iter().find(|(of, _)| *of == here) {
+            return Arc::clone(link);
+        }
+        let link = Link::new(self.config.clone(), Arc::clone(&self.clock), LIMIT);
+        let link = Arc::new(link);
+        links.insert(0, (here, Arc::clone(&link)));
+        links.truncate(RUNTIMES_MAX);
+        link
     }
 
     /// Runs a statement that returns one number; `None` when no number is left.
@@ -71,7 +90,7 @@ impl PgFence {
     ) -> Result<Option<T>, FenceError> {
         let unavailable = |why: String| FenceError::Unavailable(why);
         // After a lost answer the number may be used up, which costs nothing: ask again.
-        let rows = self.link.query(sql, &params).await;
+        let rows = self.link().query(sql, &params).await;
         let rows = rows.map_err(|error| unavailable(error.to_string()))?;
         let row = rows
             .first()

@@ -199,20 +199,14 @@ impl Grant {
     /// reason if this call ended it as lost.
     pub(crate) fn lose(&self, reason: LostReason) -> Option<LostReason> {
         let mut life = self.life();
-        let end = match life.end_at(self.clock.boot()) {
-            Some(end) => end,
-            None => End::Lost(reason),
-        };
         if life.end.is_some() {
             return None;
         }
-        life.end = Some(end);
+        let reason = life.passed(self.clock.boot()).unwrap_or(reason);
+        life.end = Some(End::Lost(reason));
         drop(life);
         self.announce();
-        match end {
-            End::Lost(reason) => Some(reason),
-            End::Released => None,
-        }
+        Some(reason)
     }
 
     /// Ends it as gone if no end was noted, and returns whether it did. For a lease thread that is
@@ -228,21 +222,16 @@ impl Grant {
         true
     }
 
-    /// Ends it as released. Returns false if it had ended before; past its deadline it is lost now.
+    /// Ends it as released. Returns false if it had ended before; [`Grant::lose`] ends one past its deadline.
     pub(crate) fn give_back(&self) -> bool {
         let mut life = self.life();
-        if life.end.is_some() {
+        if life.end_at(self.clock.boot()).is_some() {
             return false;
         }
-        let late = life.end_at(self.clock.boot());
-        life.end = Some(late.unwrap_or(End::Released));
+        life.end = Some(End::Released);
         drop(life);
-        match late {
-            // The lease thread has not looked yet, and will not find it any more.
-            Some(_) => self.announce(),
-            None => self.changed.notify_waiters(),
-        }
-        late.is_none()
+        self.changed.notify_waiters();
+        true
     }
 
     /// Cancels the cancellation token and wakes all watchers, after the loss of the lease.
@@ -285,14 +274,17 @@ impl Grant {
 impl Life {
     /// Returns the end that holds at `now`: the one noted, else the deadline if it has passed.
     fn end_at(&self, now: BootTime) -> Option<End> {
-        let passed = now >= self.deadline;
-        self.end.or_else(|| {
-            passed.then_some(End::Lost(if self.capped {
-                LostReason::CapReached
-            } else {
-                LostReason::Deadline
-            }))
-        })
+        self.end.or_else(|| self.passed(now).map(End::Lost))
+    }
+
+    /// Returns the loss by the deadline, if that has passed.
+    fn passed(&self, now: BootTime) -> Option<LostReason> {
+        let reason = if self.capped {
+            LostReason::CapReached
+        } else {
+            LostReason::Deadline
+        };
+        (now >= self.deadline).then_some(reason)
     }
 }
 

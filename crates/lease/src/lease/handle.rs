@@ -68,16 +68,6 @@ impl LeaseRef {
         self.grant.remaining()
     }
 
-    /// Tells whether the lease is lost now; a released lease is not.
-    pub fn is_lost(&self) -> bool {
-        self.lost_reason().is_some()
-    }
-
-    /// Returns why it is lost; `None` while it is live and after a release.
-    pub fn lost_reason(&self) -> Option<LostReason> {
-        self.grant.lost()
-    }
-
     /// Waits for the loss and returns its reason: at the deadline at the latest, even if the backend hangs,
     /// and at once if the lease thread ends by a panic. Never ends if the lease is released.
     ///

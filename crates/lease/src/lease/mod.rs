@@ -39,7 +39,7 @@ pub use ticket::LeaseTicket;
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
     reader: LeaseRef,
-    client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
 }
 
 impl Deref for Lease {
@@ -150,7 +150,6 @@ impl Lease {
     /// # Cancel safety
     /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
-        self.grant.give_back();
         self.client.release(&self.grant).await
     }
 
@@ -186,19 +185,16 @@ impl Lease {
     /// [`crate::Leases::resume`] resumes the lease with it, in any process, before the ttl ends.
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
-        self.grant.give_back();
-        self.client.ctx.unwatch(&self.grant);
+        if self.grant.give_back() {
+            self.client.ctx.unwatch(&self.grant);
+        }
         ticket
-    }
-
-    pub(crate) fn client(&self) -> &Arc<Client> {
-        &self.client
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // After a loss the thread has queued the release already; after `release` and `detach` too.
+        // After a loss the thread queues the release; after `release` and `detach` there is none left.
         if self.grant.give_back() {
             self.client.ctx.give_back(self.grant.clone());
         }

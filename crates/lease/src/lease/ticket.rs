@@ -44,6 +44,7 @@ impl LeaseTicket {
             ttl: grant.ttl(),
             safety: grant.terms.safety,
             manual: grant.terms.manual,
+            endless: grant.terms.endless,
         })
     }
 
@@ -53,6 +54,7 @@ impl LeaseTicket {
 }
 
 /// The serialised form of a ticket.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -63,6 +65,9 @@ struct Written {
     ttl_ms: u64,
     safety_ms: u64,
     manual: bool,
+    // One of a build before has none.
+    #[serde(default)]
+    endless: bool,
 }
 
 /// Why a text is not a ticket. Never repeats the text, for it may be a secret.
@@ -82,6 +87,7 @@ impl From<LeaseTicket> for Written {
             ttl_ms: timing::millis(terms.ttl),
             safety_ms: timing::millis(terms.safety),
             manual: terms.manual,
+            endless: terms.endless,
         }
     }
 }
@@ -119,6 +125,7 @@ impl TryFrom<Written> for LeaseTicket {
             ttl,
             safety,
             manual: written.manual,
+            endless: written.endless,
         }))
     }
 }

@@ -11,25 +11,16 @@ use super::thread::{self, Doctor, Start};
 use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
 use crate::client::Client;
 use crate::inbox::{Command, Inbox};
-use crate::notice::Notices;
-use crate::{
-    BackendError, Clock, Entropy, FenceSource, InvalidName, Namespace, SeededEntropy, SystemClock,
-    SystemEntropy, blocking,
-};
-
-/// The default of [`Builder::call_timeout`].
-const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
+use crate::{BackendError, Clock, FenceSource, InvalidName, Namespace, SeededEntropy, blocking};
 
 /// Settings of a [`Leases`] that is not connected yet.
 #[must_use = "a builder does nothing until it is connected"]
 pub struct Builder {
     connect: Box<dyn BackendFactory>,
     namespace: Option<Result<Namespace, InvalidName>>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    fencing: Fencing,
+    /// All but the namespace.
+    context: BackendContext,
     doctor: Doctor,
-    call_timeout: Duration,
     ttl_min: Option<Duration>,
     own_thread: bool,
 }
@@ -50,11 +41,8 @@ impl Builder {
         Self {
             connect: Box::new(connect),
             namespace: None,
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            fencing: Fencing::default(),
+            context: BackendContext::new(Namespace::local()),
             doctor: Doctor::default(),
-            call_timeout: CALL_TIMEOUT_DEFAULT,
             ttl_min: None,
             own_thread: false,
         }
@@ -68,27 +56,28 @@ impl Builder {
     }
 
     /// Reads local time from `clock`.
-    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.context.clock = clock;
+        self
     }
 
     /// Draws jitter from a seed, so that a run can be repeated. Owners stay secret.
-    pub fn seed(self, seed: u64) -> Self {
-        let entropy = Arc::new(SeededEntropy::new(seed));
-        Self { entropy, ..self }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.context.entropy = Arc::new(SeededEntropy::new(seed));
+        self
     }
 
     /// Takes numbers for tokens from `source`: they rise even if the backend loses its data.
     /// PostgreSQL needs no source.
-    pub fn fence(self, source: impl FenceSource) -> Self {
-        let fencing = Fencing::Source(Arc::new(source));
-        Self { fencing, ..self }
+    pub fn fence(mut self, source: impl FenceSource) -> Self {
+        self.context.fencing = Fencing::Source(Arc::new(source));
+        self
     }
 
     /// Gives no tokens at all.
-    pub fn no_fencing(self) -> Self {
-        let fencing = Fencing::Off;
-        Self { fencing, ..self }
+    pub fn no_fencing(mut self) -> Self {
+        self.context.fencing = Fencing::Off;
+        self
     }
 
     /// Sets what to do about the findings of the doctor; the default is [`Doctor::Warn`].
@@ -97,11 +86,9 @@ impl Builder {
     }
 
     /// Sets the longest wait for one answer of the backend; the default is 500 ms.
-    pub fn call_timeout(self, call_timeout: Duration) -> Self {
-        Self {
-            call_timeout,
-            ..self
-        }
+    pub fn call_timeout(mut self, call_timeout: Duration) -> Self {
+        self.context.call_timeout = call_timeout;
+        self
     }
 
     /// Acquires and releases on the lease thread, wherever they are called. Otherwise a tokio runtime of
@@ -154,17 +141,18 @@ impl Builder {
 
     fn into_start(self) -> Result<Start, BackendError> {
         let config = |why: &dyn std::fmt::Display| BackendError::Config(why.to_string());
-        let namespace = match (self.namespace, self.connect.kind()) {
-            (Some(namespace), _) => namespace.map_err(|error| config(&error))?,
-            (None, Kind::Memory | Kind::Other(_)) => {
-                Namespace::new("local").map_err(|error| config(&error))?
+        let mut context = self.context;
+        match (self.namespace, self.connect.kind()) {
+            (Some(namespace), _) => {
+                context.namespace = namespace.map_err(|error| config(&error))?;
             }
+            (None, Kind::Memory | Kind::Other(_)) => {}
             (None, kind) => {
                 let why = format!("{} needs a namespace: .namespace(\"..\")", kind.as_str());
                 return Err(BackendError::Config(why));
             }
-        };
-        if self.call_timeout.is_zero() {
+        }
+        if context.call_timeout.is_zero() {
             return Err(config(&"call_timeout must be above zero"));
         }
         Ok(Start {
@@ -176,14 +164,7 @@ impl Builder {
             } else {
                 runtime_here()
             },
-            context: BackendContext {
-                namespace,
-                clock: self.clock,
-                entropy: self.entropy,
-                fencing: self.fencing,
-                call_timeout: self.call_timeout,
-                notices: Notices::default(),
-            },
+            context,
         })
     }
 }
@@ -207,8 +188,7 @@ impl CloseOnDrop {
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         if let Some(inbox) = &self.0 {
-            // Fails when the thread has ended already.
-            inbox.push(Command::Close).ok();
+            inbox.push(Command::Close);
         }
     }
 }

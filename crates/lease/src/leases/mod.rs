@@ -148,7 +148,7 @@ impl Leases {
     }
 
     /// Resumes a lease that was detached: verifies and renews it in one step. `None` if its grant
-    /// has ended.
+    /// has ended. Where these leases had resumed it before, that guard is lost.
     ///
     /// # Errors
     /// [`AcquireError`].

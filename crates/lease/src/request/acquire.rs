@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::{Request, validate};
-use crate::backend::Waiter;
+use crate::backend::{Acquire, Waiter};
 use crate::error::NotGranted;
+use crate::grant::Whereabouts;
 use crate::inbox::AcquireParams;
 use crate::lease::Lease;
 use crate::wait::Wait;
-use crate::{AcquireError, InvalidRequest, Refusal};
+use crate::{AcquireError, InvalidRequest, Owner, Refusal, SystemEntropy};
 
 impl Request {
     /// Asks once, and a second time if the first got no answer. `None` if another owner holds it.
@@ -85,29 +86,29 @@ impl Request {
 
     async fn ask(self, wait: Wait) -> Result<Result<Lease, Refusal>, AcquireError> {
         let client = self.client.clone();
-        match client.acquire(self.into_params(wait)?).await {
+        match client.acquire(self.into_params(wait, None)?).await {
             Ok(grant) => Ok(Ok(Lease::of(grant, client))),
             Err(NotGranted::Refused(refusal)) => Ok(Err(refusal)),
             Err(NotGranted::Failed(error)) => Err(error),
         }
     }
 
-    pub(super) fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
+    /// Builds the message for a holder in this process, or for the owner whose holder is elsewhere.
+    pub(super) fn into_params(
+        self,
+        wait: Wait,
+        elsewhere: Option<Owner>,
+    ) -> Result<AcquireParams, InvalidRequest> {
         let facts = self.client.ctx.facts;
-        let ttl_min = self.client.ttl_min();
+        validate::check(&self, &facts)?;
         let names = self.names?;
-        validate::names(&names, &facts)?;
-        validate::ttl(self.ttl, (ttl_min, facts.ttl_max))?;
-        validate::max_lifetime(self.max_lifetime, self.ttl)?;
-        validate::safety(self.safety, self.ttl)?;
-        validate::durability(self.durability)?;
         if self.fair && (!facts.fair || names.group().is_some()) {
             return Err(validate::unsupported(&facts, "queue waiters in order"));
         }
         let waiter = || Waiter(self.client.ctx.draw());
-        Ok(AcquireParams {
-            owner: None,
+        let command = Acquire {
             names,
+            owner: elsewhere.unwrap_or_else(|| Owner::draw(&SystemEntropy)),
             ttl: self.ttl,
             cap: self.max_lifetime,
             floor: self.floor,
@@ -116,6 +117,10 @@ impl Request {
             fair: self.fair,
             meta: self.meta?.into(),
             durability: self.durability,
+        };
+        Ok(AcquireParams {
+            command,
+            holder: elsewhere.map_or(Whereabouts::Here, |_| Whereabouts::Elsewhere),
             wait,
             safety: self.safety,
             manual: self.manual,

@@ -74,12 +74,11 @@ impl Request {
         let client = self.client.clone();
         let once = span.is_zero();
         let wait = if once { Wait::No } else { Wait::UpTo(span) };
-        let mut params = self.into_params(wait)?;
-        if params.fair {
+        let params = self.into_params(wait, Some(owner))?;
+        if params.command.fair {
             let what = "queue a holder elsewhere";
             return Err(super::validate::unsupported(&client.ctx.facts, what).into());
         }
-        params.owner = Some(owner);
         match client.acquire(params).await {
             Ok(grant) => Ok(Ok(RemoteGrant { client, grant })),
             Err(NotGranted::Refused(refusal)) => Ok(Err(refusal)),
@@ -98,14 +97,15 @@ impl Request {
         token: FencingToken,
     ) -> Result<RemoteGrant, InvalidRequest> {
         let client = self.client.clone();
-        let params = self.into_params(Wait::No)?;
-        if params.names.is_any() {
+        let params = self.into_params(Wait::No, Some(owner))?;
+        let command = params.command;
+        if command.names.is_any() {
             let what = "tell which of the names was granted: ask for that one";
             return Err(super::validate::unsupported(&client.ctx.facts, what));
         }
         let now = client.ctx.now();
         let terms = Terms {
-            names: params.names,
+            names: command.names,
             owner,
             token,
             fenced: client.ctx.fenced,
@@ -120,8 +120,8 @@ impl Request {
         };
         let confirmed = Confirmed {
             sent: now,
-            granted: params.ttl,
-            asked: params.ttl,
+            granted: command.ttl,
+            asked: command.ttl,
         };
         let grant = Arc::new(Grant::new(terms, confirmed, client.ctx.clock.clone()));
         Ok(RemoteGrant { client, grant })
@@ -182,7 +182,6 @@ impl RemoteGrant {
     /// # Cancel safety
     /// The release continues.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
-        self.grant.give_back();
         self.client.release(&self.grant).await
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::backend::{Durability, Names};
 use crate::client::{Client, OwnerInfo};
+use crate::inbox::Command;
 use crate::limits::META_BYTES_MAX;
 use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome};
 
@@ -149,7 +150,9 @@ impl Request {
     /// # Cancel safety
     /// Harmless.
     pub async fn inspect(&self) -> Result<Option<OwnerInfo>, BackendError> {
-        self.client.inspect(self.one_name()?).await
+        let name = self.one_name()?;
+        let holder = self.client.ask(|to| Command::Inspect(name, to)).await?;
+        Ok(holder.as_ref().map(OwnerInfo::of))
     }
 
     /// Ends another owner's lease on the name if its token is still `expect`; `why` is logged. For
@@ -183,7 +186,9 @@ impl Request {
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
         let name = self.one_name()?;
-        self.client.force_release(name, expect, why).await
+        tracing::warn!(?name, token = %expect, why, "lease released by force");
+        let broken = |to| Command::ForceRelease(name, expect, to);
+        self.client.ask(broken).await
     }
 
     fn one_name(&self) -> Result<Names, BackendError> {

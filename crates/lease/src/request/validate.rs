@@ -2,49 +2,36 @@
 
 use std::time::Duration;
 
+use super::Request;
 use crate::InvalidRequest;
-use crate::backend::{Durability, Facts, Names};
-use crate::limits::{CAP_MAX, REPLICAS_WAIT_MAX};
+use crate::backend::{Durability, Facts};
+use crate::limits::{CAP_MAX, NAMES_MAX, REPLICAS_WAIT_MAX};
 
 const MS: Duration = Duration::from_millis(1);
 
-pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> {
-    let (got, most) = (names.as_slice().len(), facts.names_max);
-    if got == 0 || got > most {
+/// Fails if no backend of these facts can grant what is asked for.
+pub(super) fn check(request: &Request, facts: &Facts) -> Result<(), InvalidRequest> {
+    let names = request.names.as_ref().map_err(InvalidRequest::clone)?;
+    let got = names.as_slice().len();
+    if got == 0 || got > NAMES_MAX {
+        let most = NAMES_MAX;
         return Err(InvalidRequest::Names { got, most });
     }
-    Ok(())
-}
-
-pub(super) fn ttl(
-    ttl: Duration,
-    (least, most): (Duration, Duration),
-) -> Result<(), InvalidRequest> {
+    let (ttl, safety) = (request.ttl, request.safety);
+    let (least, most) = (request.client.ttl_min(), facts.ttl_max);
     if ttl < least || ttl > most {
         return Err(InvalidRequest::Ttl { ttl, least, most });
     }
-    Ok(())
-}
-
-pub(super) fn max_lifetime(most: Option<Duration>, ttl: Duration) -> Result<(), InvalidRequest> {
-    match most {
-        Some(most) if most < ttl || most > CAP_MAX => Err(InvalidRequest::MaxLifetime(most)),
-        Some(_) | None => Ok(()),
+    let cap = request.max_lifetime;
+    if let Some(cap) = cap.filter(|cap| *cap < ttl || *cap > CAP_MAX) {
+        return Err(InvalidRequest::MaxLifetime(cap));
     }
-}
-
-/// Fails if `safety` takes half of the ttl or more: renewals need the other half.
-pub(super) fn safety(safety: Duration, ttl: Duration) -> Result<(), InvalidRequest> {
+    // Renewals need the other half.
     if safety >= ttl / 2 {
         return Err(InvalidRequest::Safety(safety));
     }
-    Ok(())
-}
-
-/// Fails if the wait for replicas is shorter than 1 ms, because Redis takes 0 ms for no limit, or
-/// longer than [`REPLICAS_WAIT_MAX`].
-pub(super) fn durability(durability: Durability) -> Result<(), InvalidRequest> {
-    match durability {
+    match request.durability {
+        // Redis takes 0 ms for no limit.
         Durability::Replicas { within, .. } if within < MS || within > REPLICAS_WAIT_MAX => {
             Err(InvalidRequest::Replicas(within))
         }

@@ -138,15 +138,6 @@ impl FaultyBackend {
         plan.faults.remove(at).map(|(_, fault)| fault)
     }
 
-    fn buffer(&self, command: Buffered) {
-        self.plan().buffer.push(command);
-    }
-
-    async fn sleep(&self, span: Duration) {
-        let until = self.clock.boot().plus(span);
-        self.clock.sleep_until(until).await;
-    }
-
     /// Applies `fault` to a command; `run` runs it once.
     async fn suffer<T, F>(
         &self,
@@ -166,16 +157,17 @@ impl FaultyBackend {
             }
             Some(Fault::DelayReply(span)) => {
                 let reply = run().await;
-                self.sleep(span).await;
+                let until = self.clock.boot().plus(span);
+                self.clock.sleep_until(until).await;
                 Ok(reply)
             }
             Some(Fault::Double) => {
                 drop(run().await);
                 Ok(run().await)
             }
-            Some(Fault::NotSent) => Err(not_sent()),
+            Some(Fault::NotSent) => Err(BackendError::NotSent("no connection".to_owned())),
             Some(Fault::Buffer) => {
-                self.buffer(buffered());
+                self.plan().buffer.push(buffered());
                 Err(unknown())
             }
         }
@@ -184,10 +176,6 @@ impl FaultyBackend {
 
 fn unknown() -> BackendError {
     BackendError::Unknown("the connection broke".to_owned())
-}
-
-fn not_sent() -> BackendError {
-    BackendError::NotSent("no connection".to_owned())
 }
 
 impl Backend for FaultyBackend {
@@ -213,11 +201,7 @@ impl Backend for FaultyBackend {
             let inner = self.inner();
             let buffered = || Buffered::Renew(batch.to_vec());
             let replies = self.suffer(fault, buffered, || inner.renew(batch)).await;
-            let failed = |error: BackendError| {
-                let reply = |_| RenewReply::Failed(error.clone());
-                batch.iter().map(reply).collect()
-            };
-            replies.unwrap_or_else(failed)
+            replies.unwrap_or_else(|error| vec![RenewReply::Failed(error); batch.len()])
         })
     }
 
@@ -227,11 +211,7 @@ impl Backend for FaultyBackend {
             let inner = self.inner();
             let buffered = || Buffered::Release(batch.to_vec());
             let replies = self.suffer(fault, buffered, || inner.release(batch)).await;
-            let failed = |error: BackendError| {
-                let reply = |_| ReleaseReply::Failed(error.clone());
-                batch.iter().map(reply).collect()
-            };
-            replies.unwrap_or_else(failed)
+            replies.unwrap_or_else(|error| vec![ReleaseReply::Failed(error); batch.len()])
         })
     }
 

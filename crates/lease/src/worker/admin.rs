@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, silence};
 use super::job::Why;
 use super::live::message;
 use super::{Called, Worker};
@@ -34,7 +34,7 @@ impl Worker {
             fenced: ctx.fenced,
             safety: ticket.safety,
             manual: ticket.manual,
-            endless: false,
+            endless: ticket.endless,
             replicas: None,
             deletes: Deletes::Once,
             born: ctx.now(),
@@ -55,7 +55,8 @@ impl Worker {
                 .within(ctx.call_timeout, ctx.backend.renew(&batch))
                 .await;
             let reply = replies.and_then(|mut replies| replies.pop());
-            let reply = reply.unwrap_or_else(|| RenewReply::Failed(silence()));
+            let silence = || RenewReply::Failed(silence(ctx.call_timeout));
+            let reply = reply.unwrap_or_else(silence);
             Called::Resumed(Box::new(Resumed {
                 grant,
                 to,
@@ -151,7 +152,7 @@ async fn holder(ctx: &Ctx, names: &Names) -> Result<Option<Holder>, BackendError
     };
     let call = ctx.backend.inspect(names.group(), name);
     let answer = ctx.within(ctx.call_timeout, call).await;
-    answer.unwrap_or_else(|| Err(silence()))
+    answer.unwrap_or_else(|| Err(silence(ctx.call_timeout)))
 }
 
 async fn break_lease(
@@ -175,16 +176,12 @@ async fn break_lease(
         .within(ctx.call_timeout, ctx.backend.release(&batch))
         .await;
     let reply = replies.and_then(|mut replies| replies.pop());
-    match reply.unwrap_or_else(|| ReleaseReply::Failed(silence())) {
+    match reply.unwrap_or_else(|| ReleaseReply::Failed(silence(ctx.call_timeout))) {
         ReleaseReply::Released => Ok(ReleaseOutcome::Released),
         ReleaseReply::Gone => Ok(ReleaseOutcome::AlreadyGone),
         ReleaseReply::Taken { by } => Ok(ReleaseOutcome::TakenBy(by)),
         ReleaseReply::Failed(error) => Err(error),
     }
-}
-
-fn silence() -> BackendError {
-    BackendError::Unknown("no answer in time".to_owned())
 }
 
 /// Builds the outcome for a ticket whose grant has ended.

@@ -148,7 +148,7 @@ impl Ctx {
             self.post(self.end_of(&grant));
         } else {
             // Fails after the end, which releases all grants.
-            drop(self.inbox.push(Command::Release(grant, None)));
+            self.inbox.push(Command::Release(grant, None));
         }
     }
 

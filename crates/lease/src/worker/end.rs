@@ -11,23 +11,12 @@ use crate::{BootTime, Drained};
 
 /// The state of a shutdown.
 pub(super) struct Ending {
-    drained: Drained,
+    pub(super) drained: Drained,
     /// The deadline; `None` without one: each release gives up by itself.
-    until: Option<BootTime>,
+    pub(super) until: Option<BootTime>,
     to: Vec<oneshot::Sender<Drained>>,
     /// Releases that had been left to their ttl before the shutdown began.
     left_before: u64,
-}
-
-impl Ending {
-    pub(super) fn until(&self) -> Option<BootTime> {
-        self.until
-    }
-
-    /// Counts a release that was answered.
-    pub(super) fn count(&mut self) {
-        self.drained.released += 1;
-    }
 }
 
 impl Worker {

@@ -17,7 +17,7 @@ use super::release;
 use crate::error::NotGranted;
 use crate::grant::Grant;
 use crate::inbox::AcquireParams;
-use crate::{AcquireError, Owner, ReleaseOutcome, SystemEntropy, Unsettled};
+use crate::{AcquireError, LostReason, ReleaseOutcome, Unsettled};
 
 /// Counts an acquire as under way until it is dropped.
 struct UnderWay<'a>(&'a Ctx, &'a InPlace);
@@ -46,7 +46,7 @@ struct Handover<'a> {
 
 impl Drop for Handover<'_> {
     fn drop(&mut self) {
-        if let Some(job) = self.sent.take() {
+        if let Some(job) = self.sent.take_over() {
             self.ctx.leave(job);
         }
     }
@@ -71,15 +71,14 @@ impl Ctx {
         let here = self.here().ok_or(AcquireError::Closed)?;
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
-        let owner = params.owner.unwrap_or_else(|| Owner::draw(&SystemEntropy));
-        let command = params.command(owner);
-        let mut attempt = Attempt::new(self.clone(), backend, command, &params);
+        let wait = params.wait;
+        let mut attempt = Attempt::new(self.clone(), backend, params);
         let span = attempt.span();
         let flow = async {
             tokio::select! {
                 biased;
                 () = here.closed() => Err(AcquireError::Closed.into()),
-                result = attempt.acquire(params.wait) => attempt.settle(result),
+                result = attempt.acquire(wait) => attempt.settle(result),
             }
         };
         flow.instrument(span).await
@@ -117,8 +116,15 @@ impl Ctx {
     /// Stops watching a grant that its guard has ended, and builds its release.
     pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
         self.unwatch(grant);
+        let is_here = grant.is_held_here();
+        // Past its deadline, and the lease thread has not looked since.
+        if is_here && let Some(reason) = grant.lose(LostReason::Deadline) {
+            self.tell_loss(grant, reason);
+        }
+        let lost = grant.lost().filter(|_| is_here);
         let (token, born) = (grant.terms.token, grant.terms.born);
-        self.job(grant, Why::Guard { token, born })
+        let why = lost.map_or(Why::Guard { token, born }, |_| Why::Lost);
+        self.job(grant, why)
     }
 
     async fn send_here(self: Arc<Self>, job: ReleaseJob) {

@@ -87,4 +87,11 @@ impl Sent {
         let mut job = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         job.take()
     }
+
+    /// Takes it in place of its sender, which has had no answer: it may have run.
+    pub(super) fn take_over(&self) -> Option<ReleaseJob> {
+        let mut job = self.take()?;
+        job.failures = job.failures.saturating_add(1);
+        Some(job)
+    }
 }

@@ -89,7 +89,8 @@ impl Live {
         watched.next = next;
         self.instants.insert((next, owner.expose()));
         if let Some(before) = self.grants.insert(owner, watched) {
-            // The same grant, asked for again.
+            // The same ticket was resumed again. The guard before would be renewed no more, and its drop would release.
+            before.grant.abandon();
             self.instants.remove(&(before.next, owner.expose()));
             self.instants.insert((next, owner.expose()));
         }

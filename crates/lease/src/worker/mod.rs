@@ -27,7 +27,6 @@ use crate::Drained;
 use crate::backend::RenewReply;
 use crate::error::NotGranted;
 use crate::grant::{Confirmed, Grant};
-use crate::owner::Owners;
 use crate::{BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::Ctx;
@@ -56,7 +55,6 @@ pub(crate) struct Worker {
     drift_look: BootTime,
     /// The next look at the clock without another reason, see [`crate::timing::TICK`].
     tick: Option<BootTime>,
-    owners: Owners,
     ending: Option<Ending>,
 }
 
@@ -101,7 +99,6 @@ impl Worker {
             later: BTreeMap::new(),
             later_seq: 0,
             tick: None,
-            owners: Owners::default(),
             ending: None,
         }
     }

@@ -39,8 +39,11 @@ impl ReleaseJob {
     fn note(&self, ctx: &Ctx, outcome: ReleaseOutcome) {
         ctx.poke(&self.release.names);
         let name = || self.release.names.routing_key().cloned();
+        // A try without an answer may have ended what is gone now.
+        let ended_here = outcome == ReleaseOutcome::Released
+            || outcome == ReleaseOutcome::AlreadyGone && self.failures > 0;
         match self.why {
-            Why::Guard { token, born } => {
+            Why::Guard { token, born } if ended_here => {
                 let held = ctx.now().since(born);
                 ctx.counters.released.add(1);
                 ctx.counters.held.add(held);
@@ -58,7 +61,7 @@ impl ReleaseJob {
                     ..notice
                 });
             }
-            Why::Orphan | Why::Lost => {}
+            Why::Guard { .. } | Why::Orphan | Why::Lost => {}
         }
     }
 

@@ -21,7 +21,7 @@ impl Worker {
     pub(super) fn act_on(&mut self, due: Due) {
         for grant in due.suspect {
             grant.notify_watchers();
-            self.tell_of(NoticeKind::Suspect, &grant, String::new());
+            self.ctx.tell_of(NoticeKind::Suspect, &grant, String::new());
         }
         for grant in due.lost {
             self.lost(&grant, LostReason::Deadline);
@@ -74,16 +74,17 @@ impl Worker {
         grant: &Arc<Grant>,
         renewed: Renewed,
     ) -> Result<Duration, RenewError> {
+        let ctx = &self.ctx;
         match renewed {
             Renewed::Live { recovered } => {
-                self.ctx.counters.renewed.add(1);
+                ctx.counters.renewed.add(1);
                 if recovered {
-                    self.tell_of(NoticeKind::Recovered, grant, String::new());
+                    ctx.tell_of(NoticeKind::Recovered, grant, String::new());
                 }
                 if grant.is_newly_long() {
                     let why = "held for long, and no max_lifetime ends it";
                     tracing::warn!(name = ?grant.terms.names, why, "lease");
-                    self.tell_of(NoticeKind::LongHeld, grant, why.to_owned());
+                    ctx.tell_of(NoticeKind::LongHeld, grant, why.to_owned());
                 }
                 Ok(grant.remaining())
             }
@@ -91,7 +92,7 @@ impl Worker {
                 let reason = grant.lost();
                 if reason.is_some() && grant.is_held_here() {
                     // A late good answer revives nothing: what it kept alive is given back.
-                    let job = self.ctx.job(grant, Why::Lost);
+                    let job = ctx.job(grant, Why::Lost);
                     self.releases.push(job);
                 }
                 Err(RenewError::Lost(reason.unwrap_or(LostReason::Gone)))
@@ -101,10 +102,10 @@ impl Worker {
                 Err(RenewError::Lost(grant.lost().unwrap_or(reason)))
             }
             Renewed::Failed(error) => {
-                self.ctx.counters.renew_failures.add(1);
-                self.tell_of(NoticeKind::RenewFailed, grant, error.to_string());
+                ctx.counters.renew_failures.add(1);
+                ctx.tell_of(NoticeKind::RenewFailed, grant, error.to_string());
                 if let BackendError::Unknown(_) = error {
-                    self.ctx.counters.unknown_renew.add(1);
+                    ctx.counters.unknown_renew.add(1);
                     return Err(RenewError::Unknown);
                 }
                 Err(RenewError::Unavailable(error))
@@ -121,14 +122,47 @@ impl Worker {
         }
     }
 
-    /// Reports a loss, and releases what the backend still keeps of the grant.
+    /// Reports a loss, and releases what the backend still keeps of the grant. A holder elsewhere is answered alone: it
+    /// may ask again and again.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         self.ctx.unwatch(grant);
         if grant.is_held_here() {
             let job = self.ctx.job(grant, Why::Lost);
             self.releases.push(job);
+            self.ctx.tell_loss(grant, reason);
         }
-        let counters = &self.ctx.counters;
+    }
+
+    /// Ends all live grants as gone: after this they are not renewed or released.
+    pub(super) fn abandon(&mut self) {
+        let mut table = self.ctx.table();
+        table.close();
+        let held = table.live.drain();
+        drop(table);
+        for grant in held {
+            if !grant.abandon() {
+                continue;
+            }
+            self.ctx.counters.lost_gone.add(1);
+            let why = "the lease thread has ended".to_owned();
+            // How long it lasted for certain: the clock is not looked at.
+            let sent = || grant.sent();
+            self.ctx.tell_at(NoticeKind::Lost, &grant, sent, why);
+        }
+        self.ctx.counters.live.set(0);
+        // Dropped without the lock: callers that wait for an outcome are woken.
+        let left_behind = self.ctx.left_behind().take();
+        drop(left_behind);
+        if let Some(place) = &self.ctx.in_place {
+            place.end();
+        }
+    }
+}
+
+impl Ctx {
+    /// Counts and reports a loss.
+    pub(super) fn tell_loss(&self, grant: &Grant, reason: LostReason) {
+        let counters = &self.counters;
         let (counter, what) = match reason {
             LostReason::Deadline => (&counters.lost_deadline, NoticeKind::Lost),
             LostReason::Gone => (&counters.lost_gone, NoticeKind::Lost),
@@ -154,37 +188,13 @@ impl Worker {
         at: impl FnOnce() -> BootTime,
         reason: String,
     ) {
-        self.ctx.tell(what, |notice| Notice {
+        self.tell(what, |notice| Notice {
             name: grant.terms.names.routing_key().cloned(),
             token: Some(grant.terms.token),
             elapsed: at().since(grant.terms.born),
             reason,
             ..notice
         });
-    }
-
-    /// Ends all live grants as gone: after this they are not renewed or released.
-    pub(super) fn abandon(&mut self) {
-        let mut table = self.ctx.table();
-        table.close();
-        let held = table.live.drain();
-        drop(table);
-        for grant in held {
-            if !grant.abandon() {
-                continue;
-            }
-            self.ctx.counters.lost_gone.add(1);
-            let why = "the lease thread has ended".to_owned();
-            // How long it lasted for certain: the clock is not looked at.
-            self.tell_at(NoticeKind::Lost, &grant, || grant.sent(), why);
-        }
-        self.ctx.counters.live.set(0);
-        // Dropped without the lock: callers that wait for an outcome are woken.
-        let left_behind = self.ctx.left_behind().take();
-        drop(left_behind);
-        if let Some(place) = &self.ctx.in_place {
-            place.end();
-        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Table {
         while let Some((at, sent)) = self.sent.front()
             && (*at <= now || Arc::strong_count(sent) == 1)
         {
-            jobs.extend(sent.take());
+            jobs.extend(sent.take_over());
             self.sent.pop_front();
         }
         jobs

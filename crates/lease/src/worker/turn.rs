@@ -40,7 +40,7 @@ impl Worker {
     /// Computes when the loop must run again if no wake-up comes.
     pub(super) fn next_instant(&mut self) -> Option<BootTime> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let end = self.ending.as_ref().and_then(super::end::Ending::until);
+        let end = self.ending.as_ref().and_then(|ending| ending.until);
         let mut table = self.ctx.table();
         if self.tick.is_none() && table.was_touched() {
             self.tick = Some(self.ctx.now().plus(timing::TICK));
@@ -77,7 +77,7 @@ impl Worker {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Acquire(params, to) => self.acquire(&params, to),
+            Command::Acquire(params, to) => self.acquire(*params, to),
             Command::Renew(grant, ttl, to) => self.renew_by_hand(grant, ttl, to),
             Command::Release(grant, settle) => {
                 let job = self.ctx.end_of(&grant);
@@ -129,7 +129,7 @@ impl Worker {
         if let Some(ending) = &mut self.ending
             && !matches!(reply, ReleaseReply::Failed(_))
         {
-            ending.count();
+            ending.drained.released += 1;
         }
         self.ctx.released(job, reply);
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use soldonce_lease::backend::redis::RedisSettings;
+use soldonce_lease::backend::BackendContext;
 
 thread_local! {
     /// The script that the backends of this thread send in place of the shipped one. A test runs on one thread.
@@ -14,7 +14,7 @@ thread_local! {
 const BROKEN: [&str; 2] = ["user_script", "Error compiling script"];
 
 /// Plants the bug of this thread. Every test that connects to Redis passes its settings here.
-pub(crate) fn plant(settings: &mut RedisSettings) {
+pub(crate) fn plant(settings: &mut BackendContext) {
     settings.script = WRONG.with_borrow(Option::clone);
 }
 

@@ -150,9 +150,10 @@ async fn sings(builder: Builder, witness: &dyn Backend, breaks: impl FnOnce()) {
 #[cfg(feature = "redis")]
 mod on_redis {
     use soldonce_lease::Namespace;
+    use soldonce_lease::backend::BackendContext;
+    use soldonce_lease::backend::redis::RedisBackend;
     #[cfg(any(feature = "cluster", all(feature = "redlock", feature = "test-kit")))]
     use soldonce_lease::backend::redis::RedisConfig;
-    use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
     use soldonce_testkit::redis::Redis;
 
     use super::{Canary, Doctor, Leases, PASSWORD, sings};
@@ -175,8 +176,8 @@ mod on_redis {
             .replace("redis://", &format!("redis://canary:{PASSWORD}@"))
     }
 
-    fn settings() -> RedisSettings {
-        RedisSettings::new(Namespace::new("app").unwrap())
+    fn settings() -> BackendContext {
+        BackendContext::new(Namespace::new("app").unwrap())
     }
 
     #[cfg(all(feature = "redlock", feature = "test-kit"))]

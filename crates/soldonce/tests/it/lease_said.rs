@@ -85,7 +85,7 @@ fn a_redlock_without_the_database_of_its_tokens() {
     let urls: Vec<String> = servers.iter().map(Redis::url).collect();
     let redis = urls.iter().flat_map(|url| ["--redis-url", url]);
     let options: Vec<&str> = redis.chain(["--database-url", &database]).collect();
-    let words = ["--database-url: ", &address, "more than 1000 ms"];
+    let words = ["--database-url: ", &address, "more than 3000 ms"];
     assert_said(&options, 113, &words);
 }
 

@@ -1,7 +1,6 @@
 //! The address of the PostgreSQL server, and how it is used.
 
 use std::fmt;
-use std::str::FromStr;
 
 use tokio_postgres::Client;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
@@ -22,10 +21,10 @@ const CONNECTIONS_MAX: usize = 64;
 /// `sslkey` of an address are those of libpq; without it connections are not encrypted.
 #[derive(Clone)]
 pub struct PgConfig {
-    driver: tokio_postgres::Config,
+    pub(super) driver: tokio_postgres::Config,
     tls: Tls,
-    connections: usize,
-    notify: bool,
+    pub(super) connections: usize,
+    pub(super) notify: bool,
 }
 
 impl PgConfig {
@@ -94,10 +93,6 @@ impl PgConfig {
         self.tls.clone()
     }
 
-    pub(crate) fn driver(&self) -> &tokio_postgres::Config {
-        &self.driver
-    }
-
     /// Returns host and port of each server, without a login.
     pub(super) fn address(&self) -> String {
         let mut ports = self.driver.get_ports().iter().copied().cycle();
@@ -109,22 +104,6 @@ impl PgConfig {
             format!("{host}:{}", ports.next().unwrap_or(PORT))
         });
         hosts.collect::<Vec<_>>().join(",")
-    }
-
-    pub(super) fn acquirers(&self) -> usize {
-        self.connections
-    }
-
-    pub(super) fn notifies(&self) -> bool {
-        self.notify
-    }
-}
-
-impl FromStr for PgConfig {
-    type Err = BackendError;
-
-    fn from_str(url: &str) -> Result<Self, BackendError> {
-        Self::url(url)
     }
 }
 

@@ -88,21 +88,21 @@ fn unreachable(error: &BackendError) -> Finding {
 }
 
 fn role(settings: &Settings) -> Finding {
-    let check = "role is primary";
-    if settings.in_recovery {
-        let fix = "give the address of the primary; a standby cannot grant";
-        return Finding::new(check, Verdict::Fail, "in recovery: a standby", fix);
-    }
-    Finding::new(check, Verdict::Ok, "primary", "")
+    let found = if settings.in_recovery {
+        "in recovery: a standby"
+    } else {
+        "primary"
+    };
+    let fix = "give the address of the primary; a standby cannot grant";
+    let check = ("role is primary", !settings.in_recovery, Verdict::Fail);
+    Finding::judged(check, found, fix)
 }
 
 fn version(settings: &Settings) -> Finding {
-    let (check, found) = ("server version", settings.version.as_str());
-    if settings.version_number < VERSION_MIN {
-        let fix = "update to PostgreSQL 14 or later; nothing older is tested";
-        return Finding::new(check, Verdict::Warn, found, fix);
-    }
-    Finding::new(check, Verdict::Ok, found, "")
+    let is_tested = settings.version_number >= VERSION_MIN;
+    let fix = "update to PostgreSQL 14 or later; nothing older is tested";
+    let check = ("server version", is_tested, Verdict::Warn);
+    Finding::judged(check, settings.version.as_str(), fix)
 }
 
 /// Checks whether a crash can lose commits that were answered.
@@ -141,13 +141,11 @@ fn standbys(settings: &Settings) -> Finding {
 }
 
 fn isolation(settings: &Settings) -> Finding {
-    let (check, found) = ("isolation level", settings.isolation.as_str());
-    if found == "read committed" {
-        return Finding::new(check, Verdict::Ok, found, "");
-    }
+    let found = settings.isolation.as_str();
     let fix = "set default_transaction_isolation = 'read committed' for this user; a stricter \
                 level turns contention into refusals without a named holder";
-    Finding::new(check, Verdict::Warn, found, fix)
+    let is_usual = found == "read committed";
+    Finding::judged(("isolation level", is_usual, Verdict::Warn), found, fix)
 }
 
 /// Measures the round trip on an open connection, and the clock skew. Empty without an answer.
@@ -163,28 +161,16 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
         .and_then(|row| row.try_get(0).ok())
         .unwrap_or(here);
     let apart = Duration::from_millis(here.abs_diff(server)).saturating_sub(took);
-    let slow = took > ROUND_TRIP_MAX;
-    let skewed = apart > OFFSET_MAX;
-    let judge = |bad| if bad { Verdict::Warn } else { Verdict::Ok };
-    let advise = |bad, fix| if bad { fix } else { "" };
     vec![
-        Finding::new(
-            "round trip",
-            judge(slow),
+        Finding::judged(
+            ("round trip", took <= ROUND_TRIP_MAX, Verdict::Warn),
             format!("{} ms", took.as_millis()),
-            advise(
-                slow,
-                "use a ttl of at least 20 round trips, or a server that is nearer",
-            ),
+            "use a ttl of at least 20 round trips, or a server that is nearer",
         ),
-        Finding::new(
-            "wall clocks agree",
-            judge(skewed),
+        Finding::judged(
+            ("wall clocks agree", apart <= OFFSET_MAX, Verdict::Warn),
             format!("{} ms apart", apart.as_millis()),
-            advise(
-                skewed,
-                "synchronise the clocks; leases do not need it, logs and people do",
-            ),
+            "synchronise the clocks; leases do not need it, logs and people do",
         ),
     ]
 }
@@ -195,7 +181,7 @@ async fn tables(backend: &Postgres) -> Finding {
     match schema::installed(&backend.settling).await {
         Ok(Some(schema::VERSION)) => Finding::new(check, Verdict::Ok, "installed", ""),
         Ok(Some(other)) => {
-            let found = format!("form {other}, this client knows {}", schema::VERSION);
+            let found = format!("version {other}, this client knows {}", schema::VERSION);
             Finding::new(check, Verdict::Fail, found, fix)
         }
         Ok(None) => Finding::new(check, Verdict::Fail, "not installed", fix),
@@ -209,13 +195,10 @@ async fn epochs(backend: &Postgres) -> Option<Finding> {
     let rows = backend.settling.query(EPOCH, &params).await.ok()?;
     let epoch: i32 = rows.first()?.try_get(0).ok()?;
     let epoch = u32::try_from(epoch).ok()?;
-    let (check, found) = (
-        "epochs left",
+    let are_enough = epoch <= EPOCH_MAX / 10 * 9;
+    Some(Finding::judged(
+        ("epochs left", are_enough, Verdict::Warn),
         format!("{} of {EPOCH_MAX}", EPOCH_MAX.saturating_sub(epoch)),
-    );
-    if epoch > EPOCH_MAX / 10 * 9 {
-        let fix = "nine tenths are used: find out who takes them, and plan a new namespace";
-        return Some(Finding::new(check, Verdict::Warn, found, fix));
-    }
-    Some(Finding::new(check, Verdict::Ok, found, ""))
+        "nine tenths are used: find out who takes them, and plan a new namespace",
+    ))
 }

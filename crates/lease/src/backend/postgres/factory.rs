@@ -49,7 +49,10 @@ impl BackendFactory for PgConfig {
             let backend = Postgres::new(*self, with.namespace, with.clock, limit);
             let why = match schema::installed(&backend.settling).await? {
                 Some(schema::VERSION) => return Ok(Arc::new(backend) as Arc<dyn Backend>),
-                Some(other) => format!("the lease tables have another form: {other}"),
+                Some(other) => format!(
+                    "the lease tables have version {other}, this client knows {}",
+                    schema::VERSION
+                ),
                 None => "the lease tables are not installed".to_owned(),
             };
             Err(BackendError::Config(format!(

@@ -64,31 +64,17 @@ impl Link {
     }
 
     /// Runs as [`Link::query`], with a shorter time-out for connection and answer together.
-    ///
-    /// # Errors
-    /// As [`Link::query`].
-    ///
-    /// # Cancel safety
-    /// As [`Link::query`].
-    pub(crate) async fn query_within(
+    pub(super) async fn query_within(
         &self,
         limit: Duration,
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, BackendError> {
-        let answered = self.ask(limit, sql, params).await;
-        answered.map_err(|error| error.at(&self.config.address()))
-    }
-
-    async fn ask(
-        &self,
-        limit: Duration,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> Result<Vec<Row>, BackendError> {
+        let named = |error: BackendError| error.at(&self.config.address());
         let until = self.clock.boot().plus(limit);
         let connected = self.until(until, self.live()).await;
-        let (attempt, live) = connected.unwrap_or_else(|| Err(not_connected(limit)))?;
+        let connected = connected.unwrap_or_else(|| Err(not_connected(limit)));
+        let (attempt, live) = connected.map_err(named)?;
         let answered = self
             .until(until, live.client.query_typed(sql, params))
             .await;
@@ -101,14 +87,11 @@ impl Link {
         if matches!(error, BackendError::Unknown(_)) || failure::is_misplaced(&error) {
             self.live.give_up(&attempt);
         }
-        Err(error)
+        Err(named(error))
     }
 
     /// Runs statements without parameters, in one transaction unless they say otherwise.
-    ///
-    /// # Errors
-    /// As [`Link::query`].
-    pub(crate) async fn batch(&self, sql: &str) -> Result<(), BackendError> {
+    pub(super) async fn batch(&self, sql: &str) -> Result<(), BackendError> {
         let named = |error: BackendError| error.at(&self.config.address());
         let connected = self.within(self.live()).await;
         let connected = connected.unwrap_or_else(|| Err(not_connected(self.limit)));

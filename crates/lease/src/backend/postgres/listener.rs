@@ -157,17 +157,11 @@ impl Subscription {
 
     async fn is_answered(&self, client: &Client, sql: &str) -> bool {
         let answered = self.in_time(client.batch_execute(sql)).await;
-        match answered {
-            Some(Ok(())) => true,
-            Some(Err(error)) => {
-                tracing::debug!(%error, "no wake-ups");
-                false
-            }
-            None => {
-                tracing::debug!("no answer, and no wake-ups");
-                false
-            }
+        let is_answered = matches!(answered, Some(Ok(())));
+        if !is_answered {
+            tracing::debug!(?answered, "no wake-ups");
         }
+        is_answered
     }
 
     /// Waits for the future's result; `None` after [`ANSWER`].

@@ -66,8 +66,8 @@ impl Postgres {
         let channel = format!("soldonce_lease_{namespace}");
         let listener = || Listener::new(config.clone(), Arc::clone(&clock), channel);
         Self {
-            listener: config.notifies().then(listener),
-            acquirers: (0..config.acquirers()).map(|_| link()).collect(),
+            listener: config.notify.then(listener),
+            acquirers: (0..config.connections).map(|_| link()).collect(),
             settling: link(),
             pruning: std::sync::Mutex::default(),
             config,

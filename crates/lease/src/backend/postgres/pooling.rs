@@ -22,7 +22,7 @@ pub(super) async fn examine(backend: &Postgres) -> Finding {
         Some(Ok((ours, seen))) if ours == seen => {
             Finding::new(CHECK, Verdict::Ok, "direct connection", "")
         }
-        Some(Ok(_)) if backend.config.notifies() => {
+        Some(Ok(_)) if backend.config.notify => {
             let fix = "NOTIFY needs a session: give the server's own address, or leave out notify";
             Finding::new(CHECK, Verdict::Fail, "through a pool or proxy", fix)
         }
@@ -37,15 +37,10 @@ pub(super) async fn examine(backend: &Postgres) -> Finding {
 
 /// Reads the ports of the client and the server, as seen here and as seen by the server.
 async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> {
-    let Some(Host::Tcp(host)) = config.driver().get_hosts().first() else {
+    let Some(Host::Tcp(host)) = config.driver.get_hosts().first() else {
         return Err("a Unix socket, which has no port");
     };
-    let port = config
-        .driver()
-        .get_ports()
-        .first()
-        .copied()
-        .unwrap_or(5_432);
+    let port = config.driver.get_ports().first().copied().unwrap_or(5_432);
     let connected = TcpStream::connect((host.as_str(), port)).await;
     let stream = connected.map_err(|_| "cannot connect")?;
     let ours = stream
@@ -53,7 +48,7 @@ async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> 
         .map_err(|_| "the socket has no address")?;
     let handshake = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut config.tls(), host);
     let handshake = handshake.map_err(|_| "cannot connect")?;
-    let connected = config.driver().connect_raw(stream, handshake).await;
+    let connected = config.driver.connect_raw(stream, handshake).await;
     let (client, connection) = connected.map_err(|_| "cannot connect")?;
     let mut driver = JoinSet::new();
     driver.spawn(async move { connection.await.unwrap_or_default() });

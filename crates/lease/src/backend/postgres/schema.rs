@@ -10,8 +10,8 @@ use crate::{BackendError, SystemClock};
 /// The version of the objects that this crate uses; `sql/version.sql` has the same.
 pub(super) const VERSION: i32 = 3;
 
-/// Longest wait for a connection and the installed version.
-const REACH: Duration = Duration::from_secs(1);
+/// Longest wait for a connection and the installed version. No second call follows that a slow connection would serve.
+const REACH: Duration = Duration::from_secs(3);
 
 /// Longest wait for the installation: another process may be installing.
 const MIGRATE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
     match installed_within(&link, REACH).await? {
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(BackendError::Config(format!(
-            "the lease tables have form {newer}, this client knows {VERSION}: update the client"
+            "the lease tables have version {newer}, this client knows {VERSION}: update the client"
         ))),
         Some(_) | None => {
             link.batch(&format!("{BEGIN}{}COMMIT;", FILES.concat()))

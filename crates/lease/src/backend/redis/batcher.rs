@@ -6,9 +6,8 @@
 //! the batches, so that a caller that is cancelled takes no answer from others.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redis::Value;
@@ -92,20 +91,6 @@ impl Batched for Release {
 
 /// The channel for the answer to an item.
 type To<R> = oneshot::Sender<Result<R, BackendError>>;
-
-/// The answer to an item. Dropped before the item is sent, it is never sent; afterwards it may
-/// have run.
-pub(super) struct Pending<R>(oneshot::Receiver<Result<R, BackendError>>);
-
-impl<R> Future for Pending<R> {
-    type Output = Result<R, BackendError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let broken_off = || BackendError::Unknown("the call was broken off".to_owned());
-        let answer = Pin::new(&mut self.0).poll(cx);
-        answer.map(|answer| answer.unwrap_or_else(|_| Err(broken_off())))
-    }
-}
 
 /// A batch, and the channels for the answers to its items.
 type Batch<F> = (Vec<F>, Vec<To<<F as Batched>::Reply>>);
@@ -206,14 +191,19 @@ impl<F: Batched> Batcher<F> {
     }
 
     /// Sends `item` with the next batch, at once if none is under way. Not an `async fn`, so that the
-    /// caller's future does not keep room for an item that has been handed over.
-    pub(super) fn post(&self, item: F) -> Pending<F::Reply> {
+    /// caller's future does not keep room for an item that has been handed over. Where the future is
+    /// dropped before the item is sent, it is never sent; afterwards it may have run.
+    pub(super) fn post(
+        &self,
+        item: F,
+    ) -> impl Future<Output = Result<F::Reply, BackendError>> + Send + use<F> {
         let (to, answer) = oneshot::channel();
         let shard = self.dispatch.shard_of(item.names());
         if let Some(run) = self.dispatch.enqueue(shard, (item, to)) {
             self.spawn(run.run());
         }
-        Pending(answer)
+        let broken_off = |_| Err(BackendError::Unknown("the call was broken off".to_owned()));
+        async move { answer.await.unwrap_or_else(broken_off) }
     }
 
     /// Sends `item` from the caller's own future if nothing waits, else with the next batch.

@@ -22,10 +22,10 @@ use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
-use super::settings::RedisSettings;
 use super::subscriber::Subscriber;
 use super::watchdog::Watchdog;
 use crate::BackendError;
+use crate::backend::BackendContext;
 
 /// Longest wait for one node while a connection to the cluster is made.
 const NODE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -51,14 +51,14 @@ impl ClusterLink {
     pub(super) fn new(
         seeds: &[RedisConfig],
         keys: Arc<Keyspace>,
-        settings: &RedisSettings,
+        with: &BackendContext,
     ) -> Result<Self, BackendError> {
         let entry = Entry::new(seeds)?;
-        let quick = build(entry.builder().response_timeout(settings.call_timeout))?;
+        let quick = build(entry.builder().response_timeout(with.call_timeout))?;
         let patient = build(entry.builder().response_timeout(WAIT_TIMEOUT))?;
         let rebuilt = Arc::new(Notify::new());
         let watchdog = |client: &ClusterClient, role| {
-            Watchdog::new(client.clone(), keys.shards(), role, (settings, &rebuilt))
+            Watchdog::new(client.clone(), keys.shards(), role, (with, &rebuilt))
         };
         Ok(Self {
             main: watchdog(&quick, ConnectionRole::Main),

@@ -29,7 +29,7 @@ impl RedisBackend {
         let sent = self.clock.boot();
         let info = self.look(&["INFO"]).await;
         let round_trip = self.clock.boot().since(sent);
-        findings.push(verdict(
+        findings.push(Finding::judged(
             ("round trip", round_trip <= ROUND_TRIP_MAX, Verdict::Warn),
             format!("{} ms", round_trip.as_millis()),
             "use ttls of at least twenty round trips, or a nearer server",
@@ -103,7 +103,7 @@ impl RedisBackend {
         } else {
             Verdict::Warn
         };
-        verdict(
+        Finding::judged(
             ("eviction", keeps, worst),
             format!("maxmemory-policy {policy}"),
             "set maxmemory-policy noeviction: an evicted key is a lost lease",
@@ -121,7 +121,7 @@ impl RedisBackend {
         } else {
             "appendonly no".to_owned()
         };
-        verdict(
+        Finding::judged(
             (
                 "leases survive a restart",
                 logs && fsync == "always",
@@ -143,7 +143,7 @@ impl RedisBackend {
         // The server read its clock about halfway.
         let halfway = i64::try_from((round_trip / 2).as_millis()).unwrap_or(i64::MAX);
         let offset = here_ms.saturating_add(halfway).abs_diff(there_ms);
-        verdict(
+        Finding::judged(
             (
                 "clock offset",
                 Duration::from_millis(offset) <= OFFSET_MAX,
@@ -161,19 +161,12 @@ impl RedisBackend {
         let fence = self.keys.fence(Shard::default());
         let record = self.look(&["GET", &fence]).await;
         let used = record.map_or(0, |record| reply::epoch_of(&record));
-        verdict(
+        Finding::judged(
             ("epochs left", used < EPOCHS_WARN, Verdict::Warn),
             format!("{used} of {EPOCH_MAX} used"),
             "move to a new namespace before they are used up",
         )
     }
-}
-
-fn verdict((check, good, bad): (&'static str, bool, Verdict), found: String, fix: &str) -> Finding {
-    if good {
-        return Finding::new(check, Verdict::Ok, found, "");
-    }
-    Finding::new(check, bad, found, fix)
 }
 
 fn hidden(check: &'static str, found: &str, fix: &str) -> Finding {
@@ -184,7 +177,7 @@ fn hidden(check: &'static str, found: &str, fix: &str) -> Finding {
 fn tokens(server: Option<&ServerInfo<'_>>) -> Finding {
     let id = server.and_then(|server| server.field("master_replid"));
     let found = if id.is_some() { "shown" } else { "hidden" };
-    verdict(
+    Finding::judged(
         ("tokens can be minted", id.is_some(), Verdict::Fail),
         format!("master_replid is {found}"),
         "allow INFO, also inside scripts; a server that hides it grants leases without tokens alone: \
@@ -193,7 +186,7 @@ fn tokens(server: Option<&ServerInfo<'_>>) -> Finding {
 }
 
 fn version(server: &ServerInfo<'_>) -> Finding {
-    verdict(
+    Finding::judged(
         (
             "server version",
             server.version() >= VERSION_MIN,
@@ -206,7 +199,7 @@ fn version(server: &ServerInfo<'_>) -> Finding {
 
 fn role(server: &ServerInfo<'_>) -> Finding {
     let role = server.field("role").unwrap_or("unknown");
-    verdict(
+    Finding::judged(
         ("role is primary", role == "master", Verdict::Fail),
         role.to_owned(),
         "connect to the primary",
@@ -216,7 +209,7 @@ fn role(server: &ServerInfo<'_>) -> Finding {
 /// Checks for a security fix. Only warns: distributions apply it without a new version number.
 fn script_fixes(server: &ServerInfo<'_>) -> Finding {
     let check = "script engine is fixed";
-    verdict(
+    Finding::judged(
         (check, server.has_script_fixes(), Verdict::Warn),
         server.product(),
         "see that the server has the fix of CVE-2025-49844 (Debian 12: 5:7.0.15-1~deb12u6)",
@@ -231,7 +224,7 @@ fn replicas(server: &ServerInfo<'_>, needed: Option<&str>) -> Finding {
     );
     // With replicas, a failover may lose grants; a primary that is cut off should stop granting.
     let good = count == "0" || needed.is_some_and(|needed| needed != "0");
-    verdict(
+    Finding::judged(
         ("a primary without replicas stops", good, Verdict::Warn),
         found,
         "set min-replicas-to-write 1, so that a primary that is cut off grants for ten seconds only",
@@ -244,7 +237,7 @@ fn coverage(setting: Option<&str>) -> Finding {
     match setting {
         Some(value) => {
             let found = format!("cluster-require-full-coverage {value}");
-            verdict((check, value == "no", Verdict::Warn), found, fix)
+            Finding::judged((check, value == "no", Verdict::Warn), found, fix)
         }
         None => hidden(check, "the setting is hidden", fix),
     }
@@ -262,7 +255,7 @@ fn node_timeout(setting: Option<&str>) -> Finding {
         );
     };
     let least = millis.saturating_mul(2).saturating_add(3_000);
-    verdict(
+    Finding::judged(
         (check, least <= 10_000, Verdict::Warn),
         format!("cluster-node-timeout {millis} ms: ttls of {least} ms and more survive a failover"),
         "lower cluster-node-timeout, or use longer ttls than the usual 10 s",

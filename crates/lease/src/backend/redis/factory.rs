@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{RedisBackend, RedisConfig, RedisSettings};
-use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
+use super::{RedisBackend, RedisConfig};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
 use crate::{BackendError, Builder, Leases, timing};
 
 impl Leases {
@@ -43,7 +43,7 @@ impl BackendFactory for Server {
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_server(&self.0, settings(with.clone()))?;
+        let backend = RedisBackend::of_server(Kind::Redis, &self.0, sooner(with.clone()))?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -52,7 +52,7 @@ impl BackendFactory for Server {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect(&self.0, settings(with)).await?;
+            let backend = RedisBackend::connect(&self.0, sooner(with)).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }
@@ -68,7 +68,7 @@ impl BackendFactory for Seeds {
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_cluster(&self.0, settings(with.clone()))?;
+        let backend = RedisBackend::of_cluster(&self.0, sooner(with.clone()))?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -77,23 +77,17 @@ impl BackendFactory for Seeds {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect_cluster(&self.0, settings(with)).await?;
+            let backend = RedisBackend::connect_cluster(&self.0, sooner(with)).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }
 }
 
-pub(super) fn settings(with: BackendContext) -> RedisSettings {
-    let fenced = !matches!(with.fencing, Fencing::Off);
-    let fence = match with.fencing {
-        Fencing::Source(source) => Some(source),
-        Fencing::Clock | Fencing::Off => None,
-    };
-    let mut settings = RedisSettings::new(with.namespace);
-    settings.fenced = fenced;
-    settings.fence = fence;
-    settings.call_timeout = timing::before(with.call_timeout);
-    settings.clock = with.clock;
-    settings.notices = with.notices;
-    settings
+/// Shortens the limit of a call, so that the backend gives up before the facade does.
+pub(super) fn sooner(with: BackendContext) -> BackendContext {
+    let call_timeout = timing::before(with.call_timeout);
+    BackendContext {
+        call_timeout,
+        ..with
+    }
 }

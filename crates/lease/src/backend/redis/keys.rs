@@ -1,8 +1,6 @@
 //! Where a name is stored: its shard, and the keys of that shard. All keys of one script share one
 //! hash tag, so they share one slot of a cluster for all names. `lease.md` 6.1.
 
-use std::borrow::Cow;
-
 use crate::backend::Names;
 use crate::{Name, Namespace};
 
@@ -91,13 +89,12 @@ impl Keyspace {
     }
 
     fn key(&self, shard: Shard, parts: &[&str]) -> String {
-        let head = match self.heads.get(usize::from(shard.0)) {
-            Some(head) => Cow::Borrowed(head),
-            None => Cow::Owned(head_of(&self.namespace, shard)),
-        };
+        // Each shard has one.
+        let head = self.heads.get(usize::from(shard.0));
+        let head = head.map_or("", String::as_str);
         let room = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut key = String::with_capacity(head.len() + room);
-        key.push_str(&head);
+        key.push_str(head);
         for part in parts {
             key.push_str(part);
         }

@@ -26,7 +26,6 @@ mod role;
 mod script;
 mod server;
 mod server_info;
-mod settings;
 mod subscriber;
 mod topics;
 mod user_scripts;
@@ -39,15 +38,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::backend::{
-    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
-    ReleaseReply, Renew, RenewReply, WakeStream,
+    Acquire, AcquireReply, Backend, BackendContext, Facts, Fencing, Finding, Fut, Holder, Kind,
+    Names, Release, ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Notices, timing};
 
 pub use config::RedisConfig;
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockConfig};
-pub use settings::RedisSettings;
 pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 
 use batcher::Batcher;
@@ -88,19 +86,20 @@ impl RedisBackend {
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection.
-    pub async fn connect(
-        config: &RedisConfig,
-        settings: RedisSettings,
-    ) -> Result<Self, BackendError> {
-        Self::of_server(config, settings)?.reached().await
+    pub async fn connect(config: &RedisConfig, with: BackendContext) -> Result<Self, BackendError> {
+        Self::of_server(Kind::Redis, config, with)?.reached().await
     }
 
     /// Creates a backend on one server, which connects when it is first used.
-    fn of_server(config: &RedisConfig, settings: RedisSettings) -> Result<Self, BackendError> {
-        let replaced = Replaced::new(Kind::Redis, &settings.notices);
+    fn of_server(
+        kind: Kind,
+        config: &RedisConfig,
+        with: BackendContext,
+    ) -> Result<Self, BackendError> {
+        let replaced = Replaced::new(kind, &with.notices);
         let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
-        let keys = Arc::new(Keyspace::new(&settings.namespace, KeyScheme::Server));
-        Ok(Self::unreached(Kind::Redis, link, keys, settings))
+        let keys = Arc::new(Keyspace::new(&with.namespace, KeyScheme::Server));
+        Ok(Self::unreached(kind, link, keys, with))
     }
 
     /// Connects to the cluster that any of `seeds` belongs to, with one command to check it.
@@ -113,10 +112,10 @@ impl RedisBackend {
     #[cfg(feature = "cluster")]
     pub async fn connect_cluster(
         seeds: &[RedisConfig],
-        settings: RedisSettings,
+        with: BackendContext,
     ) -> Result<Self, BackendError> {
-        let (limit, notices) = (settings.call_timeout, settings.notices.clone());
-        let connected = Self::of_cluster(seeds, settings)?.reached().await;
+        let (limit, notices) = (with.call_timeout, with.notices.clone());
+        let connected = Self::of_cluster(seeds, with)?.reached().await;
         let Err(BackendError::NotSent(_)) = &connected else {
             return connected;
         };
@@ -135,11 +134,11 @@ impl RedisBackend {
 
     /// Creates a backend on a cluster, which connects when it is first used.
     #[cfg(feature = "cluster")]
-    fn of_cluster(seeds: &[RedisConfig], settings: RedisSettings) -> Result<Self, BackendError> {
-        let keys = Arc::new(Keyspace::new(&settings.namespace, KeyScheme::Slots));
-        let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
+    fn of_cluster(seeds: &[RedisConfig], with: BackendContext) -> Result<Self, BackendError> {
+        let keys = Arc::new(Keyspace::new(&with.namespace, KeyScheme::Slots));
+        let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &with)?;
         let link = Link::Cluster(Box::new(link));
-        Ok(Self::unreached(Kind::Cluster, link, keys, settings))
+        Ok(Self::unreached(Kind::Cluster, link, keys, with))
     }
 
     async fn reached(self) -> Result<Self, BackendError> {
@@ -150,22 +149,22 @@ impl RedisBackend {
     }
 
     /// Creates a backend on `link`, which connects when it is first used.
-    fn unreached(kind: Kind, link: Link, keys: Arc<Keyspace>, settings: RedisSettings) -> Self {
+    fn unreached(kind: Kind, link: Link, keys: Arc<Keyspace>, with: BackendContext) -> Self {
         let link = Arc::new(link);
         let mut facts = Facts::of(kind);
         facts.fair = true;
-        let (scripts, limit) = (Scripts::shipped(), settings.call_timeout);
+        let (scripts, limit) = (Scripts::shipped(), with.call_timeout);
         #[cfg(all(feature = "test-kit", debug_assertions))]
-        let scripts = match settings.script {
+        let scripts = match with.script {
             Some((file, text)) => Scripts::with(file, text),
             None => scripts,
         };
-        let replaced = Replaced::new(kind, &settings.notices);
-        let clock = Arc::clone(&settings.clock);
+        let replaced = Replaced::new(kind, &with.notices);
+        let clock = Arc::clone(&with.clock);
         let calls = Arc::new(Calls {
             keys: Arc::clone(&keys),
             scripts,
-            fenced: settings.fenced,
+            fenced: !matches!(with.fencing, Fencing::Off),
         });
         let releases = Arc::new(Batcher::new(&link, &calls, limit, None));
         Self {
@@ -173,10 +172,10 @@ impl RedisBackend {
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), clock, replaced),
             acquires: Batcher::new(&link, &calls, limit, Some(Arc::clone(&releases))),
             releases,
-            epochs: Epochs::new(settings.fence, settings.namespace),
+            epochs: Epochs::new(with.fencing.source(), with.namespace),
             call_timeout: limit,
-            clock: settings.clock,
-            notices: settings.notices,
+            clock: with.clock,
+            notices: with.notices,
             keys,
             calls,
             link,

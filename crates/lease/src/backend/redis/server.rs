@@ -89,21 +89,6 @@ impl ServerLink {
         within: Duration,
         give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
     ) -> Result<Value, BackendError> {
-        let answer = self.limited_unnamed(role, within, give).await;
-        answer.map_err(|error| error.at(&self.address()))
-    }
-
-    /// Returns host and port of the server, without a login.
-    pub(super) fn address(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
-    }
-
-    async fn limited_unnamed(
-        &self,
-        role: ConnectionRole,
-        within: Duration,
-        give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
-    ) -> Result<Value, BackendError> {
         let (name, role) = (role.as_str(), self.role(role));
         let attempt = role.current();
         let sent = AtomicBool::new(false);
@@ -112,7 +97,7 @@ impl ServerLink {
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
-        match outcome.await {
+        let answer = match outcome.await {
             Ok(Ok(answer)) => judged(role, &attempt, answer),
             Ok(Err(not_connected)) => Err(not_connected),
             Err(_) if sent.into_inner() => {
@@ -122,7 +107,13 @@ impl ServerLink {
                 Err(not_answered(within))
             }
             Err(_) => Err(not_connected(within)),
-        }
+        };
+        answer.map_err(|error| error.at(&self.address()))
+    }
+
+    /// Returns host and port of the server, without a login.
+    pub(super) fn address(&self) -> String {
+        self.client.get_connection_info().addr().to_string()
     }
 
     /// Connects, even after the end of the first call that needs it, whose time-out is `within`.

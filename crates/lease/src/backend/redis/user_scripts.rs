@@ -15,6 +15,8 @@ use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::script::Script;
 use super::server::ServerLink;
+#[cfg(feature = "cluster")]
+use crate::backend::BackendContext;
 use crate::backend::Kind;
 use crate::{BackendError, Namespace, Notices};
 
@@ -93,9 +95,9 @@ impl RedisScripts {
         clock: &Arc<dyn crate::Clock>,
     ) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(namespace, KeyScheme::Slots));
-        let mut settings = super::RedisSettings::new(namespace.clone());
-        settings.clock = Arc::clone(clock);
-        let link = super::cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
+        let mut with = BackendContext::new(namespace.clone());
+        with.clock = Arc::clone(clock);
+        let link = super::cluster::ClusterLink::new(seeds, Arc::clone(&keys), &with)?;
         let link = Link::Cluster(Box::new(link));
         Ok(Self { link, keys })
     }
@@ -114,7 +116,7 @@ impl RedisScripts {
     /// As [`RedisScripts::run`]; `Config` when the server refuses the login.
     ///
     /// # Cancel safety
-    /// Dropped, a connection that was not made yet is not made.
+    /// Dropped, a connection may still be made, for the next call.
     pub async fn ping(&self, within: Duration) -> Result<(), BackendError> {
         self.link.ping(Shard::default(), within).await
     }

@@ -16,9 +16,8 @@ use super::failure::{self, not_connected};
 use super::keys::Shard;
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
-use super::settings::RedisSettings;
-use crate::backend::Kind;
 use crate::backend::reconnecting::{Attempt, Reconnecting};
+use crate::backend::{BackendContext, Kind};
 use crate::{BackendError, BootTime, Clock};
 
 /// Longest wait for a whole connection to the cluster.
@@ -57,9 +56,9 @@ impl Watchdog {
         client: ClusterClient,
         shards: u16,
         role: ConnectionRole,
-        (settings, rebuilt): (&RedisSettings, &Arc<Notify>),
+        (with, rebuilt): (&BackendContext, &Arc<Notify>),
     ) -> Self {
-        let clock = Arc::clone(&settings.clock);
+        let clock = Arc::clone(&with.clock);
         let next = clock.boot();
         Self {
             client,
@@ -72,7 +71,7 @@ impl Watchdog {
             tasks: Mutex::default(),
             clock,
             role,
-            replaced: Replaced::new(Kind::Cluster, &settings.notices),
+            replaced: Replaced::new(Kind::Cluster, &with.notices),
             rebuilt: Arc::clone(rebuilt),
         }
     }

@@ -77,25 +77,16 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Creates an attempt for `params`, which `command` is made of, on the connections of
-    /// `backend`.
-    pub(super) fn new(
-        ctx: Arc<Ctx>,
-        backend: Arc<dyn Backend>,
-        command: Acquire,
-        params: &AcquireParams,
-    ) -> Self {
+    /// Creates an attempt on the connections of `backend`.
+    pub(super) fn new(ctx: Arc<Ctx>, backend: Arc<dyn Backend>, params: AcquireParams) -> Self {
         Self {
             begun: ctx.now(),
             ctx,
             backend,
-            command,
+            command: params.command,
             safety: params.safety,
             manual: params.manual,
-            holder: match params.owner {
-                Some(_) => Whereabouts::Elsewhere,
-                None => Whereabouts::Here,
-            },
+            holder: params.holder,
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -170,7 +161,8 @@ impl Attempt {
                 if self.command.names.is_any()
                     && let Some(first) = ends.min()
                 {
-                    refusal.retry_after = first;
+                    // A Redlock whose votes were split says sooner.
+                    refusal.retry_after = refusal.retry_after.min(first);
                 }
                 self.queued = refusal.queued;
                 Tried::Refused(refusal)

@@ -21,19 +21,17 @@ pub(in crate::worker) struct PendingAcquire {
 }
 
 impl Worker {
-    pub(in crate::worker) fn acquire(&mut self, params: &AcquireParams, to: Recipient) {
+    pub(in crate::worker) fn acquire(&mut self, params: AcquireParams, to: Recipient) {
         if self.ending.is_some() {
             // It came in one piece with what ended it; its caller sees `Closed`.
             return;
         }
-        let ctx = self.ctx.clone();
-        let owner = params.owner.unwrap_or_else(|| self.owners.draw());
-        let command = params.command(owner);
+        let (ctx, wait) = (self.ctx.clone(), params.wait);
         let backend = ctx.backend.clone();
         self.starting.push(PendingAcquire {
-            attempt: Attempt::new(ctx, backend, command, params),
+            attempt: Attempt::new(ctx, backend, params),
             to,
-            wait: params.wait,
+            wait,
         });
     }
 

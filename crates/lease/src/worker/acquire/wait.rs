@@ -129,7 +129,7 @@ impl Attempt {
     /// Returns the outcome at the end of the wait. Tries once if there was no try yet.
     async fn last_try(&mut self, last: NotGranted) -> Result<Won, NotGranted> {
         match self.attempts {
-            0 => self.once().await,
+            0 => self.try_once().await.into_result(),
             _ => Err(last),
         }
     }

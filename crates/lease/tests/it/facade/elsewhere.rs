@@ -50,6 +50,7 @@ async fn any_process_renews_and_releases_for_the_holder() {
     assert_eq!(named().release().await, Ok(ReleaseOutcome::AlreadyGone));
     let lost = RenewError::Lost(LostReason::Gone);
     assert_eq!(named().renew().await, Err(lost));
+    assert_eq!(other.stats().lost_gone, 0, "its holder alone is told");
 }
 
 #[tokio::test]

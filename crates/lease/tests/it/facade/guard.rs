@@ -1,9 +1,12 @@
 //! Guards: moved, dropped, detached, resumed.
 
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{LeaseState, LeaseTicket, ReleaseOutcome, TokenError, Unsettled, block_on};
+use soldonce_lease::{
+    LeaseState, LeaseTicket, LostReason, NoticeKind, ReleaseOutcome, TokenError, Unsettled,
+    block_on,
+};
 
-use super::{World, is_pending, ms, secs, until};
+use super::{World, drain, is_pending, ms, secs, soon, until};
 
 #[tokio::test]
 async fn guard_moves_between_threads() {
@@ -42,12 +45,12 @@ async fn handles_read_and_cannot_release() {
     assert_eq!(handle.token(), Err(TokenError::Released));
     assert_eq!(handle.state(), LeaseState::Released);
     assert_eq!(handle.remaining(), ms(0));
-    assert!(!handle.is_lost(), "released is not lost");
 }
 
 #[tokio::test]
 async fn release_tells_what_it_found() {
     let world = World::start().await;
+    let mut notices = world.locks.notices();
     let manual = |name: &str| world.locks.lease(name).manual_renewal();
     let gone = manual("a").try_acquire().await.unwrap().unwrap();
     let taken = manual("b").try_acquire().await.unwrap().unwrap();
@@ -60,6 +63,20 @@ async fn release_tells_what_it_found() {
     };
     assert_eq!(by.number(), thief.token_for_logs().unwrap().number());
     assert!(thief.verify().await.is_ok());
+    let stats = world.locks.stats();
+    assert_eq!((stats.released, stats.held), (0, ms(0)));
+    let told = drain(&mut notices);
+    assert!(told.iter().all(|told| told.what != NoticeKind::Released));
+}
+
+#[tokio::test]
+async fn a_release_whose_answer_was_lost_is_counted_once() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    world.faulty.next(Op::Release, Fault::LoseReply);
+    let outcome = world.drive(Box::pin(lease.release())).await;
+    assert_eq!(outcome, Ok(ReleaseOutcome::AlreadyGone));
+    assert_eq!(world.locks.stats().released, 1);
 }
 
 #[tokio::test]
@@ -130,6 +147,20 @@ async fn a_ticket_outlives_a_resume_that_was_dropped() {
         1,
         "nothing renews what was left"
     );
+}
+
+#[tokio::test]
+async fn a_ticket_that_is_resumed_twice_is_of_the_last() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let ticket = lease.detach();
+    let resume = || world.locks.resume(ticket.clone());
+    let first = resume().await.unwrap().unwrap();
+    let second = resume().await.unwrap().unwrap();
+    assert_eq!(soon(first.lost()).await, LostReason::Gone);
+    drop(first);
+    world.pass(secs(20)).await;
+    assert!(second.token().is_ok() && world.holds("a").await);
 }
 
 /// The backend keeps the longest life that it has promised.

@@ -3,7 +3,7 @@
 use soldonce_lease::backend::{Backend, Memory};
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{
-    FencingToken, LeaseState, LostReason, Name, NoticeKind, RenewError, TokenError,
+    FencingToken, Lease, LeaseState, LostReason, Name, NoticeKind, RenewError, TokenError,
 };
 
 use super::{TEN_LESS_MARGIN, World, drain, is_pending, ms, secs, soon, ten_less, until};
@@ -16,7 +16,7 @@ async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
     world.faulty.pause();
     world.pass(ten_less(ms(1))).await;
     assert_eq!(lease.state(), LeaseState::Suspect { remaining: ms(1) });
-    assert!(lease.token().is_ok() && !lease.is_lost());
+    assert!(lease.token().is_ok());
     let mut signal = Box::pin(lease.lost());
     assert!(is_pending(&mut signal).await, "lost before the deadline");
     world.jump(ms(1));
@@ -30,17 +30,33 @@ async fn the_signal_fires_at_the_deadline_though_the_backend_hangs() {
     assert_eq!(lease.state(), LeaseState::Lost(LostReason::Deadline));
 }
 
-/// The lease thread has not looked yet: it is lost all the same, and told.
+/// The lease thread has not looked at most of them yet: they are lost all the same, told, and given back.
 #[tokio::test]
 async fn what_is_released_after_its_deadline_is_told_as_lost() {
     let world = World::start().await;
-    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
-    let reader = lease.handle();
-    let mut lost = Box::pin(reader.lost());
-    assert!(is_pending(&mut lost).await);
+    let mut leases = Vec::new();
+    for number in 0..20 {
+        let lease = world.locks.lease(format!("n-{number}")).try_acquire();
+        leases.push(lease.await.unwrap().unwrap());
+    }
+    let readers: Vec<_> = leases.iter().map(Lease::handle).collect();
+    let mut lost: Vec<_> = readers.iter().map(|one| Box::pin(one.lost())).collect();
+    for lost in &mut lost {
+        assert!(is_pending(lost).await);
+    }
+    let last = leases.pop().unwrap();
     world.clock.advance(secs(11));
-    drop(lease);
-    assert_eq!(soon(lost).await, LostReason::Deadline);
+    drop(leases);
+    last.release().await.unwrap();
+    for lost in lost {
+        assert_eq!(soon(lost).await, LostReason::Deadline);
+    }
+    until(|| world.locks.stats().lost_deadline == 20).await;
+    world.settle().await;
+    assert_eq!(world.locks.stats().released, 0);
+    for number in 0..20 {
+        assert!(!world.holds(&format!("n-{number}")).await);
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! The cadence of renewals (LT6), their batches, and what their failures change.
 
+use std::sync::Arc;
+
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{LeaseState, NoticeKind, RenewError};
+use soldonce_lease::{Lease, LeaseState, Notice, NoticeKind, RenewError};
 
 use super::{TEN_LESS_MARGIN, World, drain, ms, secs, ten_less, until};
 
@@ -107,6 +109,35 @@ async fn a_lease_with_much_safety_is_granted_and_held() {
 }
 
 #[tokio::test]
+async fn a_lease_that_is_held_for_long_is_told_also_when_it_was_resumed() {
+    let world = World::start().await;
+    let request = |name| world.locks.lease(name).ttl(secs(60));
+    let first = request("a").acquire().await.unwrap();
+    assert_eq!(times_told_that_it_is_long(&world, &first).await, 1);
+    let resumed = world.locks.resume(first.detach()).await.unwrap().unwrap();
+    assert_eq!(times_told_that_it_is_long(&world, &resumed).await, 1);
+    let capped = request("b").max_lifetime(secs(7_200)).acquire().await;
+    let capped = world.locks.resume(capped.unwrap().detach()).await;
+    let capped = capped.unwrap().unwrap();
+    assert_eq!(times_told_that_it_is_long(&world, &capped).await, 0);
+}
+
+/// Lets more than 15 minutes pass.
+async fn times_told_that_it_is_long(world: &World, lease: &Lease) -> usize {
+    let mut notices = world.locks.notices();
+    for _ in 0..50 {
+        world.jump(secs(20));
+        world.settle().await;
+    }
+    assert!(lease.token().is_ok(), "{:?}", lease.state());
+    let names = lease.names().first();
+    let is_long = |told: &&Arc<Notice>| told.what == NoticeKind::LongHeld;
+    let told = drain(&mut notices);
+    let told = told.iter().filter(is_long);
+    told.filter(|told| told.name.as_ref() == names).count()
+}
+
+#[tokio::test]
 async fn a_lost_answer_leaves_the_deadline_where_it_was() {
     let world = World::start().await;
     let manual = world.locks.lease("a").manual_renewal();
@@ -133,7 +164,7 @@ async fn the_deadline_counts_from_the_send() {
 }
 
 /// The answer to a renewal takes 400 ms, which the holder must not count as its own.
-pub(super) async fn deadline_counts_from_the_send(world: &World, lease: &soldonce_lease::Lease) {
+pub(super) async fn deadline_counts_from_the_send(world: &World, lease: &Lease) {
     world.faulty.next(Op::Renew, Fault::DelayReply(ms(400)));
     let mut renewal = Box::pin(lease.renew());
     assert!(super::is_pending(&mut renewal).await);

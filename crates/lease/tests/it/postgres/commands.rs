@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, Renew, RenewReply};
-use soldonce_lease::{BackendError, FencingToken, Name};
+use soldonce_lease::{BackendError, FencingToken, Leases, Name};
 use soldonce_testkit::postgres::Postgres as Server;
 use soldonce_testkit::{PATIENCE, until};
 
@@ -204,7 +204,7 @@ async fn tokens_rise_over_the_end_of_the_counter() {
 }
 
 #[tokio::test]
-async fn migrations_race_and_repeat_and_refuse_a_newer_form() {
+async fn migrations_race_and_repeat_and_refuse_a_newer_version() {
     let server = Server::start().unwrap();
     let mut starting = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -217,11 +217,19 @@ async fn migrations_race_and_repeat_and_refuse_a_newer_form() {
     let newer = "CREATE OR REPLACE FUNCTION soldonce_lease_version() RETURNS integer LANGUAGE sql \
                  IMMUTABLE AS $$ SELECT 99 $$";
     server.query(newer).unwrap();
-    let refused = migrated(&config(&server)).await;
-    assert!(
-        matches!(refused, Err(BackendError::Config(_))),
-        "{refused:?}"
-    );
+    let refused = migrated(&config(&server)).await.unwrap_err();
+    let leases = Leases::postgres(config(&server)).namespace("app");
+    let leases = leases.call_timeout(Duration::from_secs(20));
+    let unconnected = leases.connect().await.unwrap_err();
+    let findings = backend(config(&server)).doctor().await;
+    let tables = findings.iter().find(|found| found.check == "lease tables");
+    for said in [
+        refused.to_string(),
+        unconnected.to_string(),
+        tables.unwrap().found.clone(),
+    ] {
+        assert!(said.contains("version 99, this client knows "), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{FenceError, FenceKind, FenceSource, ManualClock, PgFence};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use tokio::task::JoinSet;
 
@@ -128,4 +129,22 @@ async fn a_connect_that_outlasts_a_call_serves_the_next_one() {
     proxy.heal();
     assert_eq!(fence.next(FenceKind::Epoch, "far", 0).await, Ok(1));
     assert_eq!(proxy.connections(), 1, "made anew");
+}
+
+#[test]
+fn a_runtime_that_stands_still_holds_up_no_numbers_of_another() {
+    let runtime = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap()
+    };
+    let (first, second) = (runtime(), runtime());
+    let server = first.block_on(server());
+    let fence = fence(config(&server));
+    let next = async || {
+        let next = fence.next(FenceKind::Epoch, "app", 0);
+        tokio::time::timeout(PATIENCE, next).await.unwrap()
+    };
+    assert_eq!(first.block_on(next()), Ok(1));
+    assert_eq!(second.block_on(next()), Ok(2), "nothing polls the first");
+    assert_eq!(first.block_on(next()), Ok(3));
 }

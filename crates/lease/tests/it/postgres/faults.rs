@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::backend::postgres::{PgConfig, Postgres};
+use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Clock, FencingToken, Namespace, SystemClock};
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::postgres::{PgBouncer, Postgres as Server, PostgresPair};
 use tokio::task::JoinSet;
 
@@ -27,6 +28,17 @@ async fn everything_works_through_a_pool_in_transaction_mode() {
     tokens.sort_unstable();
     tokens.dedup();
     assert_eq!(tokens.len(), 80);
+}
+
+/// A server that is far away: its connection and its version together take more than a second.
+#[tokio::test]
+async fn a_database_that_is_far_away_is_migrated() {
+    let server = Server::start().unwrap();
+    let proxy = FaultProxy::to(server.address()).unwrap();
+    proxy.set(Fault::Delay(Duration::from_millis(600)));
+    let url = proxy.url(&server.url(), server.address());
+    migrate(&PgConfig::url(&url).unwrap()).await.unwrap();
+    granted(&backend(config(&server)), &ask(one("a"))).await;
 }
 
 /// Ten names of its own and a shared one, each taken, renewed and released.

@@ -36,7 +36,7 @@ pub(crate) async fn server() -> Server {
     server
 }
 
-/// Migrates. One second, which that gives a connection and its answer, is little for many servers that start at once.
+/// Migrates. Three seconds for a connection and its answer are little for many servers that start at once.
 pub(crate) async fn migrated(config: &PgConfig) -> Result<(), BackendError> {
     let end = SystemClock.boot().plus(PATIENCE);
     loop {

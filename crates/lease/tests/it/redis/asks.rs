@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_lease::backend::{Acquire, Fut};
+use soldonce_lease::backend::{Acquire, Fencing, Fut};
 use soldonce_lease::{FenceError, FenceKind, FenceSource, FencingToken};
 use soldonce_testkit::redis::Redis;
 use tokio::sync::{Notify, oneshot};
@@ -47,7 +47,7 @@ pub(super) async fn an_epoch_that_was_overtaken_on_its_way_is_not_installed() {
         then: Arc::clone(&numbers),
     });
     let mut slow_settings = settings();
-    slow_settings.fence = Some(Arc::clone(&slow) as Arc<dyn FenceSource>);
+    slow_settings.fencing = Fencing::Source(Arc::clone(&slow) as Arc<dyn FenceSource>);
     let slow_backend = connect(&redis, slow_settings).await;
     let late = ask(one("a"));
     let mut waiting = tokio::task::JoinSet::new();
@@ -74,7 +74,7 @@ pub(super) async fn an_ask_stands_while_others_are_granted() {
         then: Numbers::from(20),
     });
     let mut slow_settings = settings();
-    slow_settings.fence = Some(Arc::clone(&slow) as Arc<dyn FenceSource>);
+    slow_settings.fencing = Fencing::Source(Arc::clone(&slow) as Arc<dyn FenceSource>);
     let slow_backend = connect(&redis, slow_settings).await;
     let high = Acquire {
         floor: FencingToken::from_parts(7, 1),

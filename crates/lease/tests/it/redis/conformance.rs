@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_lease::backend::{Backend, Fut};
+use soldonce_lease::backend::{Backend, Fencing, Fut};
 
 use soldonce_testkit::redis::Redis;
 
@@ -43,7 +43,7 @@ impl<S: AsRef<[Redis]> + Send + Sync> Bench for Real<S> {
 async fn server() -> Real<[Redis; 1]> {
     let server = Redis::start().unwrap();
     let mut settings = settings();
-    settings.fence = Some(Numbers::from(1));
+    settings.fencing = Fencing::Source(Numbers::from(1));
     Real {
         backend: connect(&server, settings).await,
         servers: [server],
@@ -59,7 +59,8 @@ pub(super) mod server {
 #[cfg(feature = "cluster")]
 mod cluster {
     use soldonce_lease::Namespace;
-    use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
+    use soldonce_lease::backend::redis::RedisBackend;
+    use soldonce_lease::backend::{BackendContext, Fencing};
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
     use super::super::site::{CALL_TIMEOUT, Numbers, on_cluster, seeds};
@@ -68,8 +69,8 @@ mod cluster {
 
     /// A backend in a namespace of its own, so that each law begins with nothing on one cluster.
     async fn fresh(cluster: &RedisCluster, namespace: &str) -> RedisBackend {
-        let mut settings = RedisSettings::new(Namespace::new(namespace).unwrap());
-        settings.fence = Some(Numbers::from(1));
+        let mut settings = BackendContext::new(Namespace::new(namespace).unwrap());
+        settings.fencing = Fencing::Source(Numbers::from(1));
         settings.call_timeout = CALL_TIMEOUT;
         on_cluster(&seeds(cluster), &settings).await
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_lease::backend::{Backend, Finding, Verdict};
+use soldonce_lease::backend::{Backend, Fencing, Finding, Verdict};
 use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_testkit::redis::{Redis, RedisPair};
 
@@ -80,7 +80,7 @@ async fn a_server_that_hides_what_tokens_need_is_found_where_tokens_are_wanted()
     let users = "user default on nopass ~* &* +@all -info\n";
     let redis = Redis::options().acl(users).start().unwrap();
     let mut plain = settings();
-    plain.fenced = false;
+    plain.fencing = Fencing::Off;
     let fenced = connect(&redis, settings()).await.doctor().await;
     assert_all(&fenced, &[("tokens can be minted", Verdict::Fail)]);
     let plain = connect(&redis, plain).await.doctor().await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::Backend;
-use soldonce_lease::backend::{Acquire, AcquireReply, Fut};
+use soldonce_lease::backend::{Acquire, AcquireReply, Fencing, Fut};
 use soldonce_lease::{Clock, FenceError, FenceKind, FenceSource, FencingToken, SystemClock};
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
 
@@ -230,7 +230,7 @@ async fn one_incident_costs_a_burst_few_epochs() {
     let redis = Redis::start().unwrap();
     let epochs = Numbers::from(1);
     let mut settings = settings();
-    settings.fence = Some(Arc::new(Disk(Arc::clone(&epochs))));
+    settings.fencing = Fencing::Source(Arc::new(Disk(Arc::clone(&epochs))));
     let backend = Arc::new(connect(&redis, settings).await);
     let mut burst = tokio::task::JoinSet::new();
     for i in 0..200 {
@@ -263,7 +263,7 @@ async fn a_source_that_fails_stops_acquire_and_nothing_else() {
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
     let mut broken = settings();
-    broken.fence = Some(Arc::new(Broken));
+    broken.fencing = Fencing::Source(Arc::new(Broken));
     let broken = connect(&site.redis, broken).await;
     let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
     site.redis.cli(&["DEL", &record]).unwrap();

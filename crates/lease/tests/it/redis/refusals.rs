@@ -3,7 +3,7 @@
 use soldonce_lease::BackendError;
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, ReleaseReply, RenewReply,
+    Acquire, AcquireReply, Backend, Durability, Fencing, ReleaseReply, RenewReply,
 };
 use soldonce_testkit::redis::{Redis, RedisPair};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,7 +76,7 @@ async fn a_user_with_only_the_listed_commands_can_do_everything() {
     let redis = Redis::options().acl(users).start().unwrap();
     let url = redis.url().replace("redis://", "redis://leases:secret@");
     let mut settings = settings();
-    settings.fence = Some(Numbers::from(1));
+    settings.fencing = Fencing::Source(Numbers::from(1));
     let backend = RedisBackend::connect(&url.into(), settings).await.unwrap();
     let mine = ask(one("a"));
     let token = granted(&backend, &mine).await;
@@ -110,7 +110,7 @@ async fn without_tokens_a_server_may_hide_info() {
     let users = "user default on nopass ~* &* +@all -info\n";
     let redis = Redis::options().acl(users).start().unwrap();
     let mut plain = settings();
-    plain.fenced = false;
+    plain.fencing = Fencing::Off;
     let backend = RedisBackend::connect(&redis.url().into(), plain)
         .await
         .unwrap();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use soldonce_lease::backend::redis::RedisBackend;
 #[cfg(feature = "cluster")]
 use soldonce_lease::backend::redis::RedisConfig;
-use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Fut, Names, Release, ReleaseReply, Renew,
-    RenewReply, Waiter,
+    Acquire, AcquireReply, Backend, BackendContext, Durability, Fencing, Fut, Names, Release,
+    ReleaseReply, Renew, RenewReply, Waiter,
 };
 use soldonce_lease::{BackendError, Clock};
 use soldonce_lease::{
@@ -45,8 +45,8 @@ impl Site {
     }
 }
 
-pub(super) fn settings() -> RedisSettings {
-    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+pub(super) fn settings() -> BackendContext {
+    let mut settings = BackendContext::new(Namespace::new("app").unwrap());
     settings.call_timeout = CALL_TIMEOUT;
     #[cfg(all(feature = "test-kit", debug_assertions))]
     crate::planting::plant(&mut settings);
@@ -55,11 +55,11 @@ pub(super) fn settings() -> RedisSettings {
 
 pub(super) async fn anchored(redis: &Redis, epochs: &Arc<Numbers>) -> RedisBackend {
     let mut settings = settings();
-    settings.fence = Some(Arc::clone(epochs) as Arc<dyn FenceSource>);
+    settings.fencing = Fencing::Source(Arc::clone(epochs) as Arc<dyn FenceSource>);
     connect(redis, settings).await
 }
 
-pub(super) async fn connect(redis: &Redis, settings: RedisSettings) -> RedisBackend {
+pub(super) async fn connect(redis: &Redis, settings: BackendContext) -> RedisBackend {
     let url = redis.url();
     RedisBackend::connect(&url.into(), settings).await.unwrap()
 }
@@ -207,7 +207,7 @@ pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
 
 /// A backend on a cluster. Its driver gives each node half a second, which a busy machine may exceed.
 #[cfg(feature = "cluster")]
-pub(super) async fn on_cluster(seeds: &[RedisConfig], settings: &RedisSettings) -> RedisBackend {
+pub(super) async fn on_cluster(seeds: &[RedisConfig], settings: &BackendContext) -> RedisBackend {
     until(
         "a connection to the cluster",
         async || match RedisBackend::connect_cluster(seeds, settings.clone()).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_lease::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
+use soldonce_lease::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
 use soldonce_lease::{BackendError, Builder};
 use soldonce_testkit::redis::Redis;
 
@@ -30,7 +30,7 @@ impl BackendFactory for LoggedRedis {
         Box::pin(async move {
             self.log.record_thread();
             let mut settings = settings();
-            settings.fence = Some(Numbers::from(1));
+            settings.fencing = Fencing::Source(Numbers::from(1));
             let backend = RedisBackend::connect(&self.url.into(), settings).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
+use soldonce_lease::backend::redis::{RedisConfig, Redlock, RedlockConfig};
 use soldonce_lease::backend::{
-    AcquireReply, Backend, Fut, ReleaseReply, Renew, RenewReply, Verdict,
+    AcquireReply, Backend, BackendContext, Fut, ReleaseReply, Renew, RenewReply, Verdict,
 };
 use soldonce_lease::{
     AcquireError, BackendError, BootTime, Clock, FenceError, FenceKind, FenceSource,
@@ -280,10 +280,10 @@ async fn the_doctor_sees_a_server_that_is_named_twice_and_one_that_is_gone() {
         let mut found = findings.iter().filter(|finding| finding.check == check);
         found.next().map(|finding| finding.verdict)
     };
-    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    let mut settings = BackendContext::new(Namespace::new("app").unwrap());
     // On a clock that stands all answers are heard.
     settings.clock = Arc::new(ManualClock::at(0));
-    let twice = Redlock::connect(RedlockConfig::new(named), settings, None).await;
+    let twice = Redlock::connect(RedlockConfig::new(named), settings).await;
     let Some(BackendError::Config(why)) = twice.err() else {
         panic!("a server votes twice");
     };
@@ -307,11 +307,11 @@ async fn a_silent_node_keeps_nobody_from_the_majority() {
     let mut named = nodes(&servers);
     let port = silent.local_addr().unwrap().port();
     named.insert(0, RedisConfig::new("127.0.0.1", port));
-    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    let mut settings = BackendContext::new(Namespace::new("app").unwrap());
     // Longer than any test: its answer is not waited for.
     settings.call_timeout = Duration::from_hours(1);
     let config = RedlockConfig::new(named);
-    Redlock::connect(config, settings, None).await.unwrap();
+    Redlock::connect(config, settings).await.unwrap();
 }
 
 /// A durable sequence, as far as this process lives.

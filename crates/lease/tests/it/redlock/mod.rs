@@ -8,9 +8,10 @@ mod unknown;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
+use soldonce_lease::backend::redis::{RedisConfig, Redlock, RedlockConfig};
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
+    Acquire, AcquireReply, Backend, BackendContext, Durability, Names, Release, ReleaseReply,
+    Renew, RenewReply,
 };
 use soldonce_lease::{
     BootTime, Clock, FencingToken, Name, Namespace, Owner, SleepFuture, SystemClock, SystemEntropy,
@@ -62,11 +63,11 @@ impl Clock for Slow {
 }
 
 pub(crate) async fn connect_with(config: RedlockConfig, clock: Arc<dyn Clock>) -> Redlock {
-    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    let mut settings = BackendContext::new(Namespace::new("app").unwrap());
     settings.clock = clock;
     #[cfg(all(feature = "test-kit", debug_assertions))]
     crate::planting::plant(&mut settings);
-    Redlock::connect(config, settings, None).await.unwrap()
+    Redlock::connect(config, settings).await.unwrap()
 }
 
 /// Twenty seconds for a new owner: nodes then have the longest time for their votes.

@@ -8,7 +8,7 @@
 --   0  another's: life and token of that owner, one row for each such name
 --   3  no epoch is left, one row
 -- A wait for a lock that takes too long, or a deadlock, ends in an error and grants nothing.
--- The one of form 1.
+-- That of version 1.
 DROP FUNCTION IF EXISTS soldonce_lease_acquire(text, text[], bytea, bigint, bigint, bigint, text);
 CREATE OR REPLACE FUNCTION soldonce_lease_acquire(
     p_ns text, p_names text[], p_owner bytea, p_ttl_us bigint, p_cap_us bigint, p_floor bigint,

@@ -198,6 +198,7 @@ mod tests {
             "rediss://h?sslcert=/own.pem",
             "rediss://h?sslrootcert=/no/ca.pem",
             "redis://a:%zz@h",
+            "redis://a:%+f@h",
         ] {
             let error = RedisConfig::from(bad).driver().expect_err(bad);
             assert!(matches!(error, BackendError::Config(_)), "{bad}: {error}");

@@ -99,9 +99,8 @@ fn decoded(part: &str) -> Option<String> {
     let mut rest = part.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            let digits = std::str::from_utf8(&digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            bytes.push(u8::try_from(digit()? * 16 + digit()?).ok()?);
         } else {
             bytes.push(byte);
         }

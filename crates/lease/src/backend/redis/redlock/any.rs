@@ -1,5 +1,7 @@
 //! Grants any one of several names by a majority.
 
+use std::time::Duration;
+
 use super::Redlock;
 use crate::backend::{Acquire, AcquireReply};
 use crate::{Name, Refusal};
@@ -9,11 +11,12 @@ impl Redlock {
     /// pick for themselves would pick different names. A lost vote is withdrawn while the next goes
     /// on: with a node that does not answer each would take its whole time-out.
     pub(super) async fn grant_any(&self, command: &Acquire) -> AcquireReply {
-        let now = self.machine.clock.boot();
+        let now = self.clock.boot();
         let only = |name: &Name| command.names.only(|one| one == name);
         let mut names: Vec<_> = command.names.as_slice().iter().collect();
         names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
         let (mut refusal, mut withdrawals) = (Refusal::default(), Vec::new());
+        refusal.retry_after = Duration::MAX;
         for name in names {
             let names = only(name);
             let one = Acquire {
@@ -25,7 +28,7 @@ impl Redlock {
             match reply {
                 AcquireReply::Refused(refused) => {
                     refusal.conflicts.extend(refused.conflicts);
-                    refusal.retry_after = refusal.retry_after.max(refused.retry_after);
+                    refusal.retry_after = refusal.retry_after.min(refused.retry_after);
                 }
                 reply @ (AcquireReply::Granted { .. }
                 | AcquireReply::QueueFull

@@ -64,71 +64,65 @@ async fn ask(node: &Node) -> Result<Info, BackendError> {
     })
 }
 
-fn finding(check: &'static str, bad: Option<(Verdict, &str)>, found: String) -> Finding {
-    let (verdict, fix) = bad.unwrap_or((Verdict::Ok, ""));
-    Finding::new(check, verdict, found, fix)
+/// Judges a check that finds fault with single nodes; `all` says that there is none.
+fn of_nodes(
+    (check, bad): (&'static str, Verdict),
+    faults: &[String],
+    (all, fix): (String, &str),
+) -> Finding {
+    let is_good = faults.is_empty();
+    let found = if is_good { all } else { faults.join("; ") };
+    Finding::judged((check, is_good, bad), found, fix)
 }
 
 fn count(nodes: usize) -> Finding {
     let fix = "name 3, 5 or 7 nodes: an even number survives no more failures than one less";
-    let bad = !matches!(nodes, 3 | 5 | 7);
-    let bad = bad.then_some((Verdict::Warn, fix));
-    finding("number of nodes", bad, nodes.to_string())
+    let is_good = matches!(nodes, 3 | 5 | 7);
+    let check = ("number of nodes", is_good, Verdict::Warn);
+    Finding::judged(check, nodes.to_string(), fix)
 }
 
 fn reached(nodes: usize, silent: &[String]) -> Finding {
-    let check = "nodes answer";
-    if silent.is_empty() {
-        return finding(check, None, format!("all {nodes}"));
-    }
-    let minority = nodes - silent.len() < majority(nodes);
-    let verdict = if minority {
+    let bad = if nodes - silent.len() < majority(nodes) {
         Verdict::Fail
     } else {
         Verdict::Warn
     };
     let fix = "bring the silent nodes back; without a majority nothing is granted";
-    finding(check, Some((verdict, fix)), silent.join("; "))
+    let all = format!("all {nodes}");
+    of_nodes(("nodes answer", bad), silent, (all, fix))
 }
 
 fn distinct(nodes: &[(usize, Info)]) -> Finding {
     let ids: BTreeSet<&str> = nodes.iter().map(|(_, info)| info.run_id.as_str()).collect();
     let fix = "two addresses lead to one server, which then votes twice: name each server once";
-    let bad = (ids.len() < nodes.len()).then_some((Verdict::Fail, fix));
+    let is_good = ids.len() == nodes.len();
     let found = format!("{} servers behind {} addresses", ids.len(), nodes.len());
-    finding("nodes are distinct", bad, found)
+    Finding::judged(("nodes are distinct", is_good, Verdict::Fail), found, fix)
 }
 
 fn alone(nodes: &[(usize, Info)]) -> Finding {
     let coupled = nodes
         .iter()
         .filter(|(_, info)| info.role != "master" || info.replicas > 0);
-    let told: Vec<String> = coupled
+    let faults: Vec<String> = coupled
         .map(|(at, info)| format!("node {at}: {} with {} replicas", info.role, info.replicas))
         .collect();
     let fix = "run every node as a primary without replicas: a promotion forgets votes";
-    let bad = (!told.is_empty()).then_some((Verdict::Fail, fix));
-    let found = if told.is_empty() {
-        "primaries without replicas".to_owned()
-    } else {
-        told.join("; ")
-    };
-    finding("nodes are independent", bad, found)
+    let all = "primaries without replicas".to_owned();
+    let check = ("nodes are independent", Verdict::Fail);
+    of_nodes(check, &faults, (all, fix))
 }
 
 fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
     // In whole seconds, rounded down at its start and now.
     let age = |info: &Info| info.uptime.saturating_sub(Duration::from_secs(1));
     let young = nodes.iter().filter(|(_, info)| age(info) < sit_out);
-    let told: Vec<String> = young
+    let faults: Vec<String> = young
         .map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()))
         .collect();
     let fix = "wait: a node votes when it has been up for the longest ttl";
-    let bad = (!told.is_empty()).then_some((Verdict::Warn, fix));
-    let found = if told.is_empty() {
-        format!("all above {} s", sit_out.as_secs())
-    } else {
-        told.join("; ")
-    };
-    finding("nodes are old enough to vote", bad, found)
+    let all = format!("all above {} s", sit_out.as_secs());
+    let check = ("nodes are old enough to vote", Verdict::Warn);
+    of_nodes(check, &faults, (all, fix))
 }

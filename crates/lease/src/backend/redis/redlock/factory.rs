@@ -7,18 +7,16 @@ use std::time::Duration;
 use soldonce_clock::timeout_at;
 use tokio::sync::mpsc;
 
+use super::nodes::Nodes;
+use super::offers::TokenOffers;
 use super::quorum::majority;
-use super::{Machine, Redlock, RedlockConfig};
+use super::{Redlock, RedlockConfig};
+use crate::backend::redis::RedisBackend;
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::factory::settings;
-use crate::backend::redis::keys::{KeyScheme, Keyspace};
-use crate::backend::redis::link::Link;
-use crate::backend::redis::replaced::Replaced;
-use crate::backend::redis::server::ServerLink;
+use crate::backend::redis::factory::sooner;
 use crate::backend::redis::server_info::ServerInfo;
-use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
-use crate::{BackendError, Builder, FenceSource, Leases, SystemEntropy};
+use crate::{BackendError, Builder, Leases};
 
 /// Longest wait for each further answer once a majority has answered.
 const STRAGGLERS: Duration = Duration::from_millis(50);
@@ -42,20 +40,15 @@ impl BackendFactory for RedlockConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let entropy = Arc::clone(&with.entropy);
-            let mut settings = settings(with);
-            let tokens = settings.fence.take();
-            let mut redlock = Redlock::build(*self, &settings, tokens)?;
-            redlock.machine.entropy = entropy;
-            redlock.ping(settings.call_timeout).await?;
+            let redlock = Redlock::connect(*self, sooner(with)).await?;
             Ok(Arc::new(redlock) as Arc<dyn Backend>)
         })
     }
 }
 
 impl Redlock {
-    /// Connects to the nodes of `config`, and checks that a majority answers. Without `tokens` its
-    /// tokens follow this machine's clock. `settings.fence` is not used.
+    /// Connects to the nodes of `config`, and checks that a majority answers. Without a fence source
+    /// its tokens follow this machine's clock.
     ///
     /// # Errors
     /// `Config` when the settings cannot work or a node refuses the password; `NotSent` when no
@@ -65,31 +58,29 @@ impl Redlock {
     /// Dropping the future closes the connections.
     pub async fn connect(
         config: RedlockConfig,
-        settings: RedisSettings,
-        tokens: Option<Arc<dyn FenceSource>>,
-    ) -> Result<Self, BackendError> {
-        let redlock = Self::build(config, &settings, tokens)?;
-        redlock.ping(settings.call_timeout).await?;
-        Ok(redlock)
-    }
-
-    fn build(
-        config: RedlockConfig,
-        settings: &RedisSettings,
-        tokens: Option<Arc<dyn FenceSource>>,
+        with: BackendContext,
     ) -> Result<Self, BackendError> {
         if config.nodes.len() < 3 {
             let why = "a Redlock needs at least 3 nodes; for one server use Leases::redis";
             return Err(BackendError::Config(why.to_owned()));
         }
-        let nodes = config.nodes.iter().map(|node| one(node, settings));
-        let nodes = nodes.collect::<Result<_, _>>()?;
-        let machine = Machine {
-            clock: Arc::clone(&settings.clock),
-            entropy: Arc::new(SystemEntropy),
+        let node = |at: &RedisConfig| {
+            let node = RedisBackend::of_server(Kind::Redlock, at, with.clone())?;
+            Ok::<_, BackendError>(Arc::new(node))
         };
-        let namespace = settings.namespace.clone();
-        Ok(Self::new(config, nodes, (tokens, namespace), machine))
+        let nodes = config.nodes.iter().map(node);
+        let nodes = nodes.collect::<Result<_, _>>()?;
+        let (source, clock) = (with.fencing.source(), Arc::clone(&with.clock));
+        let redlock = Self {
+            nodes: Nodes::new(nodes),
+            numbers: TokenOffers::new(source, with.namespace, clock),
+            late: Arc::default(),
+            config,
+            clock: with.clock,
+            entropy: with.entropy,
+        };
+        redlock.ping(with.call_timeout).await?;
+        Ok(redlock)
     }
 
     /// Checks that a majority answers, accepts the login, and is a majority: no server counts
@@ -123,7 +114,7 @@ impl Redlock {
         if reached < majority(self.nodes.len()) {
             return answers.recv().await;
         }
-        let clock = &self.machine.clock;
+        let clock = &self.clock;
         let end = clock.boot().plus(STRAGGLERS);
         timeout_at(&**clock, end, answers.recv()).await.flatten()
     }
@@ -150,20 +141,4 @@ impl Servers {
             "{other} and {address} are one server, which would vote twice: name each server once"
         )))
     }
-}
-
-fn one(node: &RedisConfig, shared: &RedisSettings) -> Result<Arc<RedisBackend>, BackendError> {
-    let replaced = Replaced::new(Kind::Redlock, &shared.notices);
-    let link = Link::Server(Box::new(ServerLink::new(node, replaced)?));
-    let keys = Arc::new(Keyspace::new(&shared.namespace, KeyScheme::Server));
-    let mut settings = RedisSettings::new(shared.namespace.clone());
-    settings.call_timeout = shared.call_timeout;
-    settings.clock = Arc::clone(&shared.clock);
-    settings.notices = shared.notices.clone();
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    {
-        settings.script.clone_from(&shared.script);
-    }
-    let node = RedisBackend::unreached(Kind::Redlock, link, keys, settings);
-    Ok(Arc::new(node))
 }

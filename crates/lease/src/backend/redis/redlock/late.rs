@@ -114,7 +114,7 @@ impl Redlock {
     /// Waits for withdrawals, at most for the time of a vote: nodes that answer at all do so by
     /// then. The others are released in the background.
     pub(super) async fn withdrawn(&self, withdrawals: impl IntoIterator<Item = Withdrawal>) {
-        let until = self.machine.clock.boot().plus(VOTE_MAX);
+        let until = self.clock.boot().plus(VOTE_MAX);
         let all = async {
             for answers in withdrawals {
                 ended(answers).await;
@@ -123,7 +123,7 @@ impl Redlock {
         tokio::select! {
             biased;
             () = all => {}
-            () = self.machine.clock.sleep_until(until) => {}
+            () = self.clock.sleep_until(until) => {}
         }
     }
 }

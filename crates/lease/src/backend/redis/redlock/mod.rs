@@ -28,9 +28,9 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, Entropy, FenceSource, FencingToken, Name, Namespace};
+use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name};
 use late::{Late, LateVotes, Withdrawal};
-use nodes::{Node, Nodes};
+use nodes::Nodes;
 use offers::TokenOffers;
 use quorum::{Outcome, Votes, majority};
 
@@ -51,19 +51,14 @@ const VOTE_MAX: Duration = Duration::from_millis(200);
 /// When to ask again after the votes were split: after one to two times this span.
 const SPLIT_RETRY: Duration = Duration::from_millis(25);
 
-/// The clock and the randomness that a Redlock uses.
-struct Machine {
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-}
-
 /// A backend on a majority of independent Redis primaries.
 pub struct Redlock {
     nodes: Nodes,
     numbers: TokenOffers,
     late: Arc<LateVotes>,
     config: RedlockConfig,
-    machine: Machine,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
 }
 
 impl RedisBackend {
@@ -82,22 +77,6 @@ impl RedisBackend {
 }
 
 impl Redlock {
-    /// Creates a Redlock of these nodes, none of which has been reached yet.
-    fn new(
-        config: RedlockConfig,
-        nodes: Vec<Node>,
-        (tokens, namespace): (Option<Arc<dyn FenceSource>>, Namespace),
-        machine: Machine,
-    ) -> Self {
-        Self {
-            nodes: Nodes::new(nodes),
-            numbers: TokenOffers::new(tokens, namespace, Arc::clone(&machine.clock)),
-            late: Arc::default(),
-            config,
-            machine,
-        }
-    }
-
     async fn grant(&self, command: &Acquire) -> AcquireReply {
         let (reply, withdrawal) = self.decide(command).await;
         self.withdrawn(withdrawal).await;
@@ -112,7 +91,7 @@ impl Redlock {
         let mut above = command.floor.map_or(0, FencingToken::number);
         let mut last = None;
         for _ in 0..TOKEN_ROUNDS {
-            let sent = self.machine.clock.boot();
+            let sent = self.clock.boot();
             let token = match self.numbers.offer(command, above, sent).await {
                 Ok(token) => token,
                 Err(error) => return (AcquireReply::Epoch(error), None),
@@ -181,7 +160,7 @@ impl Redlock {
     /// Draws a random pause, so that two that split the votes do not collide again at once.
     fn split_retry(&self) -> Duration {
         let mut bits = [0; 1];
-        self.machine.entropy.fill(&mut bits);
+        self.entropy.fill(&mut bits);
         SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
     }
 

@@ -24,7 +24,7 @@ impl Redlock {
         if batch.is_empty() {
             return Vec::new();
         }
-        let sent = self.machine.clock.boot();
+        let sent = self.clock.boot();
         let asked: Arc<[Renew]> = batch.into();
         let mut answers = self.nodes.ask(|node| {
             let asked = Arc::clone(&asked);

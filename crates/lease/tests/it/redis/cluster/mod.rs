@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
-use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply};
+use soldonce_lease::backend::redis::RedisBackend;
+use soldonce_lease::backend::{
+    AcquireReply, Backend, BackendContext, Fencing, ReleaseReply, RenewReply,
+};
 use soldonce_lease::{FencingToken, NoticeKind, NoticeStream};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
@@ -34,9 +36,9 @@ impl Site {
         Self::with(coverage, settings()).await
     }
 
-    async fn with(coverage: FullCoverage, mut settings: RedisSettings) -> Self {
+    async fn with(coverage: FullCoverage, mut settings: BackendContext) -> Self {
         let cluster = RedisCluster::start(coverage).unwrap();
-        settings.fence = Some(Numbers::from(1));
+        settings.fencing = Fencing::Source(Numbers::from(1));
         let notices = settings.notices.listen();
         let backend = Arc::new(on_cluster(&seeds(&cluster), &settings).await);
         Self {
@@ -49,7 +51,7 @@ impl Site {
     /// Another backend on the cluster, with epochs above all others'.
     async fn connect(&self) -> RedisBackend {
         let mut settings = settings();
-        settings.fence = Some(Numbers::from(1_000));
+        settings.fencing = Fencing::Source(Numbers::from(1_000));
         on_cluster(&seeds(&self.cluster), &settings).await
     }
 
