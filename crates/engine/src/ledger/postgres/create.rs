@@ -211,11 +211,11 @@ impl ShownUnits {
         let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
         let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
-        let units = connection.read((UNITS_SHOWN, "units"), &of_event, units::get);
-        let units = connection.finish(units.await).await?;
+        let units = (UNITS_SHOWN, "units");
+        let units = connection.read(units, &of_event, units::get).await;
         Ok(Self {
             seq: head.unwrap_or_default(),
-            units,
+            units: connection.finish(units).await?,
         })
     }
 }

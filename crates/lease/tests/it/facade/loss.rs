@@ -44,10 +44,10 @@ async fn what_is_released_after_its_deadline_is_told_as_lost() {
     for lost in &mut lost {
         assert!(is_pending(lost).await);
     }
-    let last = leases.pop().unwrap();
+    let released = leases.pop().unwrap();
     world.clock.advance(secs(11));
     drop(leases);
-    last.release().await.unwrap();
+    released.release().await.unwrap();
     for lost in lost {
         assert_eq!(soon(lost).await, LostReason::Deadline);
     }
