@@ -87,7 +87,7 @@ const GONE: u16 = 410;
 const BUSY: [u16; 2] = [429, 503];
 
 impl Posted {
-    pub(crate) const fn failed(problem: &'static str) -> Self {
+    const fn failed(problem: &'static str) -> Self {
         Self {
             status: None,
             problem: Some(problem),

@@ -144,10 +144,8 @@ impl Work {
         self.under_way.insert(delivery.number, endpoint.id);
         let (engine, sender) = (self.engine.clone(), self.sender.clone());
         self.running.spawn(async move {
-            let posted = catch_panic(post(&engine, &sender, &endpoint, &delivery)).await;
-            // One that panicked counts as failed: made again at once, it would panic again and again.
-            let posted = posted.unwrap_or(Posted::failed("internal"));
-            outcome(&engine, &endpoint, &delivery, posted)
+            let attempted = catch_panic(attempt(&engine, &sender, &endpoint, &delivery)).await;
+            attempted.unwrap_or_else(|| panicked(&engine, &endpoint, &delivery))
         });
     }
 
@@ -175,13 +173,13 @@ impl Work {
     }
 }
 
-/// Makes one attempt, from its signature to the answer.
-async fn post(
+/// Makes one attempt, from its signature to its outcome.
+async fn attempt(
     engine: &Engine,
     sender: &Sender,
     endpoint: &Endpoint,
     delivery: &DueDelivery,
-) -> Posted {
+) -> Attempt {
     // The receiver compares it with its own clock.
     let at = engine.wall_now();
     let secrets = engine.secrets_of(endpoint, engine.now());
@@ -192,25 +190,16 @@ async fn post(
         signatures: signatures(&secrets, delivery.message, at, &delivery.body),
         body: &delivery.body,
     };
-    sender.post(message).await
-}
-
-/// Decides what follows an attempt, counts it, and logs why it failed.
-fn outcome(
-    engine: &Engine,
-    endpoint: &Endpoint,
-    delivery: &DueDelivery,
-    posted: Posted,
-) -> Attempt {
-    let at = engine.now();
+    let posted = sender.post(message).await;
+    let ended = engine.now();
     let asked = posted.retry_after;
-    let quiet_until = asked.map(|asked| at.plus(asked.wait(engine.wall_now())));
+    let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));
     let then = match posted {
         Posted { problem: None, .. } => Then::Delivered,
         Posted { .. } if posted.is_gone() => Then::Disable,
         Posted { .. } => {
             let entropy = &*engine.world().entropy;
-            next_attempt(delivery.attempts, at, quiet_until, entropy)
+            next_attempt(delivery.attempts, ended, quiet_until, entropy)
         }
     };
     engine.parts.metrics.posted(then);
@@ -221,10 +210,28 @@ fn outcome(
         number: delivery.number,
         endpoint: endpoint.id,
         before: delivery.attempts,
-        at,
+        at: ended,
         status: posted.status,
         problem: posted.problem,
         quiet_until,
+        then,
+    }
+}
+
+/// Counts an attempt that panicked as failed: made again at once, it would panic again and again.
+fn panicked(engine: &Engine, endpoint: &Endpoint, delivery: &DueDelivery) -> Attempt {
+    let (at, problem) = (engine.now(), "internal");
+    let then = next_attempt(delivery.attempts, at, None, &*engine.world().entropy);
+    engine.parts.metrics.posted(then);
+    report(endpoint, delivery, None, problem, then);
+    Attempt {
+        number: delivery.number,
+        endpoint: delivery.endpoint,
+        before: delivery.attempts,
+        at,
+        status: None,
+        problem: Some(problem),
+        quiet_until: None,
         then,
     }
 }
