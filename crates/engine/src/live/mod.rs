@@ -17,6 +17,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 pub use feed::{FeedChange, FeedSource, Frame};
+use shield::Company;
 pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
 pub use snapshot::SeatSnapshot;
@@ -52,12 +53,12 @@ pub struct LiveEvent {
 }
 
 impl LiveEvent {
-    fn new(inventory: &Inventory, event: &Arc<Event>, shared: Option<&SharedShield>) -> Self {
+    fn new(inventory: &Inventory, event: &Arc<Event>, company: Company) -> Self {
         Self {
             event: watch::Sender::new(Arc::clone(event)),
             snapshot: RwLock::new(Arc::new(SeatSnapshot::of(inventory, event))),
             feed: FeedSource::starting_after(inventory.seq(event.no)),
-            shield: LocalShield::of(inventory, event, shared),
+            shield: LocalShield::of(inventory, event, company),
             holds: AtomicI64::new(0),
         }
     }
@@ -116,8 +117,8 @@ struct Registry {
 }
 
 impl Registry {
-    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, shared: Option<&SharedShield>) {
-        let live = Arc::new(LiveEvent::new(inventory, event, shared));
+    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, company: Company) {
+        let live = Arc::new(LiveEvent::new(inventory, event, company));
         self.by_id.insert(event.id.clone(), Some(Arc::clone(&live)));
         self.by_no.insert(event.no, Some(live));
     }
@@ -159,6 +160,13 @@ impl Live {
     /// Returns the shield that several servers share, if there is one.
     pub(crate) fn shared_shield(&self) -> Option<&SharedShield> {
         self.shared_shield.as_ref()
+    }
+
+    fn company(&self) -> Company {
+        match self.shared_shield {
+            Some(_) => Company::Servers,
+            None => Company::None,
+        }
     }
 
     /// Finds the event with this id; `None` if it is unknown or was dropped.
@@ -222,7 +230,7 @@ impl Live {
         let mut registry = write(&self.registry);
         // Another task may have added it meanwhile.
         if !registry.by_no.contains_key(&event.no) {
-            registry.add(inventory, event, self.shared_shield());
+            registry.add(inventory, event, self.company());
         }
     }
 
@@ -271,7 +279,7 @@ impl Observer for Live {
         let mut registry = write(&self.registry);
         *registry = Registry::default();
         for event in inventory.events() {
-            registry.add(inventory, event, self.shared_shield());
+            registry.add(inventory, event, self.company());
         }
         for (id, no) in inventory.dropped() {
             registry.drop_event(no, id);

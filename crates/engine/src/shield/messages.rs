@@ -63,12 +63,10 @@ pub(crate) struct Messages {
 impl Messages {
     /// Sends a message, or drops it if too many wait.
     pub(crate) fn send(&self, message: Message) {
-        let notes = match &message {
-            Message::Known(_, known) => known.len(),
-            Message::Drop(..) => 0,
-        };
-        if self.sender.try_send(message).is_err() {
-            self.lost(notes);
+        if let Err(left) = self.sender.try_send(message) {
+            let (mpsc::error::TrySendError::Full(message)
+            | mpsc::error::TrySendError::Closed(message)) = left;
+            self.metrics.shield_notes_dropped.inc_by(message.notes());
         }
     }
 
@@ -99,6 +97,16 @@ impl Messages {
     pub(crate) fn lost(&self, notes: usize) {
         let notes = u64::try_from(notes).unwrap_or(u64::MAX);
         self.metrics.shield_notes_dropped.inc_by(notes);
+    }
+}
+
+impl Message {
+    /// Counts the notes of the message.
+    fn notes(&self) -> u64 {
+        match self {
+            Self::Known(_, known) => u64::try_from(known.len()).unwrap_or(u64::MAX),
+            Self::Drop(..) => 0,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use soldonce_core::{
 
 use self::memory::Memory;
 use self::word::{Tag, Word};
-use crate::shield::{Known, KnownState, SharedShield, Thing, Who};
+use crate::shield::{Known, KnownState, Thing, Who};
 
 /// The answer of the shield to wanted seats.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +23,14 @@ pub enum Verdict {
     Passed,
     /// Another holder has a wanted seat.
     Refused(Box<Unavailable>),
+}
+
+/// Whether other servers sell the same units and share a shield with this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// There is no shield between servers.
+    None,
+    Servers,
 }
 
 /// The seats of one event after the last commit.
@@ -37,8 +45,8 @@ pub struct LocalShield {
 }
 
 impl LocalShield {
-    /// Creates the shield of an event from a ledger's inventory. `shared` is that between servers.
-    pub(super) fn of(inventory: &Inventory, event: &Event, shared: Option<&SharedShield>) -> Self {
+    /// Creates the shield of an event from a ledger's inventory.
+    pub(super) fn of(inventory: &Inventory, event: &Event, company: Company) -> Self {
         let seats = UnitNo(event.chart.seats()).index();
         let units = inventory
             .seating(event.no)
@@ -48,7 +56,10 @@ impl LocalShield {
         let word = |state| AtomicU64::new(Word::new(state, Tag::of(who_has(inventory, state))).0);
         Self {
             seats: units.iter().map(|unit| word(unit.state)).collect(),
-            memory: shared.map_or_else(Memory::default, |_| Memory::of(inventory, units)),
+            memory: match company {
+                Company::None => Memory::default(),
+                Company::Servers => Memory::of(inventory, units),
+            },
             stamp: AtomicU64::new(0),
             shown: AtomicU64::new(inventory.seq(event.no).0),
         }
