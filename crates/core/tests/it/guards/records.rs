@@ -155,6 +155,40 @@ fn a_large_event_is_called_off_in_parts() {
     assert_eq!(world.inventory.next_expiry(), None);
 }
 
+/// What is left of an event that was called off may take many commits.
+#[test]
+fn what_the_clock_ended_does_not_wait_for_an_event_that_was_called_off() {
+    let rules = Policy {
+        units_per_hold_max: 64,
+        units_per_holder_max: 64,
+        ..policy()
+    };
+    let mut world = World::new(rows_and_floor(&[4], 65 * 64), rules);
+    let called_off = world.event;
+    world.event = world.add_event("open", rows_and_floor(&[4], 0), policy());
+    let over = [world.hold("ann", "A-1"), world.hold("bob", "A-2")];
+    world.event = called_off;
+    world.wait(1);
+    for n in 0..=ENDED_UNITS_MAX / 64 {
+        world.hold(&format!("buyer-{n}"), "floor*64");
+    }
+    let (event, reason) = (called_off, text("fire"));
+    let call_off = Command::CancelEvent {
+        event,
+        reason: reason.clone(),
+    };
+    world.apply(call_off).unwrap();
+    world.wait(policy().hold_ttl.ms() - 1);
+    let first = world.apply(Command::Sweep { limit: 1 }).unwrap();
+    assert!(matches!(first.answer, Answer::Swept(1)));
+    assert_eq!(first.holds, [over[0]]);
+    let both = world.apply(Command::Sweep { limit: 65 }).unwrap();
+    assert!(matches!(both.answer, Answer::Swept(65)));
+    assert_eq!(both.holds.first(), Some(&over[1]));
+    let reasons: Vec<_> = both.commits.iter().map(|commit| &commit.reason).collect();
+    assert_eq!(reasons, [&None, &Some(reason)]);
+}
+
 #[test]
 #[should_panic(expected = "the id of a new hold is another's already")]
 fn an_id_that_exists_stops_the_writer() {
