@@ -7,21 +7,21 @@ use crate::{Answer, EventNo, HoldId, Timestamp};
 
 impl Inventory {
     pub(super) fn sweep(&mut self, work: &mut Work<'_>, limit: usize) -> Answer {
-        // An event that was called off is first, and comes alone: its commits say why.
-        let first = self.first_ends.first().map(|(_, event)| *event);
-        let is_off = |event: &EventNo| self.known_book(*event).event.cancelled().is_some();
-        if let Some(event) = first.filter(is_off) {
-            return Answer::Swept(self.end_called_off(work, event, limit));
-        }
-        // Event by event, the longest overdue one first.
+        // Event by event, the longest overdue one first. What is left of an event that was called off waits for
+        // them: it is not for sale, and theirs is shown as held until then.
         let events = self.first_ends.iter();
         let events = events.take_while(|(at, _)| *at <= work.now);
-        let ends = events.flat_map(|(_, event)| {
+        let open = events.filter(|(at, _)| *at > Timestamp::MIN);
+        let ends = open.flat_map(|(_, event)| {
             let ends = self.known_book(*event).ends.iter();
             ends.take_while(|(at, _)| *at <= work.now)
         });
         let overdue = self.part(ends, limit);
-        Answer::Swept(self.end_all(work, &overdue))
+        let swept = self.end_all(work, &overdue);
+        let first = self.first_ends.first().copied();
+        let off = first.filter(|(at, _)| *at == Timestamp::MIN && swept < limit);
+        let more = off.map_or(0, |(_, event)| self.end_called_off(work, event, limit - swept));
+        Answer::Swept(swept + more)
     }
 
     /// Ends holds of an event that was called off, until they had `limit` units; returns how many they had.

@@ -21,6 +21,11 @@ impl Inventory {
         id: HoldId,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
+        if let Some((state @ HoldState::Revoked(_), cause)) = self.end_of(id) {
+            // With its event, before this.
+            self.end_hold(work, id, state, cause);
+            return Ok(self.answer_hold(id));
+        }
         let hold = self.require_hold(id, Authority::Staff)?;
         if let HoldState::Revoked(_) = hold.state {
             return Ok(Answer::Hold(hold.clone()));

@@ -84,6 +84,13 @@ impl<'a> Work<'a> {
                 commit.transitions.push(transition);
             }
         }
+        for commit in &mut commits {
+            // The reason is that of other ends in the same command.
+            let mut steps = commit.transitions.iter();
+            if steps.all(|step| step.cause == Cause::Expired) {
+                commit.reason = None;
+            }
+        }
         Applied {
             answer,
             commits,

@@ -48,11 +48,13 @@ impl Known {
         Self {
             booking: booking.id,
             state: booking.state,
-            refunded: payment.map_or(Amount::ZERO, |payment| payment.refunded),
+            refunded: payment.map_or(Amount::ZERO, |payment| {
+                Amount::sum([payment.refunded, payment.elsewhere].into_iter())
+            }),
         }
     }
 
-    /// Tells whether money was refunded, or given up before it was taken, since `before`.
+    /// Tells whether money was refunded, by the provider or elsewhere, or given up before it was taken, since `before`.
     fn is_refunded_since(self, before: Self) -> bool {
         let is = |known: Self| known.state == BookingState::Refunded;
         self.refunded > before.refunded || (is(self) && !is(before))

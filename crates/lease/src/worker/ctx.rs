@@ -159,6 +159,11 @@ impl Ctx {
         self.counters.live.set(table.live.len());
     }
 
+    /// Tells whether the ticket of a grant was resumed again: what the backend keeps is for another guard.
+    pub(crate) fn is_resumed_again(&self, grant: &Grant) -> bool {
+        self.table().live.has_another(grant)
+    }
+
     /// Registers a release to be sent outside the loop, which takes it over after `limit`.
     pub(super) fn overdue_after(&self, job: ReleaseJob, limit: Duration) -> Arc<Sent> {
         let sent = Arc::new(Sent::of(job));

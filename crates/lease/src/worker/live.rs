@@ -112,6 +112,12 @@ impl Live {
         }
     }
 
+    /// Tells whether another grant of the same owner is in here.
+    pub(super) fn has_another(&self, grant: &Grant) -> bool {
+        let watched = self.grants.get(&grant.terms.owner);
+        watched.is_some_and(|watched| Arc::as_ptr(&watched.grant) != std::ptr::from_ref(grant))
+    }
+
     /// Returns the grant with the earliest next instant.
     pub(super) fn first(&self) -> Option<Arc<Grant>> {
         let (_, bits) = self.instants.first()?;

@@ -90,7 +90,7 @@ impl Worker {
             }
             Renewed::TooLate => {
                 let reason = grant.lost();
-                if reason.is_some() && grant.is_held_here() {
+                if reason.is_some() && grant.is_held_here() && !ctx.is_resumed_again(grant) {
                     // A late good answer revives nothing: what it kept alive is given back.
                     let job = ctx.job(grant, Why::Lost);
                     self.releases.push(job);

@@ -6,8 +6,8 @@ use soldonce_core::{
     PolicyChange, Rejection, Span, StateKind, Timestamp, TtlMax, Wish,
 };
 
-use super::world;
-use crate::world::{World, booked, holder, policy, rows_and_floor, text};
+use super::{change, world};
+use crate::world::{World, booked, held, holder, on, policy, rows_and_floor, text};
 
 /// The end of a hold moves its pending booking without naming it: that one cannot be forgotten.
 #[test]
@@ -139,8 +139,24 @@ fn a_large_event_is_called_off_in_parts() {
         found.state_in(event, world.now)
     };
     assert_eq!(shown(&world, left), revoked);
-    let refused = world.confirm(left).unwrap_err();
-    assert_eq!(refused, Rejection::HoldRevoked(reason.clone()));
+    let gone = Rejection::HoldRevoked(reason.clone());
+    assert_eq!(world.confirm(left).unwrap_err(), gone);
+    assert_eq!(world.checkout(left).unwrap_err(), gone);
+    assert_eq!(change(&mut world, left, "A-3", "").unwrap_err(), gone);
+    for command in [
+        Command::Extend {
+            on: on(left),
+            ttl: None,
+            ttl_max: TtlMax::HoldMax,
+        },
+        Command::Abandon {
+            on: on(left),
+            booking: None,
+        },
+        Command::Release { on: on(left) },
+    ] {
+        assert_eq!(world.apply(command).unwrap_err(), gone);
+    }
     let again = world.try_hold("bob", "A-2").unwrap_err();
     assert_eq!(again, Rejection::NotOnSale { opens_at: None });
     let paid = world.pay(booking, PaymentState::Authorised).unwrap();
@@ -149,10 +165,45 @@ fn a_large_event_is_called_off_in_parts() {
     let swept = world.apply(Command::Sweep { limit: 1 }).unwrap();
     assert!(matches!(swept.answer, Answer::Swept(64)));
     assert_eq!(swept.commits[0].reason, Some(reason));
-    world.sweep();
-    assert_eq!(world.inventory.hold(left).unwrap().state, revoked);
+    let (hold, reason) = (left, text("again"));
+    let staff = world.apply(Command::Revoke { hold, reason }).unwrap();
+    assert_eq!(held(&staff).state, revoked);
     assert_eq!(world.state("A-2"), StateKind::Free);
     assert_eq!(world.inventory.next_expiry(), None);
+}
+
+/// What is left of an event that was called off may take many commits.
+#[test]
+fn what_the_clock_ended_does_not_wait_for_an_event_that_was_called_off() {
+    let rules = Policy {
+        units_per_hold_max: 64,
+        units_per_holder_max: 64,
+        ..policy()
+    };
+    let mut world = World::new(rows_and_floor(&[4], 65 * 64), rules);
+    let called_off = world.event;
+    world.event = world.add_event("open", rows_and_floor(&[4], 0), policy());
+    let over = [world.hold("ann", "A-1"), world.hold("bob", "A-2")];
+    world.event = called_off;
+    world.wait(1);
+    for n in 0..=ENDED_UNITS_MAX / 64 {
+        world.hold(&format!("buyer-{n}"), "floor*64");
+    }
+    let (event, reason) = (called_off, text("fire"));
+    let call_off = Command::CancelEvent {
+        event,
+        reason: reason.clone(),
+    };
+    world.apply(call_off).unwrap();
+    world.wait(policy().hold_ttl.ms() - 1);
+    let first = world.apply(Command::Sweep { limit: 1 }).unwrap();
+    assert!(matches!(first.answer, Answer::Swept(1)));
+    assert_eq!(first.holds, [over[0]]);
+    let both = world.apply(Command::Sweep { limit: 65 }).unwrap();
+    assert!(matches!(both.answer, Answer::Swept(65)));
+    assert_eq!(both.holds.first(), Some(&over[1]));
+    let reasons: Vec<_> = both.commits.iter().map(|commit| &commit.reason).collect();
+    assert_eq!(reasons, [&None, &Some(reason)]);
 }
 
 #[test]

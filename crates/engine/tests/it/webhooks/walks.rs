@@ -112,6 +112,43 @@ async fn each_change_is_told_once_and_in_its_sequence() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_that_staff_sent_elsewhere_is_told() {
+    for test in every_ledger().await {
+        let mut rig = Rig::on(test).await;
+        let event = rig.test.event().await;
+        let (endpoint, secret) = rig.endpoint().await;
+        let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        let checkout = Command::Checkout {
+            on: on(&hold),
+            booking: rig.test.booking_id(),
+            reference: None,
+            exchange: None,
+        };
+        let booking = booked(rig.test.ask(checkout).await).unwrap();
+        let settle = Command::SettleRefund {
+            booking: booking.id,
+            amount: booking.total(),
+        };
+        for command in [
+            paid(&booking, PaymentState::Captured, 0),
+            cancel(&booking, LineChoice::All),
+            settle,
+        ] {
+            rig.test.ask(command).await.unwrap();
+        }
+        rig.run();
+        rig.until_over(&endpoint, 3).await;
+        let id = booking.id.to_string();
+        let told = [
+            (id.clone(), "booking.confirmed"),
+            (id.clone(), "booking.cancelled"),
+            (id, "booking.refunded"),
+        ];
+        rig.assert_heard(&[&secret], &told);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_exchange_and_late_money_are_told() {
     for test in every_ledger().await {
         let mut rig = Rig::on(test).await;

@@ -2,8 +2,8 @@
 
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{
-    LeaseState, LeaseTicket, LostReason, NoticeKind, ReleaseOutcome, TokenError, Unsettled,
-    block_on,
+    LeaseState, LeaseTicket, LostReason, NoticeKind, ReleaseOutcome, RenewError, TokenError,
+    Unsettled, block_on,
 };
 
 use super::{World, drain, is_pending, ms, secs, soon, until};
@@ -159,7 +159,28 @@ async fn a_ticket_that_is_resumed_twice_is_of_the_last() {
     let second = resume().await.unwrap().unwrap();
     assert_eq!(soon(first.lost()).await, LostReason::Gone);
     drop(first);
+    let last = resume().await.unwrap().unwrap();
+    assert_eq!(second.release().await, Ok(ReleaseOutcome::AlreadyGone));
     world.pass(secs(20)).await;
+    assert!(last.token().is_ok() && world.holds("a").await);
+}
+
+#[tokio::test]
+async fn a_renewal_that_another_resume_overtook_releases_nothing() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
+    let ticket = lease.detach();
+    let resume = || world.locks.resume(ticket.clone());
+    let first = resume().await.unwrap().unwrap();
+    world.faulty.next(Op::Renew, Fault::DelayReply(ms(400)));
+    let mut late = Box::pin(first.renew());
+    assert!(is_pending(&mut late).await);
+    until(|| world.faulty.calls(Op::Renew) == 2).await;
+    let second = resume().await.unwrap().unwrap();
+    world.jump(ms(400));
+    let lost = Err(RenewError::Lost(LostReason::Gone));
+    assert_eq!(soon(late).await, lost);
+    world.settle().await;
     assert!(second.token().is_ok() && world.holds("a").await);
 }
 
