@@ -20,7 +20,9 @@ impl Inventory {
         let swept = self.end_all(work, &overdue);
         let first = self.first_ends.first().copied();
         let off = first.filter(|(at, _)| *at == Timestamp::MIN && swept < limit);
-        let more = off.map_or(0, |(_, event)| self.end_called_off(work, event, limit - swept));
+        let more = off.map_or(0, |(_, event)| {
+            self.end_called_off(work, event, limit - swept)
+        });
         Answer::Swept(swept + more)
     }
 
