@@ -372,6 +372,39 @@ fn late_money_that_staff_settled_elsewhere_is_refunded() {
     assert_eq!(state(&world), BookingState::Refunded);
 }
 
+/// Staff had taken a part of late money in the provider's dashboard.
+#[test]
+fn what_staff_settle_elsewhere_is_no_more_than_was_taken() {
+    let (mut world, booking) = paying();
+    world.wait(20 * 60_000);
+    world.sweep();
+    world.hold("bob", "A-1");
+    let amount = payment(&world, booking).amount;
+    let taken = Amount::from_minor(amount.minor() / 2);
+    let told = PaymentReport {
+        captured: taken,
+        ..report_of(&world, booking, PaymentState::Captured)
+    };
+    let ordered = world.apply(Command::Payment(Box::new(told.clone())));
+    let ordered = ordered.unwrap().effects;
+    assert_eq!(payment(&world, booking).owed(), taken);
+    let all = Command::SettleRefund { booking, amount };
+    let refused = world.apply(all).unwrap_err();
+    assert_eq!(refused.code(), "invalid_request");
+    let amount = taken;
+    world
+        .apply(Command::SettleRefund { booking, amount })
+        .unwrap();
+    assert_eq!(payment(&world, booking).owed(), Amount::ZERO);
+    // Nothing of the step is left to the provider.
+    let done = PaymentReport {
+        settles: ordered.first().copied(),
+        ..told
+    };
+    let applied = world.apply(Command::Payment(Box::new(done))).unwrap();
+    assert_eq!(applied.done_effects, ordered);
+}
+
 /// Money can only come back where it came: another report of more that came back moves nothing.
 #[test]
 fn a_payment_that_did_not_come_does_not_come_back() {
