@@ -6,20 +6,22 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::unnumbered;
+use super::{unnumbered, waiting};
 use crate::catch_panic::catch_panic;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::horizon::since;
 use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
 use crate::ledger::rows::reader::Reader;
+use crate::locks::lock;
 use crate::trouble::Trouble;
 
 /// The age of the oldest batch without a number, and the process of the oldest writing transaction
 /// of this user or application.
 const LAG: &str = concat!(
     "-- feed_lag
-SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
-    unnumbered!(),
+SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM ",
+    waiting!(),
     "))::bigint,
        (SELECT pid FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
@@ -44,8 +46,10 @@ async fn look(context: &Context) -> Result<Lag, Failure> {
             process: process.and_then(|process| process.try_into().ok()),
         })
     };
+    let numbered = lock(&context.numbered).clone();
+    let since = numbered.parts();
     let mut connection = context.database.connection().await?;
-    let lag = connection.first((LAG, "batches"), &[], read).await?;
+    let lag = connection.first((LAG, "batches"), &since, read).await?;
     Ok(lag.unwrap_or_default())
 }
 
