@@ -304,7 +304,8 @@ pub trait Observer: Send + Sync + 'static {
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
     /// Notes the age of the oldest commit without a number, while the database is away the greatest that
-    /// it can have, and the process of the database whose transaction is the oldest that writes.
+    /// it can have, and the process of the database whose transaction is the oldest that writes: of this user, else
+    /// one of the cluster that is left open.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
     /// Notes that the store refused what memory had of an event: the event is read again; on

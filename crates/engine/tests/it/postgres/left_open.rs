@@ -9,11 +9,19 @@ use super::Servers;
 use super::turns::Other;
 use crate::ledgers::wait_for_numbers;
 
-/// Begins a transaction that writes in another database.
-async fn left_open(servers: &Servers) -> Other {
+/// Begins a transaction that writes in this database; returns its process, too.
+pub(super) async fn left_open(servers: &Servers, database: &str) -> (Other, i32) {
+    let begin = "BEGIN; SET application_name = 'left open'; SELECT pg_current_xact_id()";
+    let other = Other::run(&servers.database.url_of(database), begin).await;
+    let pid = "SELECT pid FROM pg_stat_activity WHERE application_name = 'left open'";
+    let pid = servers.database.query(pid).unwrap().parse().unwrap();
+    (other, pid)
+}
+
+/// The same in another database of the cluster.
+pub(super) async fn left_open_elsewhere(servers: &Servers) -> (Other, i32) {
     let database = servers.database.database().unwrap();
-    let url = servers.database.url_of(&database);
-    Other::run(&url, "BEGIN; SELECT pg_current_xact_id()").await
+    left_open(servers, &database).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -24,7 +32,7 @@ async fn what_another_server_stored_is_read_once() {
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let watched = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(watched);
-    let other = left_open(&servers).await;
+    let (other, _) = left_open_elsewhere(&servers).await;
     servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
     // A refusal is told from a memory that was just read.
     let refused = async || {
@@ -53,7 +61,7 @@ async fn what_another_server_stored_is_read_once() {
 async fn what_has_its_number_is_not_looked_at_again() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
-    let other = left_open(&servers).await;
+    let (other, _) = left_open_elsewhere(&servers).await;
     for seat in ["A-1", "A-2"] {
         servers.hold(0, &event, "ann", &[seat]).await.unwrap();
         wait_for_numbers(&servers.options.url, || {});
