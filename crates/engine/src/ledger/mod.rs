@@ -294,6 +294,9 @@ pub trait Observer: Send + Sync + 'static {
     /// Notes that an event was dropped: nothing of it may be shown any more.
     fn event_dropped(&self, _event: EventNo, _id: &EventId) {}
 
+    /// Notes that an event cannot be read: what is asked of it is refused.
+    fn event_unreadable(&self, _event: EventNo, _id: &EventId) {}
+
     /// Notes that other servers changed these units; `inventory` has their new state.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
 

@@ -6,7 +6,8 @@
 //! batch that rests on another comes behind it. Times never fall along the feed: a batch waits until
 //! every transaction that could still be given an earlier time is over.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use soldonce_core::{Commit, EventNo, Seq};
 
@@ -236,27 +237,30 @@ async fn unnumbered(
     found.await
 }
 
-/// Reads where the audits of these batches' events end.
+/// Reads where the audits of these batches' events end. An event that has a number need not be known here.
 async fn heads(
     context: &Context,
     connection: &mut Connection,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<EventNo, Head>, Failure> {
-    let mut heads = BTreeMap::new();
-    for (_, event) in batches {
-        let slot = context.catalogue.slot(*event);
-        let hash = slot.ok_or_else(|| unknown(*event))?.chain_start;
-        let seq = Seq::default();
-        heads.insert(*event, Head { seq, hash });
-    }
-    let nos = heads.keys().map(|event| int(event.0));
+    let events: BTreeSet<EventNo> = batches.iter().map(|(_, event)| *event).collect();
+    let nos = events.iter().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
     let read = |row: &mut Reader<'_>| {
         let (event, seq, hash) = (row.get()?, row.get()?, row.get()?);
         Ok((event, Head { seq, hash }))
     };
     let nos = [bind(&nos)];
-    heads.extend(connection.read((HEADS, "feed_heads"), &nos, read).await?);
+    let found = connection.read((HEADS, "feed_heads"), &nos, read).await?;
+    let mut heads: BTreeMap<EventNo, Head> = found.into_iter().collect();
+    for event in events {
+        if let Entry::Vacant(entry) = heads.entry(event) {
+            let slot = context.catalogue.slot(event);
+            let hash = slot.ok_or_else(|| unknown(event))?.chain_start;
+            let seq = Seq::default();
+            entry.insert(Head { seq, hash });
+        }
+    }
     Ok(heads)
 }
 
