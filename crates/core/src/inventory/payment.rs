@@ -204,8 +204,15 @@ impl Inventory {
     }
 
     fn need_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
-        self.booking_mut(work, report.booking).state = BookingState::NeedsRefund;
         self.send_back(work, report);
+        let payment = self.known_booking(report.booking).payment.as_ref();
+        let is_settled = payment.is_some_and(|payment| {
+            payment.elsewhere > Amount::ZERO && payment.owed() == Amount::ZERO
+        });
+        // Nothing waits for money that staff settled elsewhere before.
+        if !is_settled {
+            self.booking_mut(work, report.booking).state = BookingState::NeedsRefund;
+        }
     }
 
     fn send_back(&mut self, work: &mut Work<'_>, report: &PaymentReport) {

@@ -127,17 +127,29 @@ impl Payment {
     /// Returns what was taken and is still to go back.
     pub fn owed(&self) -> Amount {
         if self.captured > Amount::ZERO && self.state.has_money() {
-            self.returned.less(self.gone_back())
+            self.owed_of(self.returned)
         } else {
             Amount::ZERO
         }
+    }
+
+    /// Returns what of `total` is still to go back: of no more than was taken, once it was.
+    pub fn owed_of(&self, total: Amount) -> Amount {
+        let all = if self.captured == Amount::ZERO {
+            total
+        } else {
+            total.min(self.captured)
+        };
+        all.less(self.gone_back())
     }
 
     /// Returns the effect that a report says is done, if nothing is left to be done of it. A refund
     /// may have bounced since, as an earlier report may have said.
     pub(crate) fn settled_by(&self, report: &PaymentReport) -> Option<Effect> {
         report.settles.filter(|effect| match effect {
-            Effect::Refund { total, .. } => self.gone_back() >= *total || !self.state.has_money(),
+            Effect::Refund { total, .. } => {
+                self.owed_of(*total) == Amount::ZERO || !self.state.has_money()
+            }
             // A report without the intent that is known is of before it was named: nothing was cancelled.
             Effect::CancelIntent(_) => report.intent.is_some() || self.intent.is_none(),
             Effect::Authorise(_) | Effect::Capture(_) | Effect::Void(_) => true,

@@ -372,6 +372,39 @@ fn late_money_that_staff_settled_elsewhere_is_refunded() {
     assert_eq!(state(&world), BookingState::Refunded);
 }
 
+/// Staff had taken a part of late money in the provider's dashboard.
+#[test]
+fn what_staff_settle_elsewhere_is_no_more_than_was_taken() {
+    let (mut world, booking) = paying();
+    world.wait(20 * 60_000);
+    world.sweep();
+    world.hold("bob", "A-1");
+    let amount = payment(&world, booking).amount;
+    let taken = Amount::from_minor(amount.minor() / 2);
+    let told = PaymentReport {
+        captured: taken,
+        ..report_of(&world, booking, PaymentState::Captured)
+    };
+    let ordered = world.apply(Command::Payment(Box::new(told.clone())));
+    let ordered = ordered.unwrap().effects;
+    assert_eq!(payment(&world, booking).owed(), taken);
+    let all = Command::SettleRefund { booking, amount };
+    let refused = world.apply(all).unwrap_err();
+    assert_eq!(refused.code(), "invalid_request");
+    let amount = taken;
+    world
+        .apply(Command::SettleRefund { booking, amount })
+        .unwrap();
+    assert_eq!(payment(&world, booking).owed(), Amount::ZERO);
+    // Nothing of the step is left to the provider.
+    let done = PaymentReport {
+        settles: ordered.first().copied(),
+        ..told
+    };
+    let applied = world.apply(Command::Payment(Box::new(done))).unwrap();
+    assert_eq!(applied.done_effects, ordered);
+}
+
 /// Money can only come back where it came: another report of more that came back moves nothing.
 #[test]
 fn a_payment_that_did_not_come_does_not_come_back() {
@@ -403,11 +436,40 @@ fn what_was_not_sent_from_here_is_not_sent_again() {
     assert!(applied.effects.is_empty(), "{:?}", applied.effects);
 }
 
+fn set_late_payment(world: &mut World, late_payment: LatePayment) {
+    let terms = Policy {
+        late_payment,
+        ..policy()
+    };
+    let change = Box::new(PolicyChange::from(&terms).into());
+    let event = world.event;
+    world.apply(Command::UpdateEvent { event, change }).unwrap();
+}
+
+/// Late money was refused, and staff sent it another way. Then the policy was changed, and a part went back at the
+/// provider all the same.
+#[test]
+fn money_that_was_settled_elsewhere_needs_no_refund() {
+    let (mut world, booking) = paying();
+    world.wait(60_000);
+    world.sweep();
+    set_late_payment(&mut world, LatePayment::Refuse);
+    world.pay(booking, PaymentState::Captured).unwrap();
+    let amount = payment(&world, booking).owed();
+    world
+        .apply(Command::SettleRefund { booking, amount })
+        .unwrap();
+    set_late_payment(&mut world, LatePayment::Refund);
+    let told = world.pay(booking, PaymentState::PartlyRefunded).unwrap();
+    assert_eq!(told.effects, []);
+    let state = world.inventory.booking(booking).unwrap().state;
+    assert_eq!(state, BookingState::Expired);
+}
+
 /// Late money was refused and ordered back under the policy of then; that of now sells nothing for it.
 #[test]
 fn money_that_is_ordered_back_buys_nothing() {
     let (mut world, id) = paying();
-    let event = world.event;
     world.wait(60_000);
     world.sweep();
     for (late_payment, told, expected) in [
@@ -427,13 +489,7 @@ fn money_that_is_ordered_back_buys_nothing() {
             BookingState::Refunded,
         ),
     ] {
-        let terms = Policy {
-            late_payment,
-            ..policy()
-        };
-        let change = Box::new(PolicyChange::from(&terms).into());
-        let update = Command::UpdateEvent { event, change };
-        world.apply(update).unwrap();
+        set_late_payment(&mut world, late_payment);
         world.pay(id, told).unwrap();
         let booking = world.inventory.booking(id).unwrap();
         assert_eq!(booking.state, expected, "{told:?}");

@@ -294,6 +294,9 @@ pub trait Observer: Send + Sync + 'static {
     /// Notes that an event was dropped: nothing of it may be shown any more.
     fn event_dropped(&self, _event: EventNo, _id: &EventId) {}
 
+    /// Notes that an event cannot be read: what is asked of it is refused.
+    fn event_unreadable(&self, _event: EventNo, _id: &EventId) {}
+
     /// Notes that other servers changed these units; `inventory` has their new state.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
 
@@ -304,7 +307,8 @@ pub trait Observer: Send + Sync + 'static {
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
     /// Notes the age of the oldest commit without a number, while the database is away the greatest that
-    /// it can have, and the process of the database whose transaction is the oldest that writes.
+    /// it can have, and the process of the database whose transaction is the oldest that writes: of this user, else
+    /// one of the cluster that is left open.
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
     /// Notes that the store refused what memory had of an event: the event is read again; on

@@ -109,24 +109,28 @@ impl LiveEvent {
     }
 }
 
-/// Events by id and by number; `None` for one that was dropped.
+/// An event, or why it is refused: it was dropped, or cannot be read.
+type Entry = Result<Arc<LiveEvent>, Rejection>;
+
+/// Events by id and by number.
 #[derive(Default)]
 struct Registry {
-    by_id: BTreeMap<EventId, Option<Arc<LiveEvent>>>,
-    by_no: BTreeMap<EventNo, Option<Arc<LiveEvent>>>,
+    by_id: BTreeMap<EventId, Entry>,
+    by_no: BTreeMap<EventNo, Entry>,
 }
 
 impl Registry {
     fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, company: Company) {
         let live = Arc::new(LiveEvent::new(inventory, event, company));
-        self.by_id.insert(event.id.clone(), Some(Arc::clone(&live)));
-        self.by_no.insert(event.no, Some(live));
+        self.by_id.insert(event.id.clone(), Ok(Arc::clone(&live)));
+        self.by_no.insert(event.no, Ok(live));
     }
 
     /// Marks an event as dropped; returns its public state, if it was shown.
     fn drop_event(&mut self, event: EventNo, id: &EventId) -> Option<Arc<LiveEvent>> {
-        self.by_id.insert(id.clone(), None);
-        self.by_no.insert(event, None).flatten()
+        let dropped = || Err(Rejection::EventDropped);
+        self.by_id.insert(id.clone(), dropped());
+        self.by_no.insert(event, dropped()).and_then(Result::ok)
     }
 }
 
@@ -169,12 +173,12 @@ impl Live {
         }
     }
 
-    /// Finds the event with this id; `None` if it is unknown or was dropped.
+    /// Finds the event with this id; `None` if it is unknown, was dropped or cannot be read.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
-        read(&self.registry).by_id.get(id).cloned().flatten()
+        read(&self.registry).by_id.get(id)?.clone().ok()
     }
 
-    /// Returns the rejection for an event that [`Live::find`] did not find: dropped or unknown.
+    /// Returns the rejection for an event that [`Live::find`] did not find.
     pub(crate) fn missing(&self, id: &EventId) -> Rejection {
         let registry = read(&self.registry);
         absent(registry.by_id.get(id))
@@ -186,9 +190,9 @@ impl Live {
         absent(registry.by_no.get(&no))
     }
 
-    /// Finds the event with this number; `None` if it is unknown or was dropped.
+    /// Finds the event with this number, as [`Live::find`] does.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
-        read(&self.registry).by_no.get(&no).cloned().flatten()
+        read(&self.registry).by_no.get(&no)?.clone().ok()
     }
 
     /// Lists events in the order of their ids, those after `after`, at most `limit`.
@@ -205,7 +209,9 @@ impl Live {
             Listing::All => true,
             Listing::Listed => live.event().policy.listed,
         };
-        let page = page.filter_map(|(_, live)| live.as_ref()).filter(is_meant);
+        let page = page
+            .filter_map(|(_, live)| live.as_ref().ok())
+            .filter(is_meant);
         page.take(limit).map(Arc::clone).collect()
     }
 
@@ -265,12 +271,12 @@ impl Live {
     }
 }
 
-/// Returns the rejection for an event without an entry, or with the entry of a dropped one. One that another
+/// Returns the rejection for an event without an entry, or with that of one that is refused. One that another
 /// server made since it was looked for was not there then.
-fn absent(entry: Option<&Option<Arc<LiveEvent>>>) -> Rejection {
+fn absent(entry: Option<&Entry>) -> Rejection {
     match entry {
-        Some(None) => Rejection::EventDropped,
-        Some(Some(_)) | None => Rejection::EventNotFound,
+        Some(Err(why)) => why.clone(),
+        Some(Ok(_)) | None => Rejection::EventNotFound,
     }
 }
 
@@ -316,6 +322,14 @@ impl Observer for Live {
         if let Some(live) = registry.drop_event(event, id) {
             live.feed.end();
         }
+    }
+
+    fn event_unreadable(&self, event: EventNo, id: &EventId) {
+        let mut registry = write(&self.registry);
+        let unreadable = || Err(Rejection::ReadOnly);
+        // Another task may know by now that it was dropped.
+        registry.by_id.entry(id.clone()).or_insert_with(unreadable);
+        registry.by_no.entry(event).or_insert_with(unreadable);
     }
 
     fn refreshed(&self, inventory: &Inventory, event: EventNo, units: &[UnitNo]) {

@@ -224,10 +224,14 @@ async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Even
     assert!(refused.contains("stop every server"), "{refused}");
     ledger.close().await;
     drop(ledger);
+    until_alone(server);
+    (events, active, left)
+}
+
+fn until_alone(server: &Postgres) {
     let alone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
     let is_alone = || server.query(alone).unwrap() == "1";
     until("no client is connected", PATIENCE, is_alone).unwrap();
-    (events, active, left)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -289,6 +293,27 @@ async fn a_server_with_another_role_is_to_be_stopped_too() {
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("stop every server"), "{refused}");
     ledger.close().await;
+}
+
+/// Its holds would keep their ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_is_not_set_back_past_an_event_that_cannot_be_read() {
+    let server = Postgres::start().unwrap();
+    let options = PostgresOptions {
+        durability: Durability::Waived,
+        ..PostgresOptions::new(server.url())
+    };
+    migrate(&options).await.unwrap();
+    let ledger = open(&options, 1).await;
+    event(&ledger, "hamlet-1").await;
+    ledger.close().await;
+    drop(ledger);
+    until_alone(&server);
+    query(&options.url, "UPDATE events SET prices = '[]'").unwrap();
+    let here = Arc::new(SystemClock);
+    let refused = correct_database(&options, here, &SeededEntropy::new(2), recorder()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("event 0 cannot be read"), "{refused}");
 }
 
 fn recorder() -> Arc<Recorder> {

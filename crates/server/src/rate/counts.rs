@@ -24,7 +24,7 @@ impl RateCounts {
     pub(crate) fn register(&self, registry: &mut Registry) {
         let rates = RateKind::ALL.map(RateKind::as_str).into_iter();
         let held = HeldKind::ALL.map(HeldKind::as_str).into_iter();
-        for limit in rates.chain(held).chain([STREAMS]) {
+        for limit in rates.chain(held).chain([STREAMS, LEASES]) {
             self.refused.get_or_create(&LimitLabel { limit }).inc_by(0);
         }
         registry.register(
@@ -51,3 +51,5 @@ impl RateCounts {
 
 /// The limit of open streams, by its name in headers and metrics.
 pub(crate) const STREAMS: &str = "streams";
+/// The limit of live leases of a key, by its name in headers and metrics.
+pub(crate) const LEASES: &str = "leases";

@@ -24,7 +24,7 @@ pub use self::held::HeldLimits;
 pub use self::settings::RateLimits;
 
 pub(crate) use self::address::{FORWARDED_FOR, client, id_of, is_among, is_https, network};
-pub(crate) use self::counts::{RateCounts, STREAMS};
+pub(crate) use self::counts::{LEASES, RateCounts, STREAMS};
 pub(crate) use self::held::{Held, HeldKind, Reserved, Wish, exceeded};
 
 use self::table::Table;

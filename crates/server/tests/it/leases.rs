@@ -291,6 +291,10 @@ async fn a_key_has_so_many_leases_and_asks_so_often() {
     );
     let metrics = app.get("/metrics").send().await.text();
     assert!(metrics.contains("\nsoldonce_leases 2\n"), "{metrics}");
+    for limit in ["leases", "acquires"] {
+        let refused = format!("\nsoldonce_rate_limited_total{{limit=\"{limit}\"}} 1\n");
+        assert!(metrics.contains(&refused), "{metrics}");
+    }
 }
 
 /// Leases that cannot be reached.

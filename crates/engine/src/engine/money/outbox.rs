@@ -329,16 +329,18 @@ fn is_settled_elsewhere(effect: Effect, booking: &Booking) -> bool {
         return false;
     };
     let payment = booking.payment.as_deref();
-    elsewhere(booking) > Amount::ZERO && payment.is_some_and(|of| of.gone_back() >= total)
+    elsewhere(booking) > Amount::ZERO
+        && payment.is_some_and(|payment| payment.owed_of(total) == Amount::ZERO)
 }
 
 /// Returns how much of `total` can go back by the provider: no more than was taken, once it was.
 fn owed(total: Amount, booking: &Booking, intent: &Intent) -> Amount {
-    let total = total.less(elsewhere(booking));
-    if intent.captured == Amount::ZERO {
-        return total;
-    }
-    total.min(intent.captured)
+    let all = if intent.captured == Amount::ZERO {
+        total
+    } else {
+        total.min(intent.captured)
+    };
+    all.less(elsewhere(booking))
 }
 
 /// Tells whether the money was given up, or its reservation ran out, before any of it was taken:

@@ -14,6 +14,7 @@ use super::database::{Connection, Database};
 use super::event_slot::{Catalogue, EventSlot};
 use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
+use super::horizon::Horizon;
 use super::read_set::ReadSet;
 use super::replica::{Account, Replica, ToLoad};
 use super::resolve;
@@ -47,6 +48,8 @@ pub(super) struct Context {
     /// The last `n` of `dropped_events` that this server knows.
     pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
+    /// Each batch that it does not lack has its number.
+    pub(super) numbered: Mutex<Horizon>,
     /// The types of rows, by their OIDs in this database.
     pub(super) row_types: RowTypes,
     /// Names this process in what it writes.

@@ -82,7 +82,14 @@ pub async fn correct_clock(
 ) -> Result<ClockCorrected, OpenError> {
     require_no_other_session(options, Arc::clone(&clock)).await?;
     let ledger = PostgresLedger::open(options, clock, entropy, observer).await?;
-    let corrected = correct(&ledger.parts.context).await;
+    let corrected = match ledger.parts.context.catalogue.unreadable() {
+        None => correct(&ledger.parts.context).await,
+        // Its holds would keep their ends.
+        Some(event) => Err(OpenError::Failed(format!(
+            "event {} cannot be read: see `soldonce verify`, nothing was changed",
+            event.0
+        ))),
+    };
     crate::ledger::Ledger::close(&ledger).await;
     corrected
 }

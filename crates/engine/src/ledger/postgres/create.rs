@@ -6,6 +6,7 @@ use soldonce_core::{
     Answer, Applied, Command, Event, EventNo, Inventory, NewEvent, Rejection, Seq, Unit, UnitNo,
 };
 use tokio::sync::mpsc;
+use tokio_postgres::Row;
 
 use super::Parts;
 use super::bind::{Value, bind};
@@ -136,13 +137,41 @@ impl Parts {
             .rows(events::EVENTS_FROM, &[bind(&first)])
             .await?;
         for row in &rows {
-            if let Some((no, id)) = events::dropped(row)? {
-                context.forget_event(no, &id);
-                continue;
+            match self.register_row(&mut connection, row).await {
+                Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,
+                registered => registered?,
             }
-            let event = context.charts.event(&mut connection, row).await?.event;
-            self.register(&mut connection, &event).await?;
         }
+        Ok(())
+    }
+
+    async fn register_row(&self, connection: &mut Connection, row: &Row) -> Result<(), Failure> {
+        let context = &self.context;
+        if let Some((no, id)) = events::dropped(row)? {
+            context.forget_event(no, &id);
+            return Ok(());
+        }
+        let event = context.charts.event(connection, row).await?.event;
+        self.register(connection, &event).await
+    }
+
+    /// Refuses an event that cannot be read: it is damaged, or of a newer server. It keeps no later one from being
+    /// registered.
+    fn leave_out(&self, row: &Row, damage: Damaged) -> Result<(), Failure> {
+        let (no, id) = events::named(row)?;
+        if !self.context.catalogue.add_unreadable(id.clone(), no) {
+            return Err(damage.into());
+        }
+        if let Some(id) = &id {
+            self.context.observer.event_unreadable(no, id);
+        }
+        let event = no.0;
+        tracing::error!(
+            event,
+            %damage,
+            "an event cannot be read: this server refuses what is asked of it until it is repaired (`soldonce \
+             verify`), or the server is as new as the others, and started again"
+        );
         Ok(())
     }
 
@@ -210,13 +239,16 @@ impl ShownUnits {
         let no = int(event.0)?;
         let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
-        let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
-        let units = (UNITS_SHOWN, "units");
-        let units = connection.read(units, &of_event, units::get).await;
-        Ok(Self {
-            seq: head.unwrap_or_default(),
-            units: connection.finish(units).await?,
-        })
+        let read = async {
+            let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
+            let units = (UNITS_SHOWN, "units");
+            Ok::<_, Failure>(Self {
+                seq: head.unwrap_or_default(),
+                units: connection.read(units, &of_event, units::get).await?,
+            })
+        };
+        let read = read.await;
+        connection.finish(read).await
     }
 }
 

@@ -87,26 +87,31 @@ pub(super) struct Catalogue(RwLock<EventSlots>);
 
 #[derive(Default)]
 struct EventSlots {
-    /// None for one that was dropped.
-    by_no: Vec<Option<Arc<EventSlot>>>,
+    /// Of one that was dropped or cannot be read, why it is refused.
+    by_no: Vec<Result<Arc<EventSlot>, Rejection>>,
     by_id: BTreeMap<EventId, EventNo>,
 }
 
 impl Catalogue {
     pub(super) fn slot(&self, no: EventNo) -> Option<Arc<EventSlot>> {
-        read(&self.0).by_no.get(no.index()).cloned().flatten()
+        self.require(no).ok()
     }
 
     /// Returns the slot of an event.
     ///
     /// # Errors
-    /// `EventNotFound` if it is not known here, `EventDropped`.
+    /// `EventNotFound` if it is not known here, `EventDropped`, `ReadOnly` if it cannot be read.
     pub(super) fn require(&self, no: EventNo) -> Result<Arc<EventSlot>, Rejection> {
-        match read(&self.0).by_no.get(no.index()) {
-            Some(Some(slot)) => Ok(Arc::clone(slot)),
-            Some(None) => Err(Rejection::EventDropped),
-            None => Err(Rejection::EventNotFound),
-        }
+        let slot = read(&self.0).by_no.get(no.index()).cloned();
+        slot.unwrap_or(Err(Rejection::EventNotFound))
+    }
+
+    /// Returns an event that could not be read.
+    pub(super) fn unreadable(&self) -> Option<EventNo> {
+        let slots = read(&self.0);
+        let mut all = (0..).map(EventNo).zip(&slots.by_no);
+        let found = all.find(|(_, slot)| matches!(slot, Err(Rejection::ReadOnly)));
+        found.map(|(no, _)| no)
     }
 
     pub(super) fn find(&self, id: &EventId) -> Option<EventNo> {
@@ -128,23 +133,38 @@ impl Catalogue {
         let mut slots = write(&self.0);
         if no.index() == slots.by_no.len() {
             slots.by_id.insert(id.clone(), no);
-            slots.by_no.push(None);
+            slots.by_no.push(Err(Rejection::EventDropped));
         }
-        let slot = slots.by_no.get_mut(no.index());
-        let is_known = slot.is_some();
-        if let Some(gone) = slot.and_then(Option::take) {
+        let Some(slot) = slots.by_no.get_mut(no.index()) else {
+            return false;
+        };
+        if let Ok(gone) = std::mem::replace(slot, Err(Rejection::EventDropped)) {
             gone.close();
         }
-        is_known
+        true
     }
 
     /// Adds an event if it is the next one. Returns whether it was.
     pub(super) fn add(&self, id: EventId, slot: Arc<EventSlot>) -> bool {
+        self.add_next(slot.no, Some(id), Ok(slot))
+    }
+
+    /// Adds an event that cannot be read, as [`Catalogue::add`] does; none of its id if that is illegal.
+    pub(super) fn add_unreadable(&self, id: Option<EventId>, no: EventNo) -> bool {
+        self.add_next(no, id, Err(Rejection::ReadOnly))
+    }
+
+    fn add_next(
+        &self,
+        no: EventNo,
+        id: Option<EventId>,
+        slot: Result<Arc<EventSlot>, Rejection>,
+    ) -> bool {
         let mut slots = write(&self.0);
-        let is_next = slot.no.index() == slots.by_no.len();
+        let is_next = no.index() == slots.by_no.len();
         if is_next {
-            slots.by_id.insert(id, slot.no);
-            slots.by_no.push(Some(slot));
+            slots.by_id.extend(id.map(|id| (id, no)));
+            slots.by_no.push(slot);
         }
         is_next
     }

@@ -49,6 +49,8 @@ pub(super) const RENEWED_EVERY_MS: u64 = 200;
 pub(super) const FEED_LOOK_MS: u64 = 1_000;
 /// How old a commit without a number may be before that is logged, milliseconds.
 pub(super) const FEED_LATE_MS: u64 = 5_000;
+/// How many transactions may begin in the cluster after one that is open before that one is logged.
+pub(super) const LEFT_OPEN_MAX: i32 = 100_000;
 /// Longest wait of a list of holds for the caches of events, milliseconds: for those that are
 /// locked for longer, the database is read.
 pub(super) const HOLDS_WAIT_MS: u64 = 100;

@@ -16,6 +16,7 @@ mod bind;
 mod connect;
 mod database;
 mod failure;
+mod horizon;
 mod resolve;
 mod schema;
 #[macro_use]
@@ -121,6 +122,7 @@ impl PostgresLedger {
             open: std::sync::atomic::AtomicBool::new(true),
             is_reachable: std::sync::atomic::AtomicBool::new(true),
             own_batches: OwnBatches::default(),
+            numbered: Mutex::default(),
             hold_events: Mutex::default(),
             known_dropped: std::sync::atomic::AtomicI64::new(0),
             cold: Mutex::default(),

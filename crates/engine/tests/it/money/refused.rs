@@ -226,21 +226,49 @@ fn capture_part(rig: &Rig, intent: &str, minor: i64) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// The hold had ended, so all of it is to go back.
+/// Late money of which staff took half: the hold had ended, so all of it is to go back.
+async fn half_taken(store: Store) -> (Rig, BookingId) {
+    let goes_back = |of: &mut soldonce_core::Policy| of.late_payment = LatePayment::Refund;
+    let rig = Rig::on(store, goes_back).await;
+    let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+    rig.engine.release(&rig.call(), hold, None).await.unwrap();
+    rig.pay(&paying, "pm_card_visa").await;
+    capture_part(&rig, &paying.intent, PRICE / 2);
+    (rig, paying.booking)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_more_is_asked_back_than_was_taken() {
     for store in Store::ALL {
-        let goes_back = |of: &mut soldonce_core::Policy| of.late_payment = LatePayment::Refund;
-        let mut rig = Rig::on(store, goes_back).await;
-        let (hold, paying) = rig.begun("ann", &["A-1"]).await;
-        rig.engine.release(&rig.call(), hold, None).await.unwrap();
-        rig.pay(&paying, "pm_card_visa").await;
-        capture_part(&rig, &paying.intent, PRICE / 2);
+        let (mut rig, booking) = half_taken(store).await;
         rig.run_outbox();
         rig.settle().await;
-        let state = rig.payment_state(paying.booking).await;
+        let state = rig.payment_state(booking).await;
         assert_eq!(state, PaymentState::Refunded, "{store:?}");
         assert_eq!(rig.mismatches().await, [], "{store:?}");
         assert_eq!(rig.kept(), 0, "{store:?}");
+    }
+}
+
+/// The provider refuses to send it back, and staff do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_settled_elsewhere_than_was_taken() {
+    for store in Store::ALL {
+        let (rig, booking) = half_taken(store).await;
+        let answers = &rig.place.answers;
+        answers.refunds.lock().unwrap().extend(vec![refused(); 99]);
+        rig.take_notices().await;
+        rig.mend_all().await;
+        answers.refunds.lock().unwrap().clear();
+        let (all, half) = (Amount::from_minor(PRICE), Amount::from_minor(PRICE / 2));
+        let refused = rig.engine.settle_refund(&rig.call(), booking, all).await;
+        assert!(refused.is_err(), "{store:?}: {refused:?}");
+        let settled = rig.engine.settle_refund(&rig.call(), booking, half).await;
+        settled.unwrap();
+        rig.settle().await;
+        assert_eq!(rig.mismatches().await, [], "{store:?}");
+        let state = rig.booking(booking).await.state;
+        assert_eq!(state, BookingState::Refunded, "{store:?}");
+        assert_eq!(rig.kept(), PRICE / 2, "{store:?}: it went back elsewhere");
     }
 }

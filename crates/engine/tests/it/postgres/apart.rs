@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Seq,
+    Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Rejection, Seq,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{HALL, held, holder, new_event, transaction};
+use crate::ledgers::{HALL, held, holder, new_event, on, transaction, wait_for_numbers};
 
 /// The ledger's time goes on by eleven minutes: every hold is over.
 const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
@@ -197,6 +197,38 @@ async fn an_event_that_cannot_be_read_or_written_stays_behind_alone() {
     pair.swept(&last).await;
     servers.judge(1, &sick.id).await;
     servers.judge(1, &well.id).await;
+}
+
+/// Its row is damaged, or a newer server wrote it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_cannot_be_read_keeps_no_other_from_being_known() {
+    let mut servers = Servers::start(1).await;
+    let sick = servers.event(|_| {}).await;
+    let well = servers.event_named("othello-1").await;
+    let last = servers.hold(0, &sick, "ann", &["A-1"]).await.unwrap();
+    wait_for_numbers(&servers.options.url, || {});
+    let quiet = Other::begin(&servers, "LOCK TABLE sequencer IN EXCLUSIVE MODE").await;
+    servers.hold(0, &sick, "ann", &["A-2"]).await.unwrap();
+    servers.ledgers.remove(0).close().await;
+    let damage = "UPDATE events SET prices = '[]' WHERE event_no = 0";
+    servers.database.query(damage).unwrap();
+    quiet.end().await;
+    for _ in 0..2 {
+        let ledger = servers.one_more(&servers.options).await;
+        servers.ledgers.push(ledger);
+    }
+    // Commits of others come behind its own, so those get their numbers, too.
+    wait_for_numbers(&servers.options.url, || {});
+    let release = Command::Release { on: on(&last) };
+    for command in [servers.wish(&sick, "bob", &["A-3"]), release] {
+        let refused = servers.ask(1, command).await;
+        assert!(matches!(refused, Err(Rejection::ReadOnly)), "{refused:?}");
+    }
+    servers.hold(1, &well, "bob", &["A-1"]).await.unwrap();
+    let later = servers.event_named("lear-1").await;
+    servers.hold(1, &later, "bob", &["A-1"]).await.unwrap();
+    servers.judge(1, &well.id).await;
+    servers.judge(1, &later.id).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

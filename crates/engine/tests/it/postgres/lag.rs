@@ -10,7 +10,11 @@ use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
-use super::turns::Other;
+use super::left_open::{left_open, left_open_elsewhere};
+
+/// More transactions than may begin after one that is open before it is named.
+const BURN: &str = "DO $$ BEGIN FOR n IN 1..101000 LOOP \
+                    PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$";
 
 /// What one server shows, and how far it says that it is behind.
 #[derive(Default)]
@@ -48,10 +52,7 @@ async fn watched() -> (Servers, Arc<Feed>) {
 async fn a_transaction_that_is_left_open_is_named_as_what_holds_the_feed_up() {
     let (servers, feed) = watched().await;
     let event = servers.event(|_| {}).await;
-    let left_open = "BEGIN; SET application_name = 'left open'; SELECT pg_current_xact_id()";
-    let other = Other::run(&servers.database.url(), left_open).await;
-    let pid = "SELECT pid FROM pg_stat_activity WHERE application_name = 'left open'";
-    let pid: i32 = servers.database.query(pid).unwrap().parse().unwrap();
+    let (other, pid) = left_open(&servers, "postgres").await;
     servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
     let is_told = || {
         let (_, behind, process) = *feed.0.lock().unwrap();
@@ -69,6 +70,22 @@ async fn a_transaction_that_is_left_open_is_named_as_what_holds_the_feed_up() {
         seq == Seq(1) && behind == Duration::ZERO
     };
     until("it goes on by itself", PATIENCE, is_shown).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_left_open_in_another_database_is_named_and_holds_nothing_up() {
+    let (servers, feed) = watched().await;
+    let event = servers.event(|_| {}).await;
+    let (other, pid) = left_open_elsewhere(&servers).await;
+    servers.database.query(BURN).unwrap();
+    let is_named = || feed.0.lock().unwrap().2 == Some(pid);
+    until("it is named", PATIENCE, is_named).unwrap();
+    servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
+    let is_shown = || feed.0.lock().unwrap().0 == Seq(1);
+    until("the commit is shown", PATIENCE, is_shown).unwrap();
+    other.leave().await;
+    let is_over = || feed.0.lock().unwrap().2.is_none();
+    until("it is named no more", PATIENCE, is_over).unwrap();
 }
 
 /// A gauge that stayed as it was would say that all is well.

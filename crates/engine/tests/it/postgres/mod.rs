@@ -9,6 +9,7 @@ mod faults;
 mod guards;
 mod holders;
 mod lag;
+mod left_open;
 mod melee;
 mod places;
 mod plans;

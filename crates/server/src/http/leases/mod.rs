@@ -29,6 +29,7 @@ use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
 use crate::leases::{GrantedLease, LeaseError, Leased};
+use crate::rate::LEASES;
 
 const GROUP: Parameter = ("group", "The group of the name, if it has one", "string");
 const NO_ANSWER: &[&Kind] = &[&kinds::LEASES_UNAVAILABLE];
@@ -292,9 +293,10 @@ fn unavailable(app: &App, error: &LeaseError) -> Problem {
 }
 
 fn too_many(app: &App, next: Duration) -> Problem {
+    app.rates.counts.refused(LEASES);
     let mut told = HeaderMap::new();
     if let Some(limit) = app.settings.leases.live_max {
-        tell_held(&mut told, ("leases", limit), 0, next);
+        tell_held(&mut told, (LEASES, limit), 0, next);
     }
     Problem::too_often("this key has as many leases as it may", next).telling(told)
 }

@@ -15,8 +15,9 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::event_slot::EventSlot;
 use crate::ledger::postgres::event_tasks::{EventTasks, TaskError};
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::horizon::{Horizon, horizon, since};
 use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_CONNECTIONS_MAX};
-use crate::ledger::postgres::replica::{Replica, ToLoad, horizon};
+use crate::ledger::postgres::replica::{Replica, ToLoad};
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, to_i64};
@@ -25,7 +26,8 @@ use crate::ledger::rows::{Damaged, to_i64};
 const END: &str = concat!(
     "-- end
 SELECT (SELECT coalesce(max(n), 0) FROM feed), ",
-    horizon!()
+    horizon!(),
+    "\nFROM sequencer WHERE one = 1"
 );
 
 const NUMBERED: &str = "-- numbered
@@ -36,10 +38,12 @@ WHERE f.n > $1 ORDER BY f.n LIMIT $2";
 /// Events that another server changed since, and where to look on from.
 const RENEWED: &str = concat!(
     "-- renewed
-SELECT (SELECT array_agg(DISTINCT event_no) FROM batches
-        WHERE renews AND xid >= $1::bigint::text::xid8 AND server <> $2),
+SELECT (SELECT array_agg(DISTINCT b.event_no) FROM ",
+    since!("renews AND server <> $3"),
+    "),
        ",
-    horizon!()
+    horizon!(),
+    "\nFROM sequencer WHERE one = 1"
 );
 
 const NOT_SHOWN: &str = "-- not_shown
@@ -63,12 +67,11 @@ enum Writers {
 }
 
 /// How far a server knows what others wrote.
-#[derive(Clone, Copy)]
 pub(in super::super) struct Known {
     /// The last number of the feed.
     last: i64,
-    /// Changes of events below this transaction are known.
-    renewed: i64,
+    /// Of the last snapshot that was searched for changes of events.
+    renewed: Horizon,
 }
 
 impl Known {
@@ -77,12 +80,13 @@ impl Known {
     /// # Errors
     /// [`Failure`].
     pub(in super::super) async fn end(connection: &mut Connection) -> Result<Self, Failure> {
-        let read = |row: &mut Reader<'_>| {
-            let (last, renewed) = (row.get()?, row.get()?);
-            Ok(Self { last, renewed })
-        };
-        let end = connection.first((END, "sequencer"), &[], read).await?;
-        Ok(end.ok_or_else(|| Damaged::new("sequencer", "its row is missing"))?)
+        let rows = connection.rows(END, &[]).await?;
+        let missing = || Damaged::new("sequencer", "its row is missing");
+        let row = rows.first().ok_or_else(missing)?;
+        Ok(Self {
+            last: Columns::new(row, "feed").get(0)?,
+            renewed: Horizon::read(row, 1)?,
+        })
     }
 }
 
@@ -135,7 +139,8 @@ impl Follower {
     /// # Errors
     /// [`Failure`]; then the next call finds the same.
     pub(super) async fn find_renewed(&mut self, context: &Context) -> Result<(), Failure> {
-        let values = [bind(&self.known.renewed), bind(&context.server)];
+        let [first, last] = self.known.renewed.parts();
+        let values = [first, last, bind(&context.server)];
         let rows = context.database.rows(RENEWED, &values).await?;
         let Some(row) = rows.first() else {
             return Ok(());
@@ -145,7 +150,7 @@ impl Follower {
         for event in events.into_iter().flatten() {
             self.read_again(EventNo(u32::try_from(event).unwrap_or(u32::MAX)));
         }
-        self.known.renewed = columns.get(1)?;
+        self.known.renewed = Horizon::read(row, 1)?;
         Ok(())
     }
 

@@ -34,7 +34,20 @@ macro_rules! unnumbered {
     };
 }
 
+/// The batches `b` that have no number and are to get one, of those that `since!` looks through.
+macro_rules! waiting {
+    () => {
+        concat!(
+            since!("xid >= (SELECT s.xid::text::xid8 FROM sequencer s WHERE s.one = 1)"),
+            "
+WHERE ",
+            unnumbered!()
+        )
+    };
+}
+
 pub(super) use unnumbered;
+pub(super) use waiting;
 
 /// Starts the tasks of the feed. `known` is where the ledger ended before the first event was read.
 pub(super) fn start(

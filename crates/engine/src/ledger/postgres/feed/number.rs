@@ -6,20 +6,23 @@
 //! batch that rests on another comes behind it. Times never fall along the feed: a batch waits until
 //! every transaction that could still be given an earlier time is over.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use soldonce_core::{Commit, EventNo, Seq};
 
-use super::unnumbered;
+use super::{unnumbered, waiting};
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::horizon::{Horizon, horizon, since};
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
-use crate::ledger::postgres::tables::{Id, int};
+use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::{Damaged, to_i64};
+use crate::locks::lock;
 
 /// Whether a batch is of a transaction that this cluster has not begun yet.
 macro_rules! has_moved {
@@ -61,10 +64,10 @@ SELECT ledger_clock(least(floor(extract(epoch FROM clock_timestamp()) * 1000)::b
 
 const UNNUMBERED: &str = concat!(
     "-- unnumbered
-SELECT b.id, b.event_no FROM batches b WHERE ",
-    unnumbered!(),
+SELECT b.id, b.event_no FROM ",
+    waiting!(),
     "
-  AND b.at < $1 ORDER BY b.at, b.place LIMIT $2"
+  AND b.at < $3 ORDER BY b.at, b.place LIMIT $4"
 );
 
 const HEADS: &str = "-- heads
@@ -81,15 +84,18 @@ SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bytea[])
 ON CONFLICT (event_no) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
 WHERE head.seq < excluded.seq";
 
-/// Stores a transaction below which everything is numbered, or never will be.
+/// Stores a transaction below which everything is numbered, or never will be. Returns the first one that is not, and
+/// the horizon.
 const END_TURN: &str = concat!(
     "-- end_turn
-UPDATE sequencer SET n = $1, xid = least(
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
-    (SELECT b.xid::text::bigint FROM batches b WHERE ",
-    unnumbered!(),
-    " ORDER BY b.xid LIMIT 1))
-WHERE one = 1"
+UPDATE sequencer SET n = $3, xid = least(
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift, waiting.first)
+FROM (SELECT min(b.xid::text::bigint) AS first FROM ",
+    waiting!(),
+    ") AS waiting
+WHERE one = 1
+RETURNING waiting.first, ",
+    horizon!()
 );
 
 /// Where the audit of one event ends.
@@ -107,27 +113,48 @@ struct Head {
 pub(super) async fn number(context: &Context) -> Result<(), Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
-    let done = number_oldest(context, &mut connection).await;
-    if let Ok(true) = done {
-        return connection.commit().await;
+    let numbered = lock(&context.numbered).clone();
+    let done = number_oldest(context, &mut connection, &numbered).await;
+    match done {
+        Ok(Turn::Nothing) | Err(_) => {
+            connection.roll_back().await;
+            done.map(drop)
+        }
+        Ok(Turn::Moved) => connection.commit().await,
+        Ok(Turn::Numbered(numbered)) => {
+            connection.commit().await?;
+            *lock(&context.numbered) = numbered;
+            Ok(())
+        }
     }
-    connection.roll_back().await;
-    done.map(drop)
 }
 
-/// Numbers in the transaction that is open; returns whether there is something to commit.
-async fn number_oldest(context: &Context, connection: &mut Connection) -> Result<bool, Failure> {
+/// What was done in a turn.
+enum Turn {
+    Nothing,
+    /// The shift was raised.
+    Moved,
+    /// Each batch that this horizon does not lack has its number.
+    Numbered(Horizon),
+}
+
+/// Numbers in the transaction that is open, of the batches that `numbered` lacks.
+async fn number_oldest(
+    context: &Context,
+    connection: &mut Connection,
+    numbered: &Horizon,
+) -> Result<Turn, Failure> {
     let read = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?));
     let turn = connection.first((TAKE_TURN, "sequencer"), &[], read);
     let Some((last, has_moved)) = turn.await? else {
-        return Ok(false);
+        return Ok(Turn::Nothing);
     };
     if has_moved {
         return raise_shift(connection).await;
     }
-    let batches = unnumbered(context, connection).await?;
+    let batches = unnumbered(context, connection, numbered).await?;
     if batches.is_empty() {
-        return Ok(false);
+        return Ok(Turn::Nothing);
     }
     let mut heads = heads(context, connection, &batches).await?;
     let mut feed = Numbers::default();
@@ -141,8 +168,23 @@ async fn number_oldest(context: &Context, connection: &mut Connection) -> Result
     feed.write(connection).await?;
     move_heads(connection, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
-    connection.rows(END_TURN, &[bind(&last)]).await?;
-    Ok(true)
+    end_turn(connection, numbered, last).await
+}
+
+/// Stores the last number, and how far all is numbered.
+async fn end_turn(
+    connection: &mut Connection,
+    numbered: &Horizon,
+    last: i64,
+) -> Result<Turn, Failure> {
+    let [from, until] = numbered.parts();
+    let values = [from, until, bind(&last)];
+    let rows = connection.rows(END_TURN, &values).await?;
+    let missing = || Damaged::new("sequencer", "its row is missing");
+    let columns = Columns::new(rows.first().ok_or_else(missing)?, "sequencer");
+    let (waiting, next): (Option<i64>, i64) = (columns.get(0)?, columns.get(2)?);
+    let next = waiting.map_or(next, |first| first.min(next));
+    Ok(Turn::Numbered(Horizon::new(columns.get(1)?, next)))
 }
 
 /// Calls [`raise_shift`] if the ledger has moved. A server does so before it takes commands: a
@@ -162,15 +204,15 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
 }
 
 /// Raises the shift: this cluster's transaction numbers begin after those of the cluster before
-/// (decision 0023). Returns false if another server did so.
-async fn raise_shift(connection: &mut Connection) -> Result<bool, Failure> {
+/// (decision 0023). Does nothing if another server did so.
+async fn raise_shift(connection: &mut Connection) -> Result<Turn, Failure> {
     connection.run(STOP_WRITERS).await?;
     let raised = connection.one((RAISE_SHIFT, "sequencer"), &[]).await?;
     let Some::<i64>(shift) = raised else {
-        return Ok(false);
+        return Ok(Turn::Nothing);
     };
     tracing::warn!(shift, "the ledger was moved to another cluster");
-    Ok(true)
+    Ok(Turn::Moved)
 }
 
 /// A batch without a number, and its event.
@@ -179,6 +221,7 @@ type Unnumbered = (Id, EventNo);
 async fn unnumbered(
     context: &Context,
     connection: &mut Connection,
+    numbered: &Horizon,
 ) -> Result<Vec<Unnumbered>, Failure> {
     // Asked for before the batches: what begins later gets a later time.
     let quiet: Option<Option<i64>> = connection.one((QUIET_UNTIL, "clock"), &[]).await?;
@@ -187,33 +230,37 @@ async fn unnumbered(
     } else {
         quiet.flatten().unwrap_or(i64::MIN)
     };
-    let values = [bind(&until), bind(&FEED_BATCHES_MAX)];
+    let [first, last] = numbered.parts();
+    let values = [first, last, bind(&until), bind(&FEED_BATCHES_MAX)];
     let read = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
     let found = connection.read((UNNUMBERED, "batches"), &values, read);
     found.await
 }
 
-/// Reads where the audits of these batches' events end.
+/// Reads where the audits of these batches' events end. An event that has a number need not be known here.
 async fn heads(
     context: &Context,
     connection: &mut Connection,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<EventNo, Head>, Failure> {
-    let mut heads = BTreeMap::new();
-    for (_, event) in batches {
-        let slot = context.catalogue.slot(*event);
-        let hash = slot.ok_or_else(|| unknown(*event))?.chain_start;
-        let seq = Seq::default();
-        heads.insert(*event, Head { seq, hash });
-    }
-    let nos = heads.keys().map(|event| int(event.0));
+    let events: BTreeSet<EventNo> = batches.iter().map(|(_, event)| *event).collect();
+    let nos = events.iter().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
     let read = |row: &mut Reader<'_>| {
         let (event, seq, hash) = (row.get()?, row.get()?, row.get()?);
         Ok((event, Head { seq, hash }))
     };
     let nos = [bind(&nos)];
-    heads.extend(connection.read((HEADS, "feed_heads"), &nos, read).await?);
+    let found = connection.read((HEADS, "feed_heads"), &nos, read).await?;
+    let mut heads: BTreeMap<EventNo, Head> = found.into_iter().collect();
+    for event in events {
+        if let Entry::Vacant(entry) = heads.entry(event) {
+            let slot = context.catalogue.slot(event);
+            let hash = slot.ok_or_else(|| unknown(event))?.chain_start;
+            let seq = Seq::default();
+            entry.insert(Head { seq, hash });
+        }
+    }
     Ok(heads)
 }
 

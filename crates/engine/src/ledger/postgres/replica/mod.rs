@@ -14,12 +14,12 @@ pub(super) use self::holders::Account;
 use self::holders::Holders;
 pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
-pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, holders_by_key, read_horizon};
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::Connection;
 use super::failure::Failure;
+use super::horizon::Horizon;
 use super::tables::bookings::BookingRow;
 use super::tables::holds::{HolderRow, get_holder};
 use super::tables::{Id, bookings, holder_key, holds, int, units};
@@ -45,8 +45,8 @@ pub(super) struct Replica {
     pub(super) holders: Holders,
     /// The versions of the bookings in the inventory.
     pub(super) bookings: BTreeMap<BookingId, i64>,
-    /// All batches of transactions below this one are in the cache.
-    horizon: i64,
+    /// Of the snapshot that the cache shows.
+    horizon: Horizon,
     /// The cache may be wrong or half read: the next refresh loads everything anew.
     cold: bool,
     /// How often all of it was read.
@@ -76,7 +76,7 @@ impl Replica {
             event_version: 0,
             holders: Holders::default(),
             bookings: BTreeMap::new(),
-            horizon: 0,
+            horizon: Horizon::default(),
             cold: true,
             loads: 0,
             unresolved: None,
@@ -231,7 +231,8 @@ impl Replica {
         server: Id,
     ) -> Result<News, Failure> {
         let no = int(self.no.0)?;
-        let since = [bind(&no), bind(&self.horizon), bind(&server)];
+        let [first, last] = self.horizon.parts();
+        let since = [first, last, bind(&no), bind(&server)];
         let stale = Stale::read(&connection.rows(WRITTEN, &since).await?)?;
         let horizon = read_horizon(connection).await?;
         let Some(stale) = stale else {

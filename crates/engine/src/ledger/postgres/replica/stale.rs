@@ -10,6 +10,7 @@ use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::charts::Charts;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::horizon::{Horizon, horizon, since};
 use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::holds::HolderRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
@@ -17,34 +18,26 @@ use crate::ledger::rows::bookings::get_line;
 use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::Reader;
 
-/// The horizon: each batch below it that is or ever will be stored is in this snapshot. A running
-/// one may still be stored. And a database that crashed gives a transaction's number again when
-/// nothing of it was on disk; a batch that is seen was on disk, so nothing comes below the highest
-/// that is seen.
-macro_rules! horizon {
-    () => {
-        "least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
-      1 + coalesce((SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1), 0))
-FROM sequencer WHERE one = 1"
-    };
-}
+const HORIZON: &str = concat!(
+    "-- horizon\nSELECT ",
+    horizon!(),
+    "\nFROM sequencer WHERE one = 1"
+);
 
-pub(in super::super) use horizon;
-
-const HORIZON: &str = concat!("-- horizon\nSELECT ", horizon!());
-
-/// Selects what others wrote since. A transaction that ran at the last snapshot may come again.
-pub(super) const WRITTEN: &str = "-- written
-SELECT units, holds, bookings, holders, renews, at FROM batches
-WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
+/// Selects what others wrote since.
+pub(super) const WRITTEN: &str = concat!(
+    "-- written\nSELECT b.units, b.holds, b.bookings, b.holders, b.renews, b.at FROM ",
+    since!("event_no = $3 AND server <> $4")
+);
 
 /// Whether [`WRITTEN`] has rows, and [`HORIZON`] of the same snapshot.
 const BEHIND: &str = concat!(
-    "-- behind
-SELECT EXISTS (SELECT FROM batches
-               WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3),
+    "-- behind\nSELECT EXISTS (SELECT FROM ",
+    since!("event_no = $3 AND server <> $4"),
+    "),
        ",
-    horizon!()
+    horizon!(),
+    "\nFROM sequencer WHERE one = 1"
 );
 
 impl Replica {
@@ -56,14 +49,15 @@ impl Replica {
         server: Id,
     ) -> Result<bool, Failure> {
         let no = int(self.no.0)?;
-        let since = [bind(&no), bind(&self.horizon), bind(&server)];
-        let read = |row: &mut Reader<'_>| Ok((row.get::<bool>()?, row.get::<i64>()?));
-        let found = connection.first((BEHIND, "batches"), &since, read).await?;
-        let Some((is_behind, horizon)) = found else {
+        let [first, last] = self.horizon.parts();
+        let since = [first, last, bind(&no), bind(&server)];
+        let rows = connection.rows(BEHIND, &since).await?;
+        let Some(row) = rows.first() else {
             return Ok(true);
         };
+        let is_behind: bool = Columns::new(row, "batches").get(0)?;
         if !is_behind {
-            self.horizon = horizon;
+            self.horizon = Horizon::read(row, 1)?;
         }
         Ok(is_behind)
     }
@@ -164,7 +158,8 @@ pub(super) async fn holders_by_key(
 }
 
 /// Reads the horizon of this snapshot.
-pub(super) async fn read_horizon(connection: &mut Connection) -> Result<i64, Failure> {
-    let horizon = connection.one((HORIZON, "batches"), &[]).await?;
-    Ok(horizon.unwrap_or(0))
+pub(super) async fn read_horizon(connection: &mut Connection) -> Result<Horizon, Failure> {
+    let rows = connection.rows(HORIZON, &[]).await?;
+    let horizon = rows.first().map(|row| Horizon::read(row, 0)).transpose()?;
+    Ok(horizon.unwrap_or_default())
 }

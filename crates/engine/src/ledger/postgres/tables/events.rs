@@ -83,9 +83,15 @@ pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>,
     if !is_dropped {
         return Ok(None);
     }
+    let (no, id) = named(row)?;
+    let illegal = || Damaged::new(TABLE, "the id of a row is illegal");
+    Ok(Some((no, id.ok_or_else(illegal)?)))
+}
+
+/// Reads number and id from the row of an event that may be illegal otherwise. No id if that is illegal, too.
+pub(in super::super) fn named(row: &Row) -> Result<(EventNo, Option<EventId>), Damaged> {
     let mut row = Reader::postgres(row, TABLE);
-    let (no, id) = (row.get()?, EventId::parse(row.get()?));
-    Ok(Some((no, id.map_err(|_| row.illegal("id"))?)))
+    Ok((row.get()?, EventId::parse(row.get()?).ok()))
 }
 
 /// Reads the number of the row's chart.
