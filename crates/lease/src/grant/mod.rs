@@ -56,13 +56,19 @@ enum End {
 }
 
 impl Grant {
-    pub(crate) fn new(terms: Terms, confirmed: Confirmed, clock: Arc<dyn Clock>) -> Self {
+    /// Creates a grant; `now` is what the boot clock has just read.
+    pub(crate) fn new(
+        terms: Terms,
+        confirmed: Confirmed,
+        clock: Arc<dyn Clock>,
+        now: BootTime,
+    ) -> Self {
         let life = Life {
             deadline: timing::deadline(confirmed.sent, confirmed.granted, terms.safety),
             sent: confirmed.sent,
             kept_until: confirmed.sent.plus(confirmed.granted),
             wall_ms: clock.wall_ms(),
-            boot: clock.boot(),
+            boot: now,
             capped: confirmed.is_capped(),
             end: None,
         };
@@ -126,9 +132,10 @@ impl Grant {
 
     /// Returns why it is lost, if it is.
     pub(crate) fn lost(&self) -> Option<LostReason> {
-        match self.state() {
-            LeaseState::Lost(reason) => Some(reason),
-            LeaseState::Held { .. } | LeaseState::Suspect { .. } | LeaseState::Released => None,
+        let life = *self.life();
+        match life.end.or_else(|| life.end_at(self.clock.boot())) {
+            Some(End::Lost(reason)) => Some(reason),
+            Some(End::Released) | None => None,
         }
     }
 

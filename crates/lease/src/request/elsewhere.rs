@@ -123,7 +123,7 @@ impl Request {
             granted: command.ttl,
             asked: command.ttl,
         };
-        let grant = Arc::new(Grant::new(terms, confirmed, client.ctx.clock.clone()));
+        let grant = Arc::new(Grant::new(terms, confirmed, client.ctx.clock.clone(), now));
         Ok(RemoteGrant { client, grant })
     }
 }

@@ -49,7 +49,7 @@ impl Worker {
                 granted: ttl,
                 asked: ttl,
             };
-            let grant = Arc::new(Grant::new(terms, confirmed, ctx.clock.clone()));
+            let grant = Arc::new(Grant::new(terms, confirmed, ctx.clock.clone(), sent));
             let batch = [message(&grant, ttl)];
             let replies = ctx
                 .within(ctx.call_timeout, ctx.backend.renew(&batch))
@@ -99,7 +99,7 @@ impl Worker {
     fn take_over(&mut self, grant: &Grant, confirmed: Confirmed) -> Result<Unclaimed, NotGranted> {
         let now = self.ctx.now();
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, grant.terms.safety);
-        let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone());
+        let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone(), now);
         if now >= deadline {
             let job = self.ctx.job(&grant, Why::Lost);
             self.releases.push(job);

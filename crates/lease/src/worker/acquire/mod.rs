@@ -7,6 +7,8 @@ mod wait;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::timeout_at;
+
 use super::ctx::{Ctx, silence};
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
@@ -116,8 +118,9 @@ impl Attempt {
         let (ctx, command) = (&*self.ctx, &mut self.command);
         // A target may have reported a higher one since the last try.
         command.floor = ctx.floors().above(&command.names, command.floor);
-        let most = token::most_by(ctx.clock.wall_ms());
-        if let Some(floor) = command.floor.filter(|floor| floor.number() > most) {
+        if let Some(floor) = command.floor
+            && floor.number() > token::most_by(ctx.clock.wall_ms())
+        {
             return Tried::Hopeless(InvalidRequest::Floor(floor).into());
         }
         // From now on this owner may leave something at the backend.
@@ -128,7 +131,8 @@ impl Attempt {
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
         };
         let sent = ctx.now();
-        let answer = ctx.within(limit, self.backend.acquire(&self.command)).await;
+        let asking = self.backend.acquire(&self.command);
+        let answer = timeout_at(&*ctx.clock, sent.plus(limit), asking).await;
         let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
         self.answered(sent, answer)
     }

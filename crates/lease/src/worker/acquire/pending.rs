@@ -11,7 +11,7 @@ use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
 use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
-use crate::{AcquireError, Notice};
+use crate::{AcquireError, BootTime, Notice};
 
 /// An acquire, and the caller that waits for it.
 pub(in crate::worker) struct PendingAcquire {
@@ -88,10 +88,11 @@ impl Attempt {
         result: Result<Won, NotGranted>,
     ) -> Result<Arc<Grant>, NotGranted> {
         let ctx = &self.ctx;
-        let waited = ctx.now().since(self.begun);
+        let now = ctx.now();
+        let waited = now.since(self.begun);
         ctx.counters.wait.add(waited);
         let grant = match result {
-            Ok(won) => Arc::new(self.grant(&won)),
+            Ok(won) => Arc::new(self.grant(&won, now)),
             Err(error) => {
                 self.not_acquired(&error);
                 return Err(error);
@@ -113,7 +114,7 @@ impl Attempt {
         Ok(grant)
     }
 
-    fn grant(&self, won: &Won) -> Grant {
+    fn grant(&self, won: &Won, now: BootTime) -> Grant {
         let terms = Terms {
             names: won.names.clone(),
             owner: won.owner,
@@ -128,7 +129,7 @@ impl Attempt {
             again: won.again,
             holder: self.holder,
         };
-        Grant::new(terms, won.confirmed, self.ctx.clock.clone())
+        Grant::new(terms, won.confirmed, self.ctx.clock.clone(), now)
     }
 
     fn not_acquired(&self, error: &NotGranted) {
