@@ -40,8 +40,8 @@ impl Client {
 
     /// Acquires in the caller's task on the runtime that connected, else on the lease thread.
     pub(crate) async fn acquire(&self, params: AcquireParams) -> Result<Arc<Grant>, NotGranted> {
-        if self.ctx.is_here() {
-            return self.ctx.acquire_here(params).await;
+        if let Some(here) = self.ctx.here() {
+            return self.ctx.acquire_here(here, params).await;
         }
         let (to, answer) = oneshot::channel();
         self.send(Command::Acquire(Box::new(params), to));

@@ -54,7 +54,7 @@ impl Drop for Handover<'_> {
 
 impl Ctx {
     /// Returns the runtime that connected, if this code runs on it.
-    fn here(&self) -> Option<&InPlace> {
+    pub(crate) fn here(&self) -> Option<&InPlace> {
         self.in_place.as_ref().filter(|place| place.is_here())
     }
 
@@ -62,13 +62,12 @@ impl Ctx {
         self.here().is_some()
     }
 
-    /// Acquires in the caller's own task. Fails with `Closed` on a runtime other than the one that
-    /// connected, and after the end.
+    /// Acquires in the caller's own task, `here`. Fails with `Closed` after the end.
     pub(crate) async fn acquire_here(
         self: &Arc<Self>,
+        here: &InPlace,
         params: AcquireParams,
     ) -> Result<Arc<Grant>, NotGranted> {
-        let here = self.here().ok_or(AcquireError::Closed)?;
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
         let wait = params.wait;
