@@ -136,7 +136,7 @@ pub struct Acquire {
     /// Whether to keep a place in the queue if refused.
     pub fair: bool,
     /// Text kept with the grant for people who inspect it, at most 256 bytes.
-    pub meta: Arc<str>,
+    pub meta: String,
     /// Where the grant must be stored before the answer.
     pub durability: Durability,
 }

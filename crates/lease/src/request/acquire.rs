@@ -115,7 +115,7 @@ impl Request {
             // Only a fair queue keeps places.
             waiter: (self.fair && wait != Wait::No).then(waiter),
             fair: self.fair,
-            meta: self.meta?.into(),
+            meta: self.meta?,
             durability: self.durability,
         };
         Ok(AcquireParams {

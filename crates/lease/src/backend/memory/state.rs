@@ -1,7 +1,6 @@
 //! The state of the memory backend: holders and queues by name, and the two halves of its tokens.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Holder, Waiter};
@@ -28,7 +27,7 @@ pub(super) struct Held {
     pub(super) born: BootTime,
     pub(super) expires: BootTime,
     pub(super) cap_end: Option<BootTime>,
-    pub(super) meta: Arc<str>,
+    pub(super) meta: String,
 }
 
 impl Held {
@@ -51,7 +50,7 @@ impl Held {
             held: now.since(self.born),
             remaining: self.expires.since(now),
             cap: self.cap_end.map(|end| end.since(now)),
-            meta: self.meta.as_ref().to_owned(),
+            meta: self.meta.clone(),
         }
     }
 }

@@ -19,7 +19,6 @@ mod together;
 mod unknown;
 mod waiting;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::{
@@ -155,7 +154,7 @@ pub(crate) fn ask(bench: &dyn Bench, names: &Names, n: u64) -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: Arc::from(""),
+        meta: String::new(),
         durability: Durability::Primary,
     }
 }

@@ -1,7 +1,6 @@
 //! B7: what is said of a command whose answer did not come. `Unknown` whenever it may have run;
 //! `NotSent` and `Rejected` only when it certainly did not.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::{
@@ -23,7 +22,7 @@ fn ask(text: &str, n: u64) -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: Arc::from(""),
+        meta: String::new(),
         durability: Durability::Primary,
     }
 }

@@ -1,7 +1,5 @@
 //! Waiting: who asks, how often, in which order, and for how long.
 
-use std::sync::Arc;
-
 use soldonce_lease::backend::{Acquire, Backend, Durability, Names, Waiter};
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{AcquireError, Clock, FencingToken, Lease, Name};
@@ -183,7 +181,7 @@ async fn dead_waiter_costs_three_seconds() {
         floor: None,
         waiter: Some(Waiter(99)),
         fair: true,
-        meta: Arc::from(""),
+        meta: String::new(),
         durability: Durability::Primary,
     };
     world.memory.acquire(&dead).await;

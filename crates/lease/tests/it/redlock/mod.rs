@@ -80,7 +80,7 @@ pub(crate) fn ask(name: &str) -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: Arc::from("who=test"),
+        meta: "who=test".into(),
         durability: Durability::Primary,
     }
 }

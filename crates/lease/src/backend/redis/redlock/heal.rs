@@ -95,7 +95,7 @@ async fn copy(renew: &Renew, has: &Node, lost: &[&Node]) {
         floor: None,
         waiter: None,
         fair: false,
-        meta: holder.meta.into(),
+        meta: holder.meta,
         durability: Durability::Primary,
     };
     for node in lost {
