@@ -1,9 +1,10 @@
 //! Builds the calls of scripts: script, keys, arguments, shard.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Arg, Cmd};
+use redis::{Arg, Cmd, RedisWrite};
 
 use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::script::{Script, Scripts};
@@ -115,7 +116,7 @@ impl Calls {
             self.terms(&mut call.command, first);
         }
         for ask in asked {
-            call.command.arg(hex(ask.owner));
+            call.command.arg(hex(ask.owner).as_flattened());
         }
         call
     }
@@ -130,7 +131,8 @@ impl Calls {
             keys.push(self.queue(shard, &ask.names));
         }
         let mut call = Call::new(shard, &self.scripts.acquire, &keys);
-        call.command.arg(leases).arg(hex(ask.owner));
+        let owner = hex(ask.owner);
+        call.command.arg(leases).arg(owner.as_flattened());
         self.terms(&mut call.command, ask);
         call.command
             .arg(waiter(ask.waiter))
@@ -151,7 +153,7 @@ impl Calls {
         });
         let mut call = Call::new(shard, &self.scripts.rl_acquire, &keys.collect::<Vec<_>>());
         call.command
-            .arg(hex(command.owner))
+            .arg(hex(command.owner).as_flattened())
             .arg(millis(command.ttl))
             .arg(command.cap.map_or(0, millis))
             .arg(format!("{token:016}"))
@@ -189,9 +191,8 @@ impl Calls {
         let mut call = Call::of_batch((shard, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
         for (_, release) in &placed {
-            let proof = proof(release);
             for _ in release.names.as_slice() {
-                call.command.arg(&proof);
+                prove(&mut call.command, release);
             }
         }
         call.command.arg(waiters);
@@ -243,7 +244,8 @@ impl Calls {
             let owner = hex(renew.owner);
             let token = renew.token.to_string();
             for _ in renew.names.as_slice() {
-                call.command.arg(&owner).arg(&token).arg(millis(renew.ttl));
+                let command = call.command.arg(owner.as_flattened());
+                command.arg(&token).arg(millis(renew.ttl));
             }
         }
         let grants = renewals
@@ -272,8 +274,11 @@ fn messages(placed: &[(Shard, &Release)]) -> Vec<(Shard, String)> {
     messages
 }
 
-fn hex(owner: Owner) -> String {
-    format!("{:032x}", u128::from_be_bytes(owner.expose()))
+/// Computes the 32 digits of an owner, two for each byte.
+fn hex(owner: Owner) -> [[u8; 2]; 16] {
+    let digit = |half: u8| b'0' + half + half / 10 * (b'a' - b'9' - 1);
+    let bytes = owner.expose();
+    bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
 fn waiter(waiter: Option<Waiter>) -> String {
@@ -283,11 +288,13 @@ fn waiter(waiter: Option<Waiter>) -> String {
 }
 
 /// Writes the prefix that a stored lease must begin with to be released.
-fn proof(release: &Release) -> String {
-    let owner = hex(release.owner);
-    match release.token {
-        Some(token) => format!("{owner}|{token}"),
-        None => format!("{owner}|"),
+fn prove(command: &mut Cmd, release: &Release) {
+    let mut argument = command.writer_for_next_arg();
+    // A command is in memory, where a write does not fail.
+    argument.write_all(hex(release.owner).as_flattened()).ok();
+    argument.write_all(b"|").ok();
+    if let Some(token) = release.token {
+        write!(argument, "{token}").ok();
     }
 }
 
