@@ -70,7 +70,7 @@ fn ask() -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: "".into(),
+        meta: String::new(),
         durability: crate::backend::Durability::Primary,
     }
 }
