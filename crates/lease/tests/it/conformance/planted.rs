@@ -164,7 +164,7 @@ fn acquire_of(ask: &Renew) -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: "".into(),
+        meta: String::new(),
         durability: Durability::Primary,
     }
 }

@@ -177,7 +177,7 @@ impl Both<'_> {
                     floor: None,
                     waiter: None,
                     fair: false,
-                    meta: "".into(),
+                    meta: String::new(),
                     durability: Durability::Primary,
                 };
                 let seen = self.bench.backend().acquire(&command).await;

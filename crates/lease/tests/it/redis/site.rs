@@ -118,7 +118,7 @@ pub(super) fn ask(names: Names) -> Acquire {
         floor: None,
         waiter: None,
         fair: false,
-        meta: "".into(),
+        meta: String::new(),
         durability: Durability::Primary,
     }
 }
