@@ -210,8 +210,9 @@ async fn an_event_that_cannot_be_read_keeps_no_other_from_being_known() {
     let quiet = Other::begin(&servers, "LOCK TABLE sequencer IN EXCLUSIVE MODE").await;
     servers.hold(0, &sick, "ann", &["A-2"]).await.unwrap();
     servers.ledgers.remove(0).close().await;
-    let damage = "UPDATE events SET prices = '[]' WHERE event_no = 0";
-    servers.database.query(damage).unwrap();
+    let query = |sql: &str| servers.database.query(sql).unwrap();
+    let prices = query("SELECT prices FROM events WHERE event_no = 0");
+    query("UPDATE events SET prices = '[]' WHERE event_no = 0");
     quiet.end().await;
     for _ in 0..2 {
         let ledger = servers.one_more(&servers.options).await;
@@ -229,6 +230,8 @@ async fn an_event_that_cannot_be_read_keeps_no_other_from_being_known() {
     servers.hold(1, &later, "bob", &["A-1"]).await.unwrap();
     servers.judge(1, &well.id).await;
     servers.judge(1, &later.id).await;
+    let repair = format!("UPDATE events SET prices = '{prices}' WHERE event_no = 0");
+    servers.database.query(&repair).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
