@@ -238,3 +238,41 @@ const fn may_move_free_units(command: &Command) -> bool {
         | Command::Unblock { .. } => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::{Answer, Cause, Fence, Origin, Transition, UnitNo, Version};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_is_full_when_its_commands_made_so_many_steps() {
+        let step = Transition {
+            unit: UnitNo(0),
+            from: UnitState::Free,
+            to: UnitState::Blocked,
+            fence: Fence(1),
+            version: Version(1),
+            cause: Cause::Blocked,
+            hold: None,
+        };
+        let commit = Commit {
+            event: EventNo(0),
+            seq: Seq(1),
+            at: Timestamp::MIN,
+            origin: Origin::system("test"),
+            reason: None,
+            transitions: vec![step; BATCH_STEPS_MAX / 2],
+        };
+        let blocked = Applied {
+            commits: vec![commit],
+            ..Applied::unchanged(Answer::Swept(0))
+        };
+        let (mut batch, next) = (Batch::default(), Command::Sweep { limit: 1 });
+        let has_room = [blocked.clone(), blocked].map(|blocked| {
+            batch.add(blocked);
+            batch.has_room_for(&next)
+        });
+        assert_eq!(has_room, [true, false]);
+    }
+}
