@@ -200,7 +200,7 @@ impl<F: Batched> Batcher<F> {
         let (to, answer) = oneshot::channel();
         let shard = self.dispatch.shard_of(item.names());
         if let Some(run) = self.dispatch.enqueue(shard, (item, to)) {
-            self.spawn(run.run());
+            self.start(run);
         }
         let broken_off = |_| Err(BackendError::Unknown("the call was broken off".to_owned()));
         async move { answer.await.unwrap_or_else(broken_off) }
@@ -234,6 +234,15 @@ impl<F: Batched> Batcher<F> {
         }
     }
 
+    /// Starts a run behind the tasks that are ready now, so that it finds their items queued: a worker
+    /// of a runtime polls first what was spawned last.
+    fn start(&self, run: BatchRun<F>) {
+        self.spawn(async move {
+            tokio::task::yield_now().await;
+            run.run().await;
+        });
+    }
+
     fn spawn(&self, run: impl Future<Output = ()> + Send + 'static) {
         let runtime = self.dispatch.runtime.get_or_init(Handle::current);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -253,7 +262,7 @@ impl<F: Batched> Drop for Alone<'_, F> {
     fn drop(&mut self) {
         let dispatch = &self.batcher.dispatch;
         if let Some(run) = dispatch.end_alone(self.shard) {
-            self.batcher.spawn(run.run());
+            self.batcher.start(run);
         }
     }
 }
@@ -358,7 +367,7 @@ struct BatchRun<F: Batched> {
 }
 
 impl<F: Batched> BatchRun<F> {
-    /// Runs until nothing waits. Tasks ready before it run first, so their items are queued.
+    /// Runs until nothing waits.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
             let replies = self.dispatch.send_batch(&batch).await;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Doctor, FencingToken, Leases};
 use soldonce_testkit::redis::Redis;
@@ -265,6 +266,44 @@ async fn pairs(locks: &Leases, name: &str, count: usize) {
         let lease = locks.lease(name).try_acquire().await.unwrap().unwrap();
         lease.release().await.unwrap();
     }
+}
+
+/// A server that stands still meanwhile, so that no answer comes between the calls.
+#[test]
+fn calls_of_tasks_that_are_ready_at_the_same_moment_share_a_script() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // One worker, which looks for answers only when no task is ready.
+    runtime.worker_threads(1).event_interval(1_000_000);
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let Site { mut redis, backend } = Site::start().await;
+        granted(&backend, &ask(one("warm"))).await;
+        let backend = Arc::new(backend);
+        // Two calls go alone, and all others together.
+        assert_eq!(scripts_of_tasks(&mut redis, &backend).await, 3);
+    });
+}
+
+/// Lets 16 tasks acquire at the same moment, and counts the scripts.
+async fn scripts_of_tasks(redis: &mut Redis, backend: &Arc<RedisBackend>) -> u64 {
+    const TASKS: usize = 16;
+    let before = scripts(redis);
+    redis.pause().unwrap();
+    let start = Arc::new(Barrier::new(TASKS));
+    let sent = Arc::new(Barrier::new(TASKS + 1));
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (backend, start, sent) = (backend.clone(), start.clone(), sent.clone());
+        tasks.spawn(async move {
+            start.wait().await;
+            let ask = ask(one(&format!("n:{task}")));
+            tokio::join!(granted(&backend, &ask), sent.wait());
+        });
+    }
+    sent.wait().await;
+    redis.resume().unwrap();
+    tasks.join_all().await;
+    scripts(redis) - before
 }
 
 /// A count, not a time: what 64 busy tasks cost the server.
