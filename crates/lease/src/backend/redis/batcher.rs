@@ -121,6 +121,8 @@ struct BatchQueue<F: Batched> {
     alone: usize,
     /// Runs under way. While items wait there is one that takes them, unless its runtime has ended.
     runs: usize,
+    /// The last batch had several items, so more are likely to come with the next one.
+    is_busy: bool,
 }
 
 impl<F: Batched> Default for BatchQueue<F> {
@@ -129,6 +131,7 @@ impl<F: Batched> Default for BatchQueue<F> {
             waiting: VecDeque::new(),
             alone: 0,
             runs: 0,
+            is_busy: false,
         }
     }
 }
@@ -136,6 +139,10 @@ impl<F: Batched> Default for BatchQueue<F> {
 impl<F: Batched> BatchQueue<F> {
     fn is_free(&self) -> bool {
         self.alone + self.runs < UNDER_WAY_MAX
+    }
+
+    fn takes_alone(&self) -> bool {
+        self.waiting.is_empty() && self.is_free() && !self.is_busy
     }
 
     /// Takes the next batch. Items whose callers are gone are left out: they were never sent.
@@ -206,7 +213,7 @@ impl<F: Batched> Batcher<F> {
         async move { answer.await.unwrap_or_else(broken_off) }
     }
 
-    /// Sends `item` from the caller's own future if nothing waits, else with the next batch.
+    /// Sends `item` from the caller's own future if it is likely to be alone, else with the next batch.
     pub(super) async fn send(&self, item: F) -> Result<F::Reply, BackendError> {
         let shard = self.dispatch.shard_of(item.names());
         if !self.dispatch.begin_alone(shard) {
@@ -290,12 +297,12 @@ impl<F: Batched> Dispatch<F> {
         }
     }
 
-    /// Begins a call for one item, if no other item waits and not too many calls are under way.
+    /// Begins a call for one item, if no other item waits or is likely to come, and not too many calls are under way.
     fn begin_alone(&self, shard: Shard) -> bool {
         // Known before the call begins: it may end where there is no runtime.
         self.runtime.get_or_init(Handle::current);
         let queue = self.queue(shard);
-        let mut queue = queue.filter(|queue| queue.waiting.is_empty() && queue.is_free());
+        let mut queue = queue.filter(|queue| queue.takes_alone());
         queue.as_mut().map(|queue| queue.alone += 1).is_some()
     }
 
@@ -388,6 +395,7 @@ impl<F: Batched> BatchRun<F> {
             self.has_ended = true;
             return None;
         }
+        queue.is_busy = batch.len() > 1;
         Some((batch, recipients))
     }
 }
