@@ -155,6 +155,15 @@ fn a_machine_whose_clock_was_never_set_corrects_nothing() {
     assert!(refused.to_string().contains("set it"), "{refused}");
 }
 
+fn started() -> (Postgres, PostgresOptions) {
+    let server = Postgres::start().unwrap();
+    let options = PostgresOptions {
+        durability: Durability::Waived,
+        ..PostgresOptions::new(server.url())
+    };
+    (server, options)
+}
+
 async fn open(options: &PostgresOptions, seed: u64) -> PostgresLedger {
     let entropy = SeededEntropy::new(seed);
     let observer = Arc::new(Recorder::default());
@@ -236,11 +245,7 @@ fn until_alone(server: &Postgres) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
-    let server = Postgres::start().unwrap();
-    let options = PostgresOptions {
-        durability: Durability::Waived,
-        ..PostgresOptions::new(server.url())
-    };
+    let (server, options) = started();
     let ([hall, other], active, left) = a_day_ahead(&server, &options).await;
     let here = Arc::new(SystemClock);
     let done = correct_database(&options, here, &SeededEntropy::new(3), recorder()).await;
@@ -276,11 +281,7 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
 /// It is seen by a role that may see next to nothing of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_another_role_is_to_be_stopped_too() {
-    let server = Postgres::start().unwrap();
-    let options = PostgresOptions {
-        durability: Durability::Waived,
-        ..PostgresOptions::new(server.url())
-    };
+    let (server, options) = started();
     migrate(&options).await.unwrap();
     let ledger = open(&options, 1).await;
     server.query("CREATE ROLE operator LOGIN").unwrap();
@@ -298,11 +299,7 @@ async fn a_server_with_another_role_is_to_be_stopped_too() {
 /// Its holds would keep their ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_is_not_set_back_past_an_event_that_cannot_be_read() {
-    let server = Postgres::start().unwrap();
-    let options = PostgresOptions {
-        durability: Durability::Waived,
-        ..PostgresOptions::new(server.url())
-    };
+    let (server, options) = started();
     migrate(&options).await.unwrap();
     let ledger = open(&options, 1).await;
     event(&ledger, "hamlet-1").await;
