@@ -128,7 +128,9 @@ impl Rig {
         log.unwrap().unwrap()
     }
 
-    /// Lets time go on, so much with each look, until the log is as it should be.
+    /// Lets time go on, so much with each look, until the log is as it should be; slower while an
+    /// attempt is due or under way: on a busy machine it may take many looks, and the log must not
+    /// be forgotten meanwhile.
     pub(super) async fn until(
         &self,
         endpoint: &Endpoint,
@@ -142,7 +144,14 @@ impl Rig {
                 return log;
             }
             assert!(SystemClock.boot() < end, "never: {log:#?}");
-            self.test.advance_ms(step_ms);
+            let now = self.test.ledger.now();
+            let is_due = |one: &Delivery| one.next_at.is_some_and(|at| at <= now);
+            let step = if log.iter().any(is_due) {
+                step_ms.min(20_000)
+            } else {
+                step_ms
+            };
+            self.test.advance_ms(step);
             let soon = SystemClock.boot().plus(Duration::from_millis(5));
             SystemClock.sleep_until(soon).await;
         }
