@@ -244,6 +244,7 @@ mod tests {
     use soldonce_core::{Answer, Cause, Fence, Origin, Transition, UnitNo, Version};
 
     use super::*;
+    use crate::ledger::{Fingerprint, ScopedKey};
 
     #[test]
     fn a_batch_is_full_when_its_commands_made_so_many_steps() {
@@ -274,5 +275,39 @@ mod tests {
             batch.has_room_for(&next)
         });
         assert_eq!(has_room, [true, false]);
+    }
+
+    #[test]
+    fn a_key_that_was_used_in_the_batch_has_its_answer_or_is_refused() {
+        let key = |scoped, fingerprint| RequestKey {
+            scoped: ScopedKey([scoped; 16]),
+            fingerprint: Fingerprint([fingerprint; 16]),
+        };
+        let reply = StoredReply {
+            kind: ReplyKind::Units,
+            subject: [0; 16],
+            body: Arc::from(&b"{"[..]),
+        };
+        let batch = Batch {
+            records: vec![(key(1, 1), reply)],
+            ..Batch::default()
+        };
+        assert!(batch.replay(key(1, 1)).unwrap().is_ok());
+        let reused = batch.replay(key(1, 2)).unwrap();
+        assert!(matches!(reused, Err(Rejection::IdempotencyKeyReused)));
+        assert!(batch.replay(key(2, 1)).is_none());
+    }
+
+    #[test]
+    fn an_event_is_renewed_by_a_command_that_changes_it() {
+        let mut batch = Batch::default();
+        batch.add(Applied::unchanged(Answer::Swept(1)));
+        assert!(!batch.renews_event(), "the event's row would be written");
+        let event = Some(EventNo(0));
+        batch.add(Applied {
+            event,
+            ..Applied::unchanged(Answer::Swept(1))
+        });
+        assert!(batch.renews_event());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn measure(setting: &Setting) -> Result<String, Box<dyn Error>>
         theirs.push(round(&peers, setting, Who::Rslock).await?);
     }
     let title = format!(
-        "{WAITERS} waiters on one name, each {} ms",
+        "P9b: {WAITERS} waiters on one name, each {} ms",
         HELD.as_millis()
     );
     let heads = [

@@ -16,7 +16,7 @@ pub(crate) async fn measure(setting: &Setting) -> Result<String, Box<dyn Error>>
     let mut text = String::new();
     for tasks in TASKS {
         let mut rates = vec![Vec::new(); Peer::ALL.len()];
-        // Each run measures all of them, so that the machine's mood meets everybody.
+        // Each run measures all of them, so that noise of the machine meets each of them.
         for _ in 0..setting.runs {
             for (peer, rates) in Peer::ALL.into_iter().zip(&mut rates) {
                 rates.push(pairs_per_s(&peers, peer, tasks, setting).await?);
@@ -66,7 +66,7 @@ fn report(tasks: usize, rates: &[Vec<u64>]) -> String {
             each.map(|(part, whole)| permille(*part, *whole)).collect(),
         ))
     };
-    let title = format!("lock and unlock, {tasks} tasks");
+    let title = format!("P9: lock and unlock, {tasks} tasks");
     let heads = [
         "pairs/s", "us/pair", "/ bare", "/ script", "/ thread", "/ rslock",
     ];

@@ -1,4 +1,4 @@
-//! The four who lock and unlock, behind one word each.
+//! The clients that lock and unlock, each by its name.
 
 use std::error::Error;
 use std::time::Duration;

@@ -57,6 +57,7 @@ const KNOWN: &[Known] = &[
     refused("POST /v1/events", "prices: category"),
     refused("PATCH /v1/events/{event}", "policy.hold_ttl_ms:"),
     refused("PATCH /v1/events/{event}", "policy.sale_opens_at:"),
+    refused("PATCH /v1/events/{event}", "policy.sale_closes_at:"),
     refused("POST /v1/events", "policy.hold_ttl_ms:"),
     refused("POST /v1/holds/{hold}/extend", "ttl_ms:"),
     refused("POST /v1/leases/{name}/acquire", "cap_ms:"),
