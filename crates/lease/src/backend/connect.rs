@@ -53,7 +53,7 @@ pub trait BackendFactory: Send + 'static {
 pub struct BackendContext {
     /// Keeps the leases of one application apart.
     pub namespace: Namespace,
-    /// Local time, for back-off and watchdogs; never for expiry.
+    /// Local time, for time-outs, back-off and watchdogs; never for expiry.
     pub clock: Arc<dyn Clock>,
     /// Randomness for jitter.
     pub entropy: Arc<dyn Entropy>,

@@ -177,7 +177,9 @@ mod on_redis {
     }
 
     fn settings() -> BackendContext {
-        BackendContext::new(Namespace::new("app").unwrap())
+        let mut settings = BackendContext::new(Namespace::new("app").unwrap());
+        settings.call_timeout = soldonce_testkit::PATIENCE;
+        settings
     }
 
     #[cfg(all(feature = "redlock", feature = "test-kit"))]

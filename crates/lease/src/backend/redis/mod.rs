@@ -97,7 +97,8 @@ impl RedisBackend {
         with: BackendContext,
     ) -> Result<Self, BackendError> {
         let replaced = Replaced::new(kind, &with.notices);
-        let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
+        let link = ServerLink::new(config, replaced, Arc::clone(&with.clock))?;
+        let link = Link::Server(Box::new(link));
         let keys = Arc::new(Keyspace::new(&with.namespace, KeyScheme::Server));
         Ok(Self::unreached(kind, link, keys, with))
     }
@@ -115,13 +116,15 @@ impl RedisBackend {
         with: BackendContext,
     ) -> Result<Self, BackendError> {
         let (limit, notices) = (with.call_timeout, with.notices.clone());
+        let clock = Arc::clone(&with.clock);
         let connected = Self::of_cluster(seeds, with)?.reached().await;
         let Err(BackendError::NotSent(_)) = &connected else {
             return connected;
         };
         // The driver reports each seed as not reached, even one that refuses the login.
         let alone = seeds.iter().map(async |seed| {
-            let link = ServerLink::new(seed, Replaced::new(Kind::Cluster, &notices))?;
+            let replaced = Replaced::new(Kind::Cluster, &notices);
+            let link = ServerLink::new(seed, replaced, Arc::clone(&clock))?;
             let link = Link::Server(Box::new(link));
             link.ping(Shard::default(), limit).await
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, Value};
-use tokio::time::timeout;
+use soldonce_clock::timeout_at;
 
 use super::call::Call;
 use super::config::RedisConfig;
@@ -15,8 +15,8 @@ use super::failure::{self, not_answered, not_connected};
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
-use crate::BackendError;
 use crate::backend::reconnecting::{Attempt, Reconnecting};
+use crate::{BackendError, Clock};
 
 /// Most calls queued for a connection. The driver's 50 would make callers wait in turn.
 const QUEUED_CALLS_MAX: usize = 1_024;
@@ -30,11 +30,16 @@ pub(super) struct ServerLink {
     renew: Reconnecting<MultiplexedConnection>,
     durable: Reconnecting<MultiplexedConnection>,
     replaced: Replaced,
+    clock: Arc<dyn Clock>,
 }
 
 impl ServerLink {
-    /// Creates a link that connects when it is first used.
-    pub(super) fn new(config: &RedisConfig, replaced: Replaced) -> Result<Self, BackendError> {
+    /// Creates a link that connects when it is first used; `clock` ends its time-outs.
+    pub(super) fn new(
+        config: &RedisConfig,
+        replaced: Replaced,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, BackendError> {
         let client = Client::open(config.driver()?);
         Ok(Self {
             client: client.map_err(|error| failure::of_connect(&error))?,
@@ -42,6 +47,7 @@ impl ServerLink {
             renew: Reconnecting::unmade(),
             durable: Reconnecting::unmade(),
             replaced,
+            clock,
         })
     }
 
@@ -92,21 +98,22 @@ impl ServerLink {
         let (name, role) = (role.as_str(), self.role(role));
         let attempt = role.current();
         let sent = AtomicBool::new(false);
-        let outcome = timeout(within, async {
+        let end = self.clock.boot().plus(within);
+        let outcome = timeout_at(&*self.clock, end, async {
             let connection = attempt.get(|| self.connect(name, &attempt, within)).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
         let answer = match outcome.await {
-            Ok(Ok(answer)) => judged(role, &attempt, answer),
-            Ok(Err(not_connected)) => Err(not_connected),
-            Err(_) if sent.into_inner() => {
+            Some(Ok(answer)) => judged(role, &attempt, answer),
+            Some(Err(not_connected)) => Err(not_connected),
+            None if sent.into_inner() => {
                 if attempt.timed_out() {
                     role.give_up(&attempt);
                 }
                 Err(not_answered(within))
             }
-            Err(_) => Err(not_connected(within)),
+            None => Err(not_connected(within)),
         };
         answer.map_err(|error| error.at(&self.address()))
     }
@@ -123,7 +130,8 @@ impl ServerLink {
         attempt: &Attempt<MultiplexedConnection>,
         within: Duration,
     ) -> impl Future<Output = Result<MultiplexedConnection, BackendError>> + Send + use<> {
-        let (client, limit) = (self.client.clone(), within.max(CONNECT_LEAST));
+        let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
+        let limit = within.max(CONNECT_LEAST);
         let which = || {
             (
                 self.replaced.clone(),
@@ -134,9 +142,9 @@ impl ServerLink {
         async move {
             let config = unlimited();
             let making = client.get_multiplexed_async_connection_with_config(&config);
-            let Ok(made) = timeout(limit, making).await else {
-                return Err(not_connected(limit));
-            };
+            let end = clock.boot().plus(limit);
+            let made = timeout_at(&*clock, end, Box::pin(making)).await;
+            let made = made.ok_or_else(|| not_connected(limit))?;
             let made = made.map_err(|error| failure::of_connect(&error))?;
             if let Some((replaced, which)) = replaces {
                 replaced.tell(&which);
@@ -160,10 +168,11 @@ impl ServerLink {
         let client = client.map_err(|error| failure::of_connect(&error))?;
         let config = unlimited().set_push_sender(heard);
         let making = client.get_multiplexed_async_connection_with_config(&config);
-        match timeout(within, making).await {
-            Ok(Ok(connection)) => Ok(Subscriber::Server(connection)),
-            Ok(Err(error)) => Err(failure::of_connect(&error)),
-            Err(_) => Err(not_connected(within)),
+        let end = self.clock.boot().plus(within);
+        match timeout_at(&*self.clock, end, Box::pin(making)).await {
+            Some(Ok(connection)) => Ok(Subscriber::Server(connection)),
+            Some(Err(error)) => Err(failure::of_connect(&error)),
+            None => Err(not_connected(within)),
         }
     }
 }

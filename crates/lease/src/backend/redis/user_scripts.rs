@@ -18,7 +18,7 @@ use super::server::ServerLink;
 #[cfg(feature = "cluster")]
 use crate::backend::BackendContext;
 use crate::backend::Kind;
-use crate::{BackendError, Namespace, Notices};
+use crate::{BackendError, Namespace, Notices, SystemClock};
 
 /// A Lua script that is not of this crate. Its rules are those of `lease.md` 6.2; its answer is an
 /// array of integers.
@@ -79,7 +79,8 @@ impl RedisScripts {
     pub fn server(config: &RedisConfig, namespace: &Namespace) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(namespace, KeyScheme::Slots));
         let unreported = Replaced::new(Kind::Redis, &Notices::default());
-        let link = Link::Server(Box::new(ServerLink::new(config, unreported)?));
+        let link = ServerLink::new(config, unreported, Arc::new(SystemClock))?;
+        let link = Link::Server(Box::new(link));
         Ok(Self { link, keys })
     }
 

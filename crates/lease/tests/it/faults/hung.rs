@@ -154,15 +154,16 @@ fn set_lives(site: &Site, ms: &str) {
 
 async fn step_the_servers_clock(kind: Kind) {
     let site = Site::start(kind).await;
-    let (first, second) = (site.builder(&[]), site.builder(&[]));
+    let patient = || site.builder(&[]).call_timeout(PATIENCE);
     let (first, second) = (
-        first.connect().await.unwrap(),
-        second.connect().await.unwrap(),
+        patient().connect().await.unwrap(),
+        patient().connect().await.unwrap(),
     );
-    let by_hand = |locks: &Leases| locks.lease("a").ttl(TTL).manual_renewal();
-    let early = by_hand(&first).try_acquire().await.unwrap().unwrap();
+    let by_hand = |locks: &Leases, ttl| locks.lease("a").ttl(ttl).manual_renewal();
+    let long = by_hand(&first, Duration::from_mins(1));
+    let early = long.try_acquire().await.unwrap().unwrap();
     step_forward(&site);
-    let other = by_hand(&second).try_acquire().await.unwrap().unwrap();
+    let other = by_hand(&second, TTL).try_acquire().await.unwrap().unwrap();
     let token = early.token().expect("its own clock did not step");
     assert!(other.token().unwrap() > token, "a gate tells them apart");
     let lost = early.renew().await;

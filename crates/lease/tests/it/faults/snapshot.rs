@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use soldonce_lease::{
-    FencingToken, FileFence, Lease, LeaseState, Leases, LostReason, Name, RenewError,
+    Builder, FencingToken, FileFence, Lease, LeaseState, Leases, LostReason, Name, RenewError,
 };
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{Redis, Snapshot};
@@ -18,14 +18,14 @@ use crate::folder::TempFolder;
 
 const NAMES: [&str; 3] = ["early", "late", "turns"];
 
-async fn connect(redis: &Redis, epochs: &Path) -> Leases {
+fn builder(redis: &Redis) -> Builder {
     let builder = Leases::redis(redis.url()).namespace("app");
-    builder
-        .fence(FileFence::new(epochs))
-        .call_timeout(Duration::from_secs(5))
-        .connect()
-        .await
-        .unwrap()
+    builder.call_timeout(Duration::from_secs(5))
+}
+
+async fn connect(redis: &Redis, epochs: &Path) -> Leases {
+    let builder = builder(redis).fence(FileFence::new(epochs));
+    builder.connect().await.unwrap()
 }
 
 async fn take(locks: &Leases, name: &str) -> Lease {
@@ -93,14 +93,13 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
 #[tokio::test]
 async fn without_a_source_tokens_follow_the_clock_after_old_data() {
     let mut redis = Redis::start().unwrap();
-    let connect = || Leases::redis(redis.url()).namespace("app").connect();
-    let locks = connect().await.unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
     turn(&locks).await;
     let old = redis.snapshot().unwrap();
     let before = turn(&locks).await;
     redis.restore(&old).unwrap();
-    let connect = || Leases::redis(redis.url()).namespace("app").connect();
-    let after = turn(&connect().await.unwrap()).await;
+    let locks = builder(&redis).connect().await.unwrap();
+    let after = turn(&locks).await;
     assert!(after.number() > before.number(), "{before} and {after}");
 }
 

@@ -48,11 +48,11 @@ impl Bench for Rows {
     }
 
     fn ttl(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_mins(1)
     }
 
     fn slack(&self) -> Duration {
-        Duration::from_secs(2)
+        Duration::from_secs(6)
     }
 
     fn cases(&self) -> u32 {

@@ -28,11 +28,11 @@ impl<S: AsRef<[Redis]> + Send + Sync> Bench for Real<S> {
     }
 
     fn ttl(&self) -> Duration {
-        Duration::from_secs(20)
+        Duration::from_mins(1)
     }
 
     fn slack(&self) -> Duration {
-        Duration::from_secs(2)
+        Duration::from_secs(6)
     }
 
     fn wakes(&self) -> bool {

@@ -2,24 +2,21 @@
 
 use std::time::Duration;
 
-use soldonce_lease::{BackendError, Doctor, Leases, ReleaseOutcome};
+use soldonce_lease::{BackendError, Builder, Doctor, Leases, ReleaseOutcome};
 use soldonce_testkit::redis::Redis;
 
-use super::site::until;
+use super::site::{CALL_TIMEOUT, until};
+
+fn builder(redis: &Redis) -> Builder {
+    let builder = Leases::redis(redis.url()).namespace("app");
+    builder.call_timeout(CALL_TIMEOUT)
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_redis_from_end_to_end() {
     let redis = Redis::start().unwrap();
-    let locks = Leases::redis(redis.url())
-        .namespace("app")
-        .connect()
-        .await
-        .unwrap();
-    let other = Leases::redis(redis.url())
-        .namespace("app")
-        .connect()
-        .await
-        .unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    let other = builder(&redis).connect().await.unwrap();
     let lease = locks
         .lease("report:2026")
         .try_acquire()
@@ -41,8 +38,8 @@ async fn a_lease_on_redis_from_end_to_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_connections_are_counted() {
     let redis = Redis::start().unwrap();
-    let locks = Leases::redis(redis.url()).namespace("app");
-    let locks = locks.doctor(Doctor::Off).connect().await.unwrap();
+    let locks = builder(&redis).doctor(Doctor::Off);
+    let locks = locks.connect().await.unwrap();
     let lease = locks.lease("a").try_acquire().await.unwrap().unwrap();
     assert_eq!(locks.stats().link_rebuilds, 0);
     redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
@@ -63,7 +60,7 @@ async fn a_lease_on_a_cluster_from_end_to_end() {
     let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
     let locks = Leases::cluster(cluster.urls())
         .namespace("app")
-        .call_timeout(Duration::from_secs(5))
+        .call_timeout(CALL_TIMEOUT)
         .connect()
         .await
         .unwrap();
