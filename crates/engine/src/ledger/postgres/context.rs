@@ -13,8 +13,8 @@ use super::charts::Charts;
 use super::database::{Connection, Database};
 use super::event_slot::{Catalogue, EventSlot};
 use super::failure::Failure;
+use super::feed::LastTurn;
 use super::feed::own_batches::OwnBatches;
-use super::horizon::Horizon;
 use super::read_set::ReadSet;
 use super::replica::{Account, Replica, ToLoad};
 use super::resolve;
@@ -48,8 +48,7 @@ pub(super) struct Context {
     /// The last `n` of `dropped_events` that this server knows.
     pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
-    /// Each batch that it does not lack has its number.
-    pub(super) numbered: Mutex<Horizon>,
+    pub(super) numbered: Mutex<LastTurn>,
     /// The types of rows, by their OIDs in this database.
     pub(super) row_types: RowTypes,
     /// Names this process in what it writes.

@@ -59,7 +59,7 @@ async fn look(context: &Context) -> Result<Lag, Failure> {
             left_open: process()?,
         })
     };
-    let numbered = lock(&context.numbered).clone();
+    let numbered = lock(&context.numbered).horizon.clone();
     let [first, last] = numbered.parts();
     let values = [first, last, bind(&LEFT_OPEN_MAX)];
     let mut connection = context.database.connection().await?;

@@ -33,8 +33,9 @@ FROM sequencer WHERE one = 1"
     };
 }
 
+/// Tells, too, whether a batch has this number.
 const TAKE_TURN: &str = concat!(
-    "-- take_turn\nSELECT n, ",
+    "-- take_turn\nSELECT n, EXISTS (SELECT FROM feed f WHERE f.n = $1 AND f.batch = $2), ",
     has_moved!(),
     " FOR UPDATE SKIP LOCKED"
 );
@@ -105,6 +106,15 @@ struct Head {
     hash: [u8; 32],
 }
 
+/// What a server numbered last.
+#[derive(Clone, Default)]
+pub(in super::super) struct LastTurn {
+    /// While `last` is stored, each batch that this horizon does not lack has its number.
+    pub(super) horizon: Horizon,
+    /// The last number and its batch.
+    last: (i64, Id),
+}
+
 /// Numbers what is stored and can be numbered. Does nothing while another server does it.
 ///
 /// # Errors
@@ -113,8 +123,8 @@ struct Head {
 pub(super) async fn number(context: &Context) -> Result<(), Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
-    let numbered = lock(&context.numbered).clone();
-    let done = number_oldest(context, &mut connection, &numbered).await;
+    let before = lock(&context.numbered).clone();
+    let done = number_oldest(context, &mut connection, before).await;
     match done {
         Ok(Turn::Nothing) | Err(_) => {
             connection.roll_back().await;
@@ -134,25 +144,32 @@ enum Turn {
     Nothing,
     /// The shift was raised.
     Moved,
-    /// Each batch that this horizon does not lack has its number.
-    Numbered(Horizon),
+    Numbered(LastTurn),
 }
 
-/// Numbers in the transaction that is open, of the batches that `numbered` lacks.
+/// Numbers in the transaction that is open, of the batches that were not numbered `before`.
 async fn number_oldest(
     context: &Context,
     connection: &mut Connection,
-    numbered: &Horizon,
+    before: LastTurn,
 ) -> Result<Turn, Failure> {
-    let read = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?));
-    let turn = connection.first((TAKE_TURN, "sequencer"), &[], read);
-    let Some((last, has_moved)) = turn.await? else {
+    let mut newest = before.last;
+    let read = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?, row.get()?));
+    let values = [bind(&before.last.0), bind(&before.last.1)];
+    let turn = connection.first((TAKE_TURN, "sequencer"), &values, read);
+    let Some((last, is_stored, has_moved)) = turn.await? else {
         return Ok(Turn::Nothing);
     };
     if has_moved {
         return raise_shift(connection).await;
     }
-    let batches = unnumbered(context, connection, numbered).await?;
+    // An asynchronous standby that was promoted may lack the last turns, and gives transactions their numbers again.
+    let numbered = if is_stored {
+        before.horizon
+    } else {
+        Horizon::default()
+    };
+    let batches = unnumbered(context, connection, &numbered).await?;
     if batches.is_empty() {
         return Ok(Turn::Nothing);
     }
@@ -164,27 +181,28 @@ async fn number_oldest(
         let head = heads.get_mut(event).ok_or_else(|| unknown(*event))?;
         let commits = commits.get(id).map(|commits| commits.as_slice());
         feed.add(n, (*id, *event), head, commits.unwrap_or_default())?;
+        newest = (n, *id);
     }
     feed.write(connection).await?;
     move_heads(connection, &heads).await?;
-    let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
-    end_turn(connection, numbered, last).await
+    end_turn(connection, &numbered, newest).await
 }
 
 /// Stores the last number, and how far all is numbered.
 async fn end_turn(
     connection: &mut Connection,
     numbered: &Horizon,
-    last: i64,
+    last: (i64, Id),
 ) -> Result<Turn, Failure> {
     let [from, until] = numbered.parts();
-    let values = [from, until, bind(&last)];
+    let values = [from, until, bind(&last.0)];
     let rows = connection.rows(END_TURN, &values).await?;
     let missing = || Damaged::new("sequencer", "its row is missing");
     let columns = Columns::new(rows.first().ok_or_else(missing)?, "sequencer");
     let (waiting, next): (Option<i64>, i64) = (columns.get(0)?, columns.get(2)?);
     let next = waiting.map_or(next, |first| first.min(next));
-    Ok(Turn::Numbered(Horizon::new(columns.get(1)?, next)))
+    let horizon = Horizon::new(columns.get(1)?, next);
+    Ok(Turn::Numbered(LastTurn { horizon, last }))
 }
 
 /// Calls [`raise_shift`] if the ledger has moved. A server does so before it takes commands: a

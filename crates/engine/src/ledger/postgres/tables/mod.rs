@@ -23,7 +23,7 @@ use crate::ledger::rows::Damaged;
 use crate::ledger::rows::reader::{Get, Reader};
 
 /// Sixteen bytes as a `bytea`: an id, or a short hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Id(pub(super) [u8; 16]);
 
 impl ToSql for Id {

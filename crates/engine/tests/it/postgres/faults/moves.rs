@@ -42,6 +42,20 @@ async fn a_commit_without_a_number_gets_it_in_the_new_cluster() {
     carried_back(UNNUMBER).await;
 }
 
+/// A standby that lacks the last moments is promoted under a server that goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_number_that_is_lost_under_a_server_is_given_again() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    for (count, seat) in (1..).zip(["A-1", "A-2"]) {
+        servers.hold(0, &event, "ann", &[seat]).await.unwrap();
+        servers.shown(0, &event, count).await;
+    }
+    servers.database.query(UNNUMBER).unwrap();
+    servers.shown(0, &event, 2).await;
+    assert_eq!(servers.judge(0, &event.id).await, 2);
+}
+
 /// From a cluster that is far ahead into a new one, after `last`.
 async fn carried_back(last: &str) {
     let old = Servers::start(1).await;
