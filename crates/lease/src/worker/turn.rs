@@ -4,7 +4,6 @@ use tracing::Instrument;
 
 use super::job::ReleaseJob;
 use super::{Called, Later, Worker};
-use crate::backend::ReleaseReply;
 use crate::inbox::Command;
 use crate::limits::BATCH_MAX;
 use crate::{BootTime, timing};
@@ -117,20 +116,11 @@ impl Worker {
             Ok(Called::Released(answers)) => {
                 self.releasing = self.releasing.saturating_sub(answers.len());
                 for (job, reply) in answers {
-                    self.released(job, reply);
+                    self.ctx.released(job, reply);
                 }
             }
             Ok(Called::Resumed(resumed)) => self.resumed(*resumed),
             Ok(Called::Answered) | Err(_) => {}
         }
-    }
-
-    fn released(&mut self, job: ReleaseJob, reply: ReleaseReply) {
-        if let Some(ending) = &mut self.ending
-            && !matches!(reply, ReleaseReply::Failed(_))
-        {
-            ending.drained.released += 1;
-        }
-        self.ctx.released(job, reply);
     }
 }
