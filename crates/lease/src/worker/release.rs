@@ -44,13 +44,15 @@ impl ReleaseJob {
             || outcome == ReleaseOutcome::AlreadyGone && self.failures > 0;
         match self.why {
             Why::Guard { token, born } if ended_here => {
-                let held = ctx.now().since(born);
+                let held = born.map(|born| ctx.now().since(born));
                 ctx.counters.released.add(1);
-                ctx.counters.held.add(held);
+                if let Some(held) = held {
+                    ctx.counters.held.add(held);
+                }
                 ctx.tell(NoticeKind::Released, |notice| crate::Notice {
                     name: name(),
                     token: Some(token),
-                    elapsed: held,
+                    elapsed: held.unwrap_or_default(),
                     ..notice
                 });
             }
