@@ -108,7 +108,12 @@ impl Attempt {
     /// Tries once, and again with the same owner if the first try got no answer.
     async fn once(&mut self) -> Result<Won, NotGranted> {
         let mut tried = self.try_once().await;
-        if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
+        // A connection may have been under way: to a server that is far away it takes longer than one call may.
+        let is_unheard = |error: &AcquireError| {
+            let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
+            not_sent || matches!(error, AcquireError::Unknown { .. })
+        };
+        if matches!(&tried, Tried::Failed(error) if is_unheard(error)) {
             tried = self.try_once().await;
         }
         tried.into_result()
