@@ -17,6 +17,7 @@ use crate::lease::{Lease, LeaseTicket};
 use crate::limits::NAMES_MAX;
 use crate::notice::NoticeStream;
 use crate::request::{Request, name_of};
+use crate::worker::Ctx;
 use crate::{AcquireError, Drained, InvalidName, Name, Stats};
 
 /// Most readers at the same time: a writer takes the permits of all of them.
@@ -168,9 +169,8 @@ impl Leases {
     /// # Cancel safety
     /// Harmless.
     pub async fn doctor(&self) -> Vec<Finding> {
-        let (to, answer) = oneshot::channel();
-        self.client.send(Command::Doctor(to));
-        answer.await.unwrap_or_default()
+        let examine = |ctx: Arc<Ctx>| async move { ctx.backend.doctor().await };
+        self.client.ask(examine).await.unwrap_or_default()
     }
 
     /// Returns a stream of the notices from now on.

@@ -1,18 +1,15 @@
-//! Single calls to the backend: read the holder of a name, resume a ticket, break a lease, run the
-//! doctor.
+//! Single calls to the backend: read the holder of a name, resume a ticket, break a lease.
 
 use std::sync::Arc;
-
-use tokio::sync::oneshot;
 
 use super::ctx::{Ctx, silence};
 use super::job::Why;
 use super::live::message;
-use super::{Called, Worker};
-use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
+use super::{Called, Worker, release};
+use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
 use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms, Whereabouts};
-use crate::inbox::{Holding, Recipient, Unclaimed};
+use crate::inbox::{Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
 /// A ticket, and the answer to its renewal.
@@ -113,74 +110,42 @@ impl Worker {
         let ctx = Arc::clone(&self.ctx);
         Ok(Unclaimed::new(grant, move |grant| ctx.unwatch(&grant)))
     }
+}
 
-    pub(super) fn inspect(&mut self, name: Names, to: oneshot::Sender<Holding>) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(holder(&ctx, &name).await));
-            Called::Answered
-        });
+impl Ctx {
+    /// Reads the holder of one name.
+    pub(crate) async fn holder(&self, names: &Names) -> Result<Option<Holder>, BackendError> {
+        let Some(name) = names.as_slice().first() else {
+            return Ok(None);
+        };
+        let call = self.backend.inspect(names.group(), name);
+        let answer = self.within(self.call_timeout, call).await;
+        answer.unwrap_or_else(|| Err(silence(self.call_timeout)))
     }
 
-    /// Releases by the holder's own owner and the exact token that was read: a holder that took the
-    /// name since then keeps it.
-    pub(super) fn force_release(
-        &mut self,
-        name: Names,
+    /// Releases one name by its holder's own owner and the exact token that was read: a holder that took
+    /// the name since then keeps it.
+    pub(crate) async fn break_lease(
+        &self,
+        names: Names,
         expect: FencingToken,
-        to: oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
-    ) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(break_lease(&ctx, name, expect).await));
-            Called::Answered
-        });
-    }
-
-    pub(super) fn doctor(&mut self, to: oneshot::Sender<Vec<Finding>>) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(ctx.backend.doctor().await));
-            Called::Answered
-        });
-    }
-}
-
-async fn holder(ctx: &Ctx, names: &Names) -> Result<Option<Holder>, BackendError> {
-    let Some(name) = names.as_slice().first() else {
-        return Ok(None);
-    };
-    let call = ctx.backend.inspect(names.group(), name);
-    let answer = ctx.within(ctx.call_timeout, call).await;
-    answer.unwrap_or_else(|| Err(silence(ctx.call_timeout)))
-}
-
-async fn break_lease(
-    ctx: &Ctx,
-    names: Names,
-    expect: FencingToken,
-) -> Result<ReleaseOutcome, BackendError> {
-    let Some(holder) = holder(ctx, &names).await? else {
-        return Ok(ReleaseOutcome::AlreadyGone);
-    };
-    if holder.token.number() != expect.number() {
-        return Ok(ReleaseOutcome::TakenBy(holder.token));
-    }
-    let batch = [Release {
-        names,
-        owner: holder.owner,
-        token: Some(holder.token),
-        waiter: None,
-    }];
-    let replies = ctx
-        .within(ctx.call_timeout, ctx.backend.release(&batch))
-        .await;
-    let reply = replies.and_then(|mut replies| replies.pop());
-    match reply.unwrap_or_else(|| ReleaseReply::Failed(silence(ctx.call_timeout))) {
-        ReleaseReply::Released => Ok(ReleaseOutcome::Released),
-        ReleaseReply::Gone => Ok(ReleaseOutcome::AlreadyGone),
-        ReleaseReply::Taken { by } => Ok(ReleaseOutcome::TakenBy(by)),
-        ReleaseReply::Failed(error) => Err(error),
+    ) -> Result<ReleaseOutcome, BackendError> {
+        let Some(holder) = self.holder(&names).await? else {
+            return Ok(ReleaseOutcome::AlreadyGone);
+        };
+        if holder.token.number() != expect.number() {
+            return Ok(ReleaseOutcome::TakenBy(holder.token));
+        }
+        let batch = [Release {
+            names,
+            owner: holder.owner,
+            token: Some(holder.token),
+            waiter: None,
+        }];
+        let reply = release::reply(self, &*self.backend, &batch);
+        let reply = self.within(self.call_timeout, reply).await;
+        let silence = || ReleaseReply::Failed(silence(self.call_timeout));
+        reply.unwrap_or_else(silence).outcome()
     }
 }
 

@@ -12,11 +12,9 @@ use crate::{BackendError, ReleaseOutcome, Unsettled};
 impl ReleaseJob {
     /// Applies the backend's answer, and returns what follows.
     pub(super) fn answered(mut self, ctx: &Ctx, reply: ReleaseReply) -> Next {
-        let outcome = match reply {
-            ReleaseReply::Released => ReleaseOutcome::Released,
-            ReleaseReply::Gone => ReleaseOutcome::AlreadyGone,
-            ReleaseReply::Taken { by } => ReleaseOutcome::TakenBy(by),
-            ReleaseReply::Failed(error) => return self.failed(ctx, &error),
+        let outcome = match reply.outcome() {
+            Ok(outcome) => outcome,
+            Err(error) => return self.failed(ctx, &error),
         };
         self.note(ctx, outcome);
         if let Some(settle) = self.settle.take() {

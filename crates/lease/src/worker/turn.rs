@@ -85,9 +85,12 @@ impl Worker {
             Command::Overtaken(grant, reason) => self.settle_loss(&grant, reason),
             Command::WakeAt(at, to) => self.later(at, Later::Alarm(to)),
             Command::Resume(terms, to) => self.resume(terms, to),
-            Command::Inspect(place, to) => self.inspect(place, to),
-            Command::ForceRelease(place, expect, to) => self.force_release(place, expect, to),
-            Command::Doctor(to) => self.doctor(to),
+            Command::Call(call) => {
+                self.calls.spawn(async move {
+                    call.await;
+                    Called::Answered
+                });
+            }
             Command::Shutdown(within, to) => self.shut_down(within, to),
             Command::Close => self.close(),
         }
