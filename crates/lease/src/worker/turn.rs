@@ -122,7 +122,7 @@ impl Worker {
                     self.ctx.released(job, reply);
                 }
             }
-            Ok(Called::Resumed(resumed)) => self.resumed(*resumed),
+            Ok(Called::Resumed(answer, to)) => self.resumed(answer, to),
             Ok(Called::Answered) | Err(_) => {}
         }
     }
