@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::Holder;
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms};
+use crate::grant::{Grant, LeaseTicket};
 use crate::inbox::{AcquireParams, Command, Unclaimed};
 use crate::worker::Ctx;
 use crate::{AcquireError, BackendError, FencingToken, ReleaseOutcome, Unsettled};
@@ -48,7 +48,7 @@ impl Client {
         claimed(answer).await
     }
 
-    pub(crate) async fn resume(&self, ticket: TicketTerms) -> Result<Arc<Grant>, NotGranted> {
+    pub(crate) async fn resume(&self, ticket: LeaseTicket) -> Result<Arc<Grant>, NotGranted> {
         let (to, answer) = oneshot::channel();
         self.send(Command::Resume(ticket, to));
         claimed(answer).await

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{Acquire, Fut};
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms, Whereabouts};
+use crate::grant::{Grant, LeaseTicket, Whereabouts};
 use crate::wait::Wait;
 use crate::{BootTime, Drained, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
@@ -58,7 +58,7 @@ pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 /// The commands of callers to the lease thread.
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
-    Resume(TicketTerms, Recipient),
+    Resume(LeaseTicket, Recipient),
     /// Renews for the span from now on; zero only asks.
     Renew(
         Arc<Grant>,

@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 use crate::backend::{Facts, Finding, Names};
 use crate::client::Client;
 use crate::error::NotGranted;
+use crate::grant::LeaseTicket;
 use crate::inbox::Command;
-use crate::lease::{Lease, LeaseTicket};
+use crate::lease::Lease;
 use crate::limits::NAMES_MAX;
 use crate::notice::NoticeStream;
 use crate::request::{Request, name_of};
@@ -157,7 +158,7 @@ impl Leases {
     /// # Cancel safety
     /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
     pub async fn resume(&self, ticket: LeaseTicket) -> Result<Option<Lease>, AcquireError> {
-        match self.client.resume(ticket.into_terms()).await {
+        match self.client.resume(ticket).await {
             Ok(grant) => Ok(Some(Lease::of(grant, self.client.clone()))),
             Err(NotGranted::Refused(_)) => Ok(None),
             Err(NotGranted::Failed(error)) => Err(error),

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Request;
 use crate::client::Client;
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms, Whereabouts};
+use crate::grant::{Grant, LeaseTicket, Whereabouts};
 use crate::inbox::Command;
 use crate::wait::Wait;
 use crate::{
@@ -103,7 +103,7 @@ impl Request {
             let what = "tell which of the names was granted: ask for that one";
             return Err(super::validate::unsupported(&client.ctx.facts, what));
         }
-        let claim = TicketTerms {
+        let claim = LeaseTicket {
             names: command.names,
             owner,
             token,

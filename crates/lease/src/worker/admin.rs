@@ -7,13 +7,13 @@ use super::job::Why;
 use super::{Answer, Called, Worker, release, renew};
 use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms, Whereabouts};
+use crate::grant::{Confirmed, Deletes, Grant, LeaseTicket, Terms, Whereabouts};
 use crate::inbox::{Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
 impl Worker {
     /// Verifies and renews a ticket by owner and token in one step.
-    pub(super) fn resume(&mut self, ticket: TicketTerms, to: Recipient) {
+    pub(super) fn resume(&mut self, ticket: LeaseTicket, to: Recipient) {
         let (ctx, ttl) = (self.ctx.clone(), ticket.ttl);
         let grant = Arc::new(ctx.claimed(ticket, Whereabouts::Here));
         self.calls.spawn(async move {
@@ -71,7 +71,7 @@ impl Worker {
 
 impl Ctx {
     /// Builds the grant that a holder claims to have, as if it had just been confirmed for its ttl.
-    pub(crate) fn claimed(&self, claim: TicketTerms, holder: Whereabouts) -> Grant {
+    pub(crate) fn claimed(&self, claim: LeaseTicket, holder: Whereabouts) -> Grant {
         let now = self.now();
         let confirmed = Confirmed {
             sent: now,
