@@ -19,7 +19,7 @@ use crate::limits::NAMES_MAX;
 use crate::notice::NoticeStream;
 use crate::request::{Request, name_of};
 use crate::worker::Ctx;
-use crate::{AcquireError, Drained, InvalidName, Name, Stats};
+use crate::{AcquireError, Drained, Stats};
 
 /// Most readers at the same time: a writer takes the permits of all of them.
 const READERS: usize = NAMES_MAX;
@@ -50,7 +50,7 @@ pub struct Leases {
 
 impl Leases {
     /// Starts a request for a single name.
-    pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn lease(&self, name: impl AsRef<str>) -> Request {
         Request::new(self.client.clone(), name_of(name).map(Names::one))
     }
 
@@ -69,14 +69,11 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn group<N>(
+    pub fn group(
         &self,
-        group: impl TryInto<Name, Error: Into<InvalidName>>,
-        names: impl IntoIterator<Item = N>,
-    ) -> Request
-    where
-        N: TryInto<Name, Error: Into<InvalidName>>,
-    {
+        group: impl AsRef<str>,
+        names: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Request {
         let names = names.into_iter().map(name_of).collect::<Result<_, _>>();
         let names = name_of(group).and_then(|group| Ok(Names::of_group(group, names?)));
         Request::new(self.client.clone(), names)
@@ -84,14 +81,11 @@ impl Leases {
 
     /// Starts a request for one of the names of a group, whichever is free;
     /// [`crate::LeaseRef::names`] tells which one was granted. At most 64 names.
-    pub fn any_of<N>(
+    pub fn any_of(
         &self,
-        group: impl TryInto<Name, Error: Into<InvalidName>>,
-        names: impl IntoIterator<Item = N>,
-    ) -> Request
-    where
-        N: TryInto<Name, Error: Into<InvalidName>>,
-    {
+        group: impl AsRef<str>,
+        names: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Request {
         let names = names.into_iter().map(name_of).collect::<Result<_, _>>();
         let names = name_of(group).and_then(|group| Ok(Names::any_of(group, names?)));
         Request::new(self.client.clone(), names)
@@ -115,11 +109,7 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn permit(
-        &self,
-        semaphore: impl TryInto<Name, Error: Into<InvalidName>>,
-        count: usize,
-    ) -> Request {
+    pub fn permit(&self, semaphore: impl AsRef<str>, count: usize) -> Request {
         self.any_of(semaphore, permits(count))
     }
 
@@ -139,13 +129,13 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn read(&self, name: impl AsRef<str>) -> Request {
         self.any_of(name, permits(READERS))
     }
 
     /// Starts a request for the write lock of what [`Leases::read`] reads; it excludes readers and
     /// writers. Readers that keep coming can starve a writer.
-    pub fn write(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn write(&self, name: impl AsRef<str>) -> Request {
         self.group(name, permits(READERS))
     }
 

@@ -11,7 +11,7 @@ use crate::backend::{Durability, Names};
 use crate::client::{Client, OwnerInfo};
 use crate::limits::META_BYTES_MAX;
 use crate::worker::Ctx;
-use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome};
+use crate::{BackendError, FencingToken, InvalidRequest, Name, ReleaseOutcome};
 
 pub use elsewhere::RemoteGrant;
 
@@ -203,9 +203,6 @@ impl Request {
     }
 }
 
-pub(crate) fn name_of(
-    name: impl TryInto<Name, Error: Into<InvalidName>>,
-) -> Result<Name, InvalidRequest> {
-    name.try_into()
-        .map_err(|error| InvalidRequest::Name(error.into()))
+pub(crate) fn name_of(name: impl AsRef<str>) -> Result<Name, InvalidRequest> {
+    Ok(Name::new(name.as_ref())?)
 }
