@@ -56,3 +56,18 @@ pub trait FenceSource: Send + Sync + 'static {
         above: u64,
     ) -> Fut<'a, Result<u64, FenceError>>;
 }
+
+/// Takes an epoch above `above` from a source, which may be of the user: a number that is no such epoch would be asked
+/// for again and again.
+pub(crate) async fn next_epoch(
+    source: &dyn FenceSource,
+    namespace: &str,
+    above: u32,
+) -> Result<u32, FenceError> {
+    let given = source.next(FenceKind::Epoch, namespace, above.into()).await?;
+    let epoch = u32::try_from(given).ok();
+    let epoch = epoch.filter(|&epoch| epoch > above && epoch <= EPOCH_MAX);
+    epoch.ok_or_else(|| {
+        FenceError::Unavailable(format!("it gave {given} when asked for more than {above}"))
+    })
+}

@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use soldonce_lease::backend::Fut;
 use soldonce_lease::{
-    AcquireError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, FileFence,
-    InvalidRequest, Leases, Namespace,
+    AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
+    FileFence, InvalidRequest, Leases, Namespace,
 };
 use tokio::task::JoinSet;
 
@@ -68,6 +69,27 @@ async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
     let floor = FencingToken::from_parts(7, 5).unwrap();
     let healed = leases.lease("d").floor(floor).acquire().await.unwrap();
     assert_eq!(healed.token().unwrap().epoch(), 8);
+}
+
+/// Gives a number that is above all epochs, as a source of the user's own may.
+struct TooHigh;
+
+impl FenceSource for TooHigh {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        _: &'a str,
+        _: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
+        Box::pin(std::future::ready(Ok(MOST + 1)))
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_is_no_epoch_is_not_taken() {
+    let connected = Leases::memory().fence(TooHigh).connect().await;
+    let error = connected.unwrap_err();
+    assert!(matches!(error, BackendError::Config(_)), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
