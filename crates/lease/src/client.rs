@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::Holder;
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms};
+use crate::grant::{Grant, LeaseTicket};
 use crate::inbox::{AcquireParams, Command, Unclaimed};
 use crate::worker::Ctx;
 use crate::{AcquireError, BackendError, FencingToken, ReleaseOutcome, Unsettled};
@@ -48,7 +48,7 @@ impl Client {
         claimed(answer).await
     }
 
-    pub(crate) async fn resume(&self, ticket: TicketTerms) -> Result<Arc<Grant>, NotGranted> {
+    pub(crate) async fn resume(&self, ticket: LeaseTicket) -> Result<Arc<Grant>, NotGranted> {
         let (to, answer) = oneshot::channel();
         self.send(Command::Resume(ticket, to));
         claimed(answer).await
@@ -76,15 +76,20 @@ impl Client {
         drop(thread.map(JoinHandle::join));
     }
 
-    /// Sends the command that `with` makes of a channel, and waits for its answer.
-    pub(crate) async fn ask<T>(
+    /// Runs `call` on the lease thread, also when this future is dropped, and waits for its answer.
+    pub(crate) async fn ask<F>(
         &self,
-        with: impl FnOnce(oneshot::Sender<Result<T, BackendError>>) -> Command,
-    ) -> Result<T, BackendError> {
+        call: impl FnOnce(Arc<Ctx>) -> F,
+    ) -> Result<F::Output, BackendError>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
         let (to, answer) = oneshot::channel();
-        self.send(with(to));
-        let closed = || BackendError::NotSent("these leases are shut down".to_owned());
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        let call = call(Arc::clone(&self.ctx));
+        let answering = async move { drop(to.send(call.await)) };
+        self.send(Command::Call(Box::pin(answering)));
+        let closed = |_| BackendError::NotSent("these leases are shut down".to_owned());
+        answer.await.map_err(closed)
     }
 }
 

@@ -6,14 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{Acquire, Finding, Holder, Names};
+use crate::backend::{Acquire, Fut};
 use crate::error::NotGranted;
-use crate::grant::{Grant, TicketTerms, Whereabouts};
+use crate::grant::{Grant, LeaseTicket, Whereabouts};
 use crate::wait::Wait;
-use crate::{
-    BackendError, BootTime, Drained, FencingToken, LostReason, ReleaseOutcome, RenewError,
-    Unsettled,
-};
+use crate::{BootTime, Drained, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
 /// A request for a lease: the message to the backend, and what the facade does with its answer.
 pub(crate) struct AcquireParams {
@@ -58,12 +55,10 @@ impl Drop for Unclaimed {
 /// The channel for the outcome of an acquire or a resume.
 pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
-pub(crate) type Holding = Result<Option<Holder>, BackendError>;
-
 /// The commands of callers to the lease thread.
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
-    Resume(TicketTerms, Recipient),
+    Resume(LeaseTicket, Recipient),
     /// Renews for the span from now on; zero only asks.
     Renew(
         Arc<Grant>,
@@ -77,15 +72,8 @@ pub(crate) enum Command {
     ),
     /// Reports a grant that ended because its target has seen a higher token.
     Overtaken(Arc<Grant>, LostReason),
-    /// Reads the holder of one name.
-    Inspect(Names, oneshot::Sender<Holding>),
-    /// Releases one name if its token is the expected one.
-    ForceRelease(
-        Names,
-        FencingToken,
-        oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
-    ),
-    Doctor(oneshot::Sender<Vec<Finding>>),
+    /// A single call to the backend, which answers its caller by itself.
+    Call(Fut<'static, ()>),
     WakeAt(BootTime, oneshot::Sender<()>),
     Shutdown(Duration, oneshot::Sender<Drained>),
     /// The last handle was dropped.

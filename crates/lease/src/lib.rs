@@ -36,8 +36,8 @@ pub use error::{
 #[cfg(feature = "postgres")]
 pub use fence::PgFence;
 pub use fence::{FenceKind, FenceSource, FileFence};
-pub use grant::LeaseState;
-pub use lease::{Lease, LeaseRef, LeaseTicket};
+pub use grant::{LeaseState, LeaseTicket};
+pub use lease::{Lease, LeaseRef};
 pub use leases::{Builder, Doctor, Leases};
 pub use name::{InvalidName, Name, Namespace};
 pub use notice::{Notice, NoticeKind, NoticeStream, Notices};

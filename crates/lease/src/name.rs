@@ -106,42 +106,9 @@ macro_rules! text_forms {
     };
 }
 
-impl TryFrom<&str> for Name {
-    type Error = InvalidName;
-
-    fn try_from(text: &str) -> Result<Self, InvalidName> {
-        Self::new(text)
-    }
-}
-
-impl TryFrom<String> for Name {
-    type Error = InvalidName;
-
-    fn try_from(text: String) -> Result<Self, InvalidName> {
-        Self::new(&text)
-    }
-}
-
-impl TryFrom<&String> for Name {
-    type Error = InvalidName;
-
-    fn try_from(text: &String) -> Result<Self, InvalidName> {
-        Self::new(text)
-    }
-}
-
-impl TryFrom<&Name> for Name {
-    type Error = InvalidName;
-
-    fn try_from(name: &Name) -> Result<Self, InvalidName> {
-        Ok(name.clone())
-    }
-}
-
-/// For conversions that cannot fail: the value is a [`Name`] already.
-impl From<std::convert::Infallible> for InvalidName {
-    fn from(never: std::convert::Infallible) -> Self {
-        match never {}
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        self.as_str()
     }
 }
 

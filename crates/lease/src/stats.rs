@@ -147,7 +147,7 @@ counters! {
     wait: Time -> Duration = "soldonce_lease_wait_seconds";
     /// Leases released by their holders, and not ended before.
     released: Counter -> u64 = "soldonce_lease_releases_total";
-    /// How long all released leases were held together.
+    /// How long all released leases were held together; those of holders elsewhere are left out.
     held: Time -> Duration = "soldonce_lease_held_seconds";
     /// Renewals confirmed.
     renewed: Counter -> u64 = "soldonce_lease_renewals_total";

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BackendError, FenceError, FencingToken, Name, Owner, Refusal};
+use crate::{BackendError, FenceError, FencingToken, Name, Owner, Refusal, ReleaseOutcome};
 
 /// The names of one grant: sorted, each once, possibly of a group. In Redis Cluster the names of a
 /// group share one slot; without a group there is exactly one name.
@@ -234,6 +234,17 @@ pub enum ReleaseReply {
     },
     /// There is no answer from the backend itself.
     Failed(BackendError),
+}
+
+impl ReleaseReply {
+    pub(crate) fn outcome(self) -> Result<ReleaseOutcome, BackendError> {
+        match self {
+            ReleaseReply::Released => Ok(ReleaseOutcome::Released),
+            ReleaseReply::Gone => Ok(ReleaseOutcome::AlreadyGone),
+            ReleaseReply::Taken { by } => Ok(ReleaseOutcome::TakenBy(by)),
+            ReleaseReply::Failed(error) => Err(error),
+        }
+    }
 }
 
 /// The holder of a name, as the backend knows it.

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::record::{self, form};
@@ -72,10 +73,30 @@ impl CounterFiles {
             let mut next = File::create(&self.next)?;
             next.write_all(record::line(self.kind, namespace, number).as_bytes())?;
             next.sync_all()?;
+            if !self.last.try_exists()? {
+                self.sync_above()?;
+            }
             fs::rename(&self.next, &self.last)?;
             File::open(&self.folder)?.sync_all()
         };
         replace().map_err(|error| self.failed("write", &error))
+    }
+
+    /// Makes the names of a new folder, and of those that were made for it, durable. What was made here can be read
+    /// and is on the file system of the folder.
+    fn sync_above(&self) -> io::Result<()> {
+        let folder = self.folder.canonicalize()?;
+        let device = folder.metadata()?.dev();
+        for above in folder.ancestors().skip(1) {
+            if above.metadata()?.dev() != device {
+                break;
+            }
+            match File::open(above) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+                opened => opened?.sync_all()?,
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn failed(&self, what: &str, error: &io::Error) -> FenceError {

@@ -7,12 +7,18 @@ mod file;
 mod postgres;
 mod record;
 
+use std::time::Duration;
+
 use crate::backend::Fut;
 use crate::{EPOCH_MAX, FenceError};
 
 pub use file::FileFence;
 #[cfg(feature = "postgres")]
 pub use postgres::PgFence;
+
+/// Longest wait for another process or for the database. Shorter than a call may take, so that an acquire
+/// learns why it has no number, and that nothing was granted (`docs/decisions/0017`).
+const WAIT_MAX: Duration = Duration::from_millis(400);
 
 /// The kinds of numbers, each with a counter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,4 +55,19 @@ pub trait FenceSource: Send + Sync + 'static {
         namespace: &'a str,
         above: u64,
     ) -> Fut<'a, Result<u64, FenceError>>;
+}
+
+/// Takes an epoch above `above` from a source, which may be of the user: a number that is no such epoch would be asked
+/// for again and again.
+pub(crate) async fn next_epoch(
+    source: &dyn FenceSource,
+    namespace: &str,
+    above: u32,
+) -> Result<u32, FenceError> {
+    let given = source.next(FenceKind::Epoch, namespace, above.into()).await?;
+    let epoch = u32::try_from(given).ok();
+    let epoch = epoch.filter(|&epoch| epoch > above && epoch <= EPOCH_MAX);
+    epoch.ok_or_else(|| {
+        FenceError::Unavailable(format!("it gave {given} when asked for more than {above}"))
+    })
 }

@@ -9,6 +9,7 @@
 
 mod state;
 mod terms;
+mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,8 @@ use tokio::sync::Notify;
 use crate::{BootTime, Clock, LostReason, timing};
 
 pub use state::LeaseState;
-pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms, Whereabouts};
+pub(crate) use terms::{Confirmed, Deletes, Terms, Whereabouts};
+pub use ticket::LeaseTicket;
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {

@@ -58,16 +58,3 @@ impl Confirmed {
         self.granted + ROUNDING < self.asked
     }
 }
-
-/// The terms that a ticket resumes a grant by; within the limits of this crate by construction.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TicketTerms {
-    pub(crate) names: Names,
-    pub(crate) owner: Owner,
-    pub(crate) token: FencingToken,
-    pub(crate) ttl: Duration,
-    pub(crate) safety: Duration,
-    pub(crate) manual: bool,
-    pub(crate) endless: bool,
-}

@@ -1,7 +1,6 @@
 //! The guard of a lease. `lease.md` 2.1, 2.2.
 
 mod handle;
-mod ticket;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,12 +9,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::client::Client;
-use crate::grant::{Grant, LeaseState};
+use crate::grant::{Grant, LeaseState, LeaseTicket};
 use crate::inbox::Command;
 use crate::{FencingToken, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
 pub use handle::LeaseRef;
-pub use ticket::LeaseTicket;
 
 /// A lease that is held: renewed until it is dropped, released or lost. Derefs to [`LeaseRef`].
 ///

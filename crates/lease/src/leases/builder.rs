@@ -9,8 +9,6 @@ use tokio::sync::oneshot;
 use super::Leases;
 use super::thread::{self, Doctor, Start};
 use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
-use crate::client::Client;
-use crate::inbox::{Command, Inbox};
 use crate::{BackendError, Clock, FenceSource, InvalidName, Namespace, SeededEntropy, blocking};
 
 /// Settings of a [`Leases`] that is not connected yet.
@@ -118,24 +116,16 @@ impl Builder {
     /// A dropped future ends the thread.
     pub async fn connect(self) -> Result<Leases, BackendError> {
         let start = self.into_start()?;
-        let inbox = Arc::new(Inbox::default());
-        let ttl_min = start.ttl_min;
-        let unclaimed = CloseOnDrop(Some(inbox.clone()));
         let (ready, connected) = oneshot::channel();
-        let commands = inbox.clone();
         let thread = std::thread::Builder::new()
             .name("soldonce-lease".to_owned())
-            .spawn(move || thread::run(start, commands, ready))
+            .spawn(move || thread::run(start, ready))
             .map_err(|error| BackendError::Config(format!("no thread: {error}")))?;
         let ended = |_| Err(BackendError::Config("the lease thread ended".to_owned()));
-        let ctx = connected.await.unwrap_or_else(ended)?;
-        unclaimed.disarm();
+        let mut client = connected.await.unwrap_or_else(ended)?;
+        client.thread = Mutex::new(Some(thread));
         Ok(Leases {
-            client: Arc::new(Client {
-                ctx,
-                ttl_min,
-                thread: Mutex::new(Some(thread)),
-            }),
+            client: Arc::new(client),
         })
     }
 
@@ -174,21 +164,4 @@ fn runtime_here() -> Option<Handle> {
     let here = Handle::try_current().ok()?;
     let several = here.runtime_flavor() == RuntimeFlavor::MultiThread;
     (several && !blocking::is_waiting()).then_some(here)
-}
-
-/// Ends the thread if the future of [`Builder::connect`] is dropped before there is a [`Client`].
-struct CloseOnDrop(Option<Arc<Inbox>>);
-
-impl CloseOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CloseOnDrop {
-    fn drop(&mut self) {
-        if let Some(inbox) = &self.0 {
-            inbox.push(Command::Close);
-        }
-    }
 }

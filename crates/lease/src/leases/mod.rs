@@ -12,12 +12,14 @@ use tokio::sync::oneshot;
 use crate::backend::{Facts, Finding, Names};
 use crate::client::Client;
 use crate::error::NotGranted;
+use crate::grant::LeaseTicket;
 use crate::inbox::Command;
-use crate::lease::{Lease, LeaseTicket};
+use crate::lease::Lease;
 use crate::limits::NAMES_MAX;
 use crate::notice::NoticeStream;
 use crate::request::{Request, name_of};
-use crate::{AcquireError, Drained, InvalidName, Name, Stats};
+use crate::worker::Ctx;
+use crate::{AcquireError, Drained, Stats};
 
 /// Most readers at the same time: a writer takes the permits of all of them.
 const READERS: usize = NAMES_MAX;
@@ -48,7 +50,7 @@ pub struct Leases {
 
 impl Leases {
     /// Starts a request for a single name.
-    pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn lease(&self, name: impl AsRef<str>) -> Request {
         Request::new(self.client.clone(), name_of(name).map(Names::one))
     }
 
@@ -67,14 +69,11 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn group<N>(
+    pub fn group(
         &self,
-        group: impl TryInto<Name, Error: Into<InvalidName>>,
-        names: impl IntoIterator<Item = N>,
-    ) -> Request
-    where
-        N: TryInto<Name, Error: Into<InvalidName>>,
-    {
+        group: impl AsRef<str>,
+        names: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Request {
         let names = names.into_iter().map(name_of).collect::<Result<_, _>>();
         let names = name_of(group).and_then(|group| Ok(Names::of_group(group, names?)));
         Request::new(self.client.clone(), names)
@@ -82,14 +81,11 @@ impl Leases {
 
     /// Starts a request for one of the names of a group, whichever is free;
     /// [`crate::LeaseRef::names`] tells which one was granted. At most 64 names.
-    pub fn any_of<N>(
+    pub fn any_of(
         &self,
-        group: impl TryInto<Name, Error: Into<InvalidName>>,
-        names: impl IntoIterator<Item = N>,
-    ) -> Request
-    where
-        N: TryInto<Name, Error: Into<InvalidName>>,
-    {
+        group: impl AsRef<str>,
+        names: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Request {
         let names = names.into_iter().map(name_of).collect::<Result<_, _>>();
         let names = name_of(group).and_then(|group| Ok(Names::any_of(group, names?)));
         Request::new(self.client.clone(), names)
@@ -113,11 +109,7 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn permit(
-        &self,
-        semaphore: impl TryInto<Name, Error: Into<InvalidName>>,
-        count: usize,
-    ) -> Request {
+    pub fn permit(&self, semaphore: impl AsRef<str>, count: usize) -> Request {
         self.any_of(semaphore, permits(count))
     }
 
@@ -137,13 +129,13 @@ impl Leases {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn read(&self, name: impl AsRef<str>) -> Request {
         self.any_of(name, permits(READERS))
     }
 
     /// Starts a request for the write lock of what [`Leases::read`] reads; it excludes readers and
     /// writers. Readers that keep coming can starve a writer.
-    pub fn write(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+    pub fn write(&self, name: impl AsRef<str>) -> Request {
         self.group(name, permits(READERS))
     }
 
@@ -156,7 +148,7 @@ impl Leases {
     /// # Cancel safety
     /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
     pub async fn resume(&self, ticket: LeaseTicket) -> Result<Option<Lease>, AcquireError> {
-        match self.client.resume(ticket.into_terms()).await {
+        match self.client.resume(ticket).await {
             Ok(grant) => Ok(Some(Lease::of(grant, self.client.clone()))),
             Err(NotGranted::Refused(_)) => Ok(None),
             Err(NotGranted::Failed(error)) => Err(error),
@@ -168,9 +160,8 @@ impl Leases {
     /// # Cancel safety
     /// Harmless.
     pub async fn doctor(&self) -> Vec<Finding> {
-        let (to, answer) = oneshot::channel();
-        self.client.send(Command::Doctor(to));
-        answer.await.unwrap_or_default()
+        let examine = |ctx: Arc<Ctx>| async move { ctx.backend.doctor().await };
+        self.client.ask(examine).await.unwrap_or_default()
     }
 
     /// Returns a stream of the notices from now on.

@@ -1,6 +1,6 @@
 //! The body of the lease thread: it connects the backend, runs the doctor, and runs the loop.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Finding, Kind, Verdict};
+use crate::client::Client;
 use crate::inbox::Inbox;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::worker::{Ctx, InPlace, Worker};
@@ -38,10 +39,11 @@ pub(super) struct Start {
     pub(super) runtime: Option<Handle>,
 }
 
-type Ready = oneshot::Sender<Result<Arc<Ctx>, BackendError>>;
+/// The channel to the caller that connects. A client that it does not take ends the thread.
+type Ready = oneshot::Sender<Result<Client, BackendError>>;
 
 /// Runs the thread: connects, answers `ready`, serves commands until the end.
-pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
+pub(super) fn run(start: Start, mut ready: Ready) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -52,9 +54,10 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
             return drop(ready.send(Err(BackendError::Config(why))));
         }
     };
+    let inbox = Arc::new(Inbox::default());
     let taken = Arc::clone(&inbox);
     let told = runtime.block_on(async {
-        let context = start.context.clone();
+        let (context, ttl_min) = (start.context.clone(), start.ttl_min);
         let opened = tokio::select! {
             biased;
             opened = open(start) => opened,
@@ -68,7 +71,12 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
             }
         };
         let ctx = Arc::new(Ctx::new(backends, inbox, context));
-        ready.send(Ok(ctx.clone())).ok()?;
+        let client = Client {
+            ctx: ctx.clone(),
+            ttl_min,
+            thread: Mutex::default(),
+        };
+        ready.send(Ok(client)).ok()?;
         // A task, because tokio looks at its sockets, a system call, before each poll of the future
         // that it blocks on.
         let mut worker = JoinSet::new();

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Request;
 use crate::client::Client;
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, Terms, Whereabouts};
+use crate::grant::{Grant, LeaseTicket, Whereabouts};
 use crate::inbox::Command;
 use crate::wait::Wait;
 use crate::{
@@ -103,27 +103,16 @@ impl Request {
             let what = "tell which of the names was granted: ask for that one";
             return Err(super::validate::unsupported(&client.ctx.facts, what));
         }
-        let now = client.ctx.now();
-        let terms = Terms {
+        let claim = LeaseTicket {
             names: command.names,
             owner,
             token,
-            fenced: client.ctx.fenced,
+            ttl: command.ttl,
             safety: params.safety,
             manual: true,
             endless: false,
-            replicas: None,
-            deletes: Deletes::Once,
-            born: now,
-            again: true,
-            holder: Whereabouts::Elsewhere,
         };
-        let confirmed = Confirmed {
-            sent: now,
-            granted: command.ttl,
-            asked: command.ttl,
-        };
-        let grant = Arc::new(Grant::new(terms, confirmed, client.ctx.clock.clone(), now));
+        let grant = Arc::new(client.ctx.claimed(claim, Whereabouts::Elsewhere));
         Ok(RemoteGrant { client, grant })
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::backend::{Durability, Names};
 use crate::client::{Client, OwnerInfo};
-use crate::inbox::Command;
 use crate::limits::META_BYTES_MAX;
-use crate::{BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome};
+use crate::worker::Ctx;
+use crate::{BackendError, FencingToken, InvalidRequest, Name, ReleaseOutcome};
 
 pub use elsewhere::RemoteGrant;
 
@@ -151,7 +151,8 @@ impl Request {
     /// Harmless.
     pub async fn inspect(&self) -> Result<Option<OwnerInfo>, BackendError> {
         let name = self.one_name()?;
-        let holder = self.client.ask(|to| Command::Inspect(name, to)).await?;
+        let inspect = |ctx: Arc<Ctx>| async move { ctx.holder(&name).await };
+        let holder = self.client.ask(inspect).await??;
         Ok(holder.as_ref().map(OwnerInfo::of))
     }
 
@@ -187,8 +188,8 @@ impl Request {
     ) -> Result<ReleaseOutcome, BackendError> {
         let name = self.one_name()?;
         tracing::warn!(?name, token = %expect, why, "lease released by force");
-        let broken = |to| Command::ForceRelease(name, expect, to);
-        self.client.ask(broken).await
+        let release = |ctx: Arc<Ctx>| async move { ctx.break_lease(name, expect).await };
+        self.client.ask(release).await?
     }
 
     fn one_name(&self) -> Result<Names, BackendError> {
@@ -202,9 +203,6 @@ impl Request {
     }
 }
 
-pub(crate) fn name_of(
-    name: impl TryInto<Name, Error: Into<InvalidName>>,
-) -> Result<Name, InvalidRequest> {
-    name.try_into()
-        .map_err(|error| InvalidRequest::Name(error.into()))
+pub(crate) fn name_of(name: impl AsRef<str>) -> Result<Name, InvalidRequest> {
+    Ok(Name::new(name.as_ref())?)
 }

@@ -1,85 +1,39 @@
-//! Single calls to the backend: read the holder of a name, resume a ticket, break a lease, run the
-//! doctor.
+//! Single calls to the backend: read the holder of a name, resume a ticket, break a lease.
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use super::ctx::{Ctx, silence};
 use super::job::Why;
-use super::live::message;
-use super::{Called, Worker};
-use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
+use super::{Answer, Called, Worker, release, renew};
+use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms, Whereabouts};
-use crate::inbox::{Holding, Recipient, Unclaimed};
+use crate::grant::{Confirmed, Deletes, Grant, LeaseTicket, Terms, Whereabouts};
+use crate::inbox::{Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
-
-/// A ticket, and the answer to its renewal.
-pub(super) struct Resumed {
-    grant: Arc<Grant>,
-    to: Recipient,
-    confirmed: Confirmed,
-    reply: RenewReply,
-}
 
 impl Worker {
     /// Verifies and renews a ticket by owner and token in one step.
-    pub(super) fn resume(&mut self, ticket: TicketTerms, to: Recipient) {
-        let ctx = self.ctx.clone();
-        let terms = Terms {
-            names: ticket.names,
-            owner: ticket.owner,
-            token: ticket.token,
-            fenced: ctx.fenced,
-            safety: ticket.safety,
-            manual: ticket.manual,
-            endless: ticket.endless,
-            replicas: None,
-            deletes: Deletes::Once,
-            born: ctx.now(),
-            again: true,
-            holder: Whereabouts::Here,
-        };
-        let ttl = ticket.ttl;
+    pub(super) fn resume(&mut self, ticket: LeaseTicket, to: Recipient) {
+        let (ctx, ttl) = (self.ctx.clone(), ticket.ttl);
+        let grant = Arc::new(ctx.claimed(ticket, Whereabouts::Here));
         self.calls.spawn(async move {
-            let sent = ctx.now();
-            let confirmed = Confirmed {
-                sent,
-                granted: ttl,
-                asked: ttl,
-            };
-            let grant = Arc::new(Grant::new(terms, confirmed, ctx.clock.clone(), sent));
-            let batch = [message(&grant, ttl)];
-            let replies = ctx
-                .within(ctx.call_timeout, ctx.backend.renew(&batch))
-                .await;
-            let reply = replies.and_then(|mut replies| replies.pop());
-            let silence = || RenewReply::Failed(silence(ctx.call_timeout));
-            let reply = reply.unwrap_or_else(silence);
-            Called::Resumed(Box::new(Resumed {
-                grant,
-                to,
-                confirmed,
-                reply,
-            }))
+            let mut answers = renew::send(&ctx, vec![(grant, ttl)], ctx.call_timeout).await;
+            Called::Resumed(answers.pop(), to)
         });
     }
 
-    pub(super) fn resumed(&mut self, resumed: Resumed) {
-        let Resumed {
-            grant,
-            to,
-            confirmed,
-            reply,
-        } = resumed;
+    pub(super) fn resumed(&mut self, answer: Option<Answer>, to: Recipient) {
+        let Some(answer) = answer else {
+            return;
+        };
         if to.is_closed() {
             // The ticket stays good, and may have been resumed by another call meanwhile.
             return;
         }
-        let answer = match reply {
+        let confirmed = answer.confirmed;
+        let resumed = match answer.reply {
             RenewReply::Renewed { granted } => self.take_over(
-                &grant,
+                &answer.grant,
                 Confirmed {
                     granted,
                     ..confirmed
@@ -93,7 +47,7 @@ impl Worker {
             RenewReply::Failed(error) => Err(AcquireError::Unavailable(error).into()),
         };
         // A grant without a receiver is dropped here, and left to its ticket.
-        drop(to.send(answer));
+        drop(to.send(resumed));
     }
 
     fn take_over(&mut self, grant: &Grant, confirmed: Confirmed) -> Result<Unclaimed, NotGranted> {
@@ -113,74 +67,67 @@ impl Worker {
         let ctx = Arc::clone(&self.ctx);
         Ok(Unclaimed::new(grant, move |grant| ctx.unwatch(&grant)))
     }
+}
 
-    pub(super) fn inspect(&mut self, name: Names, to: oneshot::Sender<Holding>) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(holder(&ctx, &name).await));
-            Called::Answered
-        });
+impl Ctx {
+    /// Builds the grant that a holder claims to have, as if it had just been confirmed for its ttl.
+    pub(crate) fn claimed(&self, claim: LeaseTicket, holder: Whereabouts) -> Grant {
+        let now = self.now();
+        let confirmed = Confirmed {
+            sent: now,
+            granted: claim.ttl,
+            asked: claim.ttl,
+        };
+        let terms = Terms {
+            names: claim.names,
+            owner: claim.owner,
+            token: claim.token,
+            fenced: self.fenced,
+            safety: claim.safety,
+            manual: claim.manual,
+            endless: claim.endless,
+            replicas: None,
+            deletes: Deletes::Once,
+            born: now,
+            again: true,
+            holder,
+        };
+        Grant::new(terms, confirmed, self.clock.clone(), now)
     }
 
-    /// Releases by the holder's own owner and the exact token that was read: a holder that took the
-    /// name since then keeps it.
-    pub(super) fn force_release(
-        &mut self,
-        name: Names,
+    /// Reads the holder of one name.
+    pub(crate) async fn holder(&self, names: &Names) -> Result<Option<Holder>, BackendError> {
+        let Some(name) = names.as_slice().first() else {
+            return Ok(None);
+        };
+        let call = self.backend.inspect(names.group(), name);
+        let answer = self.within(self.call_timeout, call).await;
+        answer.unwrap_or_else(|| Err(silence(self.call_timeout)))
+    }
+
+    /// Releases one name by its holder's own owner and the exact token that was read: a holder that took
+    /// the name since then keeps it.
+    pub(crate) async fn break_lease(
+        &self,
+        names: Names,
         expect: FencingToken,
-        to: oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
-    ) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(break_lease(&ctx, name, expect).await));
-            Called::Answered
-        });
-    }
-
-    pub(super) fn doctor(&mut self, to: oneshot::Sender<Vec<Finding>>) {
-        let ctx = self.ctx.clone();
-        self.calls.spawn(async move {
-            drop(to.send(ctx.backend.doctor().await));
-            Called::Answered
-        });
-    }
-}
-
-async fn holder(ctx: &Ctx, names: &Names) -> Result<Option<Holder>, BackendError> {
-    let Some(name) = names.as_slice().first() else {
-        return Ok(None);
-    };
-    let call = ctx.backend.inspect(names.group(), name);
-    let answer = ctx.within(ctx.call_timeout, call).await;
-    answer.unwrap_or_else(|| Err(silence(ctx.call_timeout)))
-}
-
-async fn break_lease(
-    ctx: &Ctx,
-    names: Names,
-    expect: FencingToken,
-) -> Result<ReleaseOutcome, BackendError> {
-    let Some(holder) = holder(ctx, &names).await? else {
-        return Ok(ReleaseOutcome::AlreadyGone);
-    };
-    if holder.token.number() != expect.number() {
-        return Ok(ReleaseOutcome::TakenBy(holder.token));
-    }
-    let batch = [Release {
-        names,
-        owner: holder.owner,
-        token: Some(holder.token),
-        waiter: None,
-    }];
-    let replies = ctx
-        .within(ctx.call_timeout, ctx.backend.release(&batch))
-        .await;
-    let reply = replies.and_then(|mut replies| replies.pop());
-    match reply.unwrap_or_else(|| ReleaseReply::Failed(silence(ctx.call_timeout))) {
-        ReleaseReply::Released => Ok(ReleaseOutcome::Released),
-        ReleaseReply::Gone => Ok(ReleaseOutcome::AlreadyGone),
-        ReleaseReply::Taken { by } => Ok(ReleaseOutcome::TakenBy(by)),
-        ReleaseReply::Failed(error) => Err(error),
+    ) -> Result<ReleaseOutcome, BackendError> {
+        let Some(holder) = self.holder(&names).await? else {
+            return Ok(ReleaseOutcome::AlreadyGone);
+        };
+        if holder.token.number() != expect.number() {
+            return Ok(ReleaseOutcome::TakenBy(holder.token));
+        }
+        let batch = [Release {
+            names,
+            owner: holder.owner,
+            token: Some(holder.token),
+            waiter: None,
+        }];
+        let reply = release::reply(self, &*self.backend, &batch);
+        let reply = self.within(self.call_timeout, reply).await;
+        let silence = || ReleaseReply::Failed(silence(self.call_timeout));
+        reply.unwrap_or_else(silence).outcome()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state that all work shares, on the lease thread and on the runtime that connected.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(crate) struct Ctx {
     /// Local waiters, plain ones and fair ones. Apart, because a fair one behind a plain one would
     /// take no place in the backend's queue.
     queues: [LocalQueues; 2],
+    /// Releases that the backend has answered, for the shutdown.
+    answered: AtomicU64,
     floors: Mutex<Floors>,
     table: Mutex<Table>,
     /// Releases for the loop; `None` when it has ended.
@@ -64,6 +67,7 @@ impl Ctx {
             notices: context.notices,
             in_place,
             queues: <[LocalQueues; 2]>::default(),
+            answered: AtomicU64::new(0),
             floors: Mutex::default(),
             table: Mutex::default(),
             left_behind: Mutex::new(Some(Vec::new())),
@@ -191,11 +195,19 @@ impl Ctx {
 
     /// Applies the answer to a release; what is to be sent again is left to the loop.
     pub(super) fn released(&self, job: ReleaseJob, reply: ReleaseReply) {
+        if !matches!(reply, ReleaseReply::Failed(_)) {
+            self.answered.fetch_add(1, Ordering::Relaxed);
+        }
         match job.answered(self, reply) {
             Next::Done => {}
             Next::At(at, job) => self.leave_for(Some(at), job),
             Next::LeftToTtl => self.counters.left_to_ttl.add(1),
         }
+    }
+
+    /// Counts the releases that the backend has answered so far.
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Sends a notice of this backend, which `fill` completes.

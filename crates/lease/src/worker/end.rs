@@ -11,10 +11,12 @@ use crate::{BootTime, Drained};
 
 /// The state of a shutdown.
 pub(super) struct Ending {
-    pub(super) drained: Drained,
+    drained: Drained,
     /// The deadline; `None` without one: each release gives up by itself.
     pub(super) until: Option<BootTime>,
     to: Vec<oneshot::Sender<Drained>>,
+    /// Releases that had been answered before the shutdown began.
+    answered_before: u64,
     /// Releases that had been left to their ttl before the shutdown began.
     left_before: u64,
 }
@@ -40,6 +42,7 @@ impl Worker {
     }
 
     fn begin_to_end(&mut self, until: Option<BootTime>, to: Vec<oneshot::Sender<Drained>>) {
+        let answered_before = self.ctx.answered();
         self.ctx.inbox.close();
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
         self.starting.clear();
@@ -58,6 +61,7 @@ impl Worker {
             drained: Drained::default(),
             until,
             to,
+            answered_before,
             left_before: self.left_to_ttl(),
         });
     }
@@ -112,6 +116,7 @@ impl Worker {
         let waiting = waiting + under_way.len() + left_behind.len();
         let given_up = self.left_to_ttl();
         let mut ending = self.ending.take()?;
+        ending.drained.released = self.ctx.answered().saturating_sub(ending.answered_before);
         ending.drained.left_to_ttl += given_up.saturating_sub(ending.left_before);
         ending.drained.left_to_ttl += u64::try_from(waiting).unwrap_or(u64::MAX);
         Some((ending.to, ending.drained))

@@ -121,7 +121,7 @@ impl Ctx {
             self.tell_loss(grant, reason);
         }
         let lost = grant.lost().filter(|_| is_here);
-        let (token, born) = (grant.terms.token, grant.terms.born);
+        let (token, born) = (grant.terms.token, is_here.then_some(grant.terms.born));
         let why = lost.map_or(Why::Guard { token, born }, |_| Why::Lost);
         self.job(grant, why)
     }

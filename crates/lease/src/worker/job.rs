@@ -35,7 +35,11 @@ pub(super) enum Next {
 /// Why the grant is released, for notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    Guard { token: FencingToken, born: BootTime },
+    Guard {
+        token: FencingToken,
+        /// `None` for a holder elsewhere: since when it holds the lease is known there alone.
+        born: Option<BootTime>,
+    },
     Lost,
     Orphan,
 }

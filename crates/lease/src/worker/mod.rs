@@ -27,6 +27,7 @@ use crate::Drained;
 use crate::backend::RenewReply;
 use crate::error::NotGranted;
 use crate::grant::{Confirmed, Grant};
+use crate::inbox::Recipient;
 use crate::{BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::Ctx;
@@ -74,7 +75,7 @@ struct Acquired {
 enum Called {
     Renewed(Vec<Answer>),
     Released(Vec<(ReleaseJob, crate::backend::ReleaseReply)>),
-    Resumed(Box<admin::Resumed>),
+    Resumed(Option<Answer>, Recipient),
     Answered,
 }
 

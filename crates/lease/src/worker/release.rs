@@ -12,11 +12,9 @@ use crate::{BackendError, ReleaseOutcome, Unsettled};
 impl ReleaseJob {
     /// Applies the backend's answer, and returns what follows.
     pub(super) fn answered(mut self, ctx: &Ctx, reply: ReleaseReply) -> Next {
-        let outcome = match reply {
-            ReleaseReply::Released => ReleaseOutcome::Released,
-            ReleaseReply::Gone => ReleaseOutcome::AlreadyGone,
-            ReleaseReply::Taken { by } => ReleaseOutcome::TakenBy(by),
-            ReleaseReply::Failed(error) => return self.failed(ctx, &error),
+        let outcome = match reply.outcome() {
+            Ok(outcome) => outcome,
+            Err(error) => return self.failed(ctx, &error),
         };
         self.note(ctx, outcome);
         if let Some(settle) = self.settle.take() {
@@ -44,13 +42,15 @@ impl ReleaseJob {
             || outcome == ReleaseOutcome::AlreadyGone && self.failures > 0;
         match self.why {
             Why::Guard { token, born } if ended_here => {
-                let held = ctx.now().since(born);
+                let held = born.map(|born| ctx.now().since(born));
                 ctx.counters.released.add(1);
-                ctx.counters.held.add(held);
+                if let Some(held) = held {
+                    ctx.counters.held.add(held);
+                }
                 ctx.tell(NoticeKind::Released, |notice| crate::Notice {
                     name: name(),
                     token: Some(token),
-                    elapsed: held,
+                    elapsed: held.unwrap_or_default(),
                     ..notice
                 });
             }

@@ -207,7 +207,11 @@ fn automatic_ttl(grant: &Grant) -> Duration {
     }
 }
 
-async fn send(ctx: &Ctx, asked: Vec<(Arc<Grant>, Duration)>, limit: Duration) -> Vec<Answer> {
+pub(super) async fn send(
+    ctx: &Ctx,
+    asked: Vec<(Arc<Grant>, Duration)>,
+    limit: Duration,
+) -> Vec<Answer> {
     let message = |(grant, ttl): &(Arc<Grant>, Duration)| message(grant, *ttl);
     let batch: Vec<_> = asked.iter().map(message).collect();
     // Read on the thread that sends, before anything can be sent (LT2).

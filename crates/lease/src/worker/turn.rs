@@ -4,7 +4,6 @@ use tracing::Instrument;
 
 use super::job::ReleaseJob;
 use super::{Called, Later, Worker};
-use crate::backend::ReleaseReply;
 use crate::inbox::Command;
 use crate::limits::BATCH_MAX;
 use crate::{BootTime, timing};
@@ -86,9 +85,12 @@ impl Worker {
             Command::Overtaken(grant, reason) => self.settle_loss(&grant, reason),
             Command::WakeAt(at, to) => self.later(at, Later::Alarm(to)),
             Command::Resume(terms, to) => self.resume(terms, to),
-            Command::Inspect(place, to) => self.inspect(place, to),
-            Command::ForceRelease(place, expect, to) => self.force_release(place, expect, to),
-            Command::Doctor(to) => self.doctor(to),
+            Command::Call(call) => {
+                self.calls.spawn(async move {
+                    call.await;
+                    Called::Answered
+                });
+            }
             Command::Shutdown(within, to) => self.shut_down(within, to),
             Command::Close => self.close(),
         }
@@ -117,20 +119,11 @@ impl Worker {
             Ok(Called::Released(answers)) => {
                 self.releasing = self.releasing.saturating_sub(answers.len());
                 for (job, reply) in answers {
-                    self.released(job, reply);
+                    self.ctx.released(job, reply);
                 }
             }
-            Ok(Called::Resumed(resumed)) => self.resumed(*resumed),
+            Ok(Called::Resumed(answer, to)) => self.resumed(answer, to),
             Ok(Called::Answered) | Err(_) => {}
         }
-    }
-
-    fn released(&mut self, job: ReleaseJob, reply: ReleaseReply) {
-        if let Some(ending) = &mut self.ending
-            && !matches!(reply, ReleaseReply::Failed(_))
-        {
-            ending.drained.released += 1;
-        }
-        self.ctx.released(job, reply);
     }
 }

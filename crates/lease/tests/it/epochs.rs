@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use soldonce_lease::backend::Fut;
 use soldonce_lease::{
-    AcquireError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, FileFence,
-    InvalidRequest, Leases, Namespace,
+    AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
+    FileFence, InvalidRequest, Leases, Namespace,
 };
 use tokio::task::JoinSet;
 
@@ -68,6 +69,27 @@ async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
     let floor = FencingToken::from_parts(7, 5).unwrap();
     let healed = leases.lease("d").floor(floor).acquire().await.unwrap();
     assert_eq!(healed.token().unwrap().epoch(), 8);
+}
+
+/// Gives a number that is above all epochs, as a source of the user's own may.
+struct TooHigh;
+
+impl FenceSource for TooHigh {
+    fn next<'a>(
+        &'a self,
+        _: FenceKind,
+        _: &'a str,
+        _: u64,
+    ) -> Fut<'a, Result<u64, FenceError>> {
+        Box::pin(std::future::ready(Ok(MOST + 1)))
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_is_no_epoch_is_not_taken() {
+    let connected = Leases::memory().fence(TooHigh).connect().await;
+    let error = connected.unwrap_err();
+    assert!(matches!(error, BackendError::Config(_)), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -221,8 +243,13 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
         std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())
     };
     assert!(std::future::poll_fn(|cx| pending(&mut asked, cx)).await);
-    clock.advance(std::time::Duration::from_secs(3));
-    let error = asked.await.unwrap_err().to_string();
+    // In less time than a call may take: an acquire must hear why it has no number.
+    clock.advance(std::time::Duration::from_millis(400));
+    let answer = std::future::poll_fn(|cx| std::task::Poll::Ready(asked.as_mut().poll(cx)));
+    let std::task::Poll::Ready(Err(error)) = answer.await else {
+        panic!("it waits longer, or has a number");
+    };
+    let error = error.to_string();
     assert!(error.contains("another process holds"), "{error}");
     drop(lock);
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));

@@ -15,7 +15,8 @@ use super::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, WakeSender, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceKind, FenceSource, Name};
+use crate::fence::next_epoch;
+use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, Name};
 
 /// Listeners are woken by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -45,15 +46,7 @@ struct Source {
 
 impl Source {
     async fn epoch(&self, above: u32) -> Result<u32, FenceError> {
-        let next = self
-            .fence
-            .next(FenceKind::Epoch, &self.namespace, above.into());
-        let given = next.await?;
-        let epoch = u32::try_from(given).ok().filter(|&epoch| epoch > above);
-        // One that is no higher would be asked for again, in an endless loop.
-        epoch.ok_or_else(|| {
-            FenceError::Unavailable(format!("the source gave {given}, not one above {above}"))
-        })
+        next_epoch(&*self.fence, &self.namespace, above).await
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-use crate::{EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken, Namespace};
+use crate::fence::next_epoch;
+use crate::{FenceError, FenceSource, FencingToken, Namespace};
 
 /// Epochs from here on are of a clock, since the year 1996. `scripts/install.lua` has it, too.
 const CLOCK_EPOCHS: u32 = 400_000;
@@ -61,14 +62,7 @@ impl Epochs {
         }
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let above = above.max(last.epoch);
-        let namespace = self.namespace.as_str();
-        let given = source.next(FenceKind::Epoch, namespace, above.into());
-        let given = given.await?;
-        let epoch = u32::try_from(given).ok();
-        let Some(epoch) = epoch.filter(|&epoch| epoch > above && epoch <= EPOCH_MAX) else {
-            let why = format!("it gave {given} when asked for more than {above}");
-            return Err(FenceError::Unavailable(why));
-        };
+        let epoch = next_epoch(&**source, self.namespace.as_str(), above).await?;
         *last = Draw { number, epoch };
         Ok(epoch)
     }

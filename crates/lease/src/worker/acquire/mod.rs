@@ -13,7 +13,7 @@ use super::ctx::{Ctx, silence};
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Whereabouts};
+use crate::grant::{Confirmed, Deletes, Terms, Whereabouts};
 use crate::inbox::AcquireParams;
 use crate::notice::NoticeKind;
 use crate::wait::Wait;
@@ -24,17 +24,11 @@ use crate::{
 
 pub(super) use pending::PendingAcquire;
 
-/// A grant that is still useful (LT5), with the data for its lease.
+/// A grant that is still useful (LT5).
 #[derive(Debug)]
 pub(super) struct Won {
-    pub(super) names: Names,
-    pub(super) owner: Owner,
-    pub(super) token: FencingToken,
-    pub(super) replicas: Option<u32>,
-    pub(super) deletes: Deletes,
-    pub(super) confirmed: Confirmed,
-    /// The owner held the names before it asked.
-    pub(super) again: bool,
+    terms: Terms,
+    confirmed: Confirmed,
 }
 
 /// The outcome of one try.
@@ -108,7 +102,12 @@ impl Attempt {
     /// Tries once, and again with the same owner if the first try got no answer.
     async fn once(&mut self) -> Result<Won, NotGranted> {
         let mut tried = self.try_once().await;
-        if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
+        // A connection may have been under way: to a server that is far away it takes longer than one call may.
+        let is_unheard = |error: &AcquireError| {
+            let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
+            not_sent || matches!(error, AcquireError::Unknown { .. })
+        };
+        if matches!(&tried, Tried::Failed(error) if is_unheard(error)) {
             tried = self.try_once().await;
         }
         tried.into_result()
@@ -213,18 +212,24 @@ impl Attempt {
         }
         self.queued = false;
         let names = self.names_of_grant(picked);
-        Tried::Won(Won {
+        let terms = Terms {
             names,
             owner: self.command.owner,
             token,
+            fenced: self.ctx.fenced,
+            safety: self.safety,
+            manual: self.manual,
+            endless: self.command.cap.is_none(),
             replicas,
             deletes: match std::mem::take(&mut self.unanswered) {
                 0 => Deletes::Once,
                 _ => Deletes::Twice,
             },
-            confirmed,
+            born: self.begun,
             again,
-        })
+            holder: self.holder,
+        };
+        Tried::Won(Won { terms, confirmed })
     }
 
     /// Returns the names that were granted. A try without an answer may have picked another one,

@@ -6,12 +6,12 @@ use tracing::Instrument;
 
 use super::{Attempt, Won};
 use crate::error::NotGranted;
-use crate::grant::{Grant, Terms};
+use crate::grant::Grant;
 use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
 use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
-use crate::{AcquireError, BootTime, Notice};
+use crate::{AcquireError, Notice};
 
 /// An acquire, and the caller that waits for it.
 pub(in crate::worker) struct PendingAcquire {
@@ -92,7 +92,9 @@ impl Attempt {
         let waited = now.since(self.begun);
         ctx.counters.wait.add(waited);
         let grant = match result {
-            Ok(won) => Arc::new(self.grant(&won, now)),
+            Ok(Won { terms, confirmed }) => {
+                Arc::new(Grant::new(terms, confirmed, ctx.clock.clone(), now))
+            }
             Err(error) => {
                 self.not_acquired(&error);
                 return Err(error);
@@ -112,24 +114,6 @@ impl Attempt {
             ..notice
         });
         Ok(grant)
-    }
-
-    fn grant(&self, won: &Won, now: BootTime) -> Grant {
-        let terms = Terms {
-            names: won.names.clone(),
-            owner: won.owner,
-            token: won.token,
-            fenced: self.ctx.fenced,
-            safety: self.safety,
-            manual: self.manual,
-            endless: self.command.cap.is_none(),
-            replicas: won.replicas,
-            deletes: won.deletes,
-            born: self.begun,
-            again: won.again,
-            holder: self.holder,
-        };
-        Grant::new(terms, won.confirmed, self.ctx.clock.clone(), now)
     }
 
     fn not_acquired(&self, error: &NotGranted) {

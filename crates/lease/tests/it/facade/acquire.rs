@@ -81,8 +81,17 @@ async fn a_doubled_command_is_one_grant() {
 }
 
 #[tokio::test]
+async fn not_sent_is_asked_again_once() {
+    let world = World::start().await;
+    world.faulty.next(Op::Acquire, Fault::NotSent);
+    assert!(world.locks.lease("a").try_acquire().await.unwrap().is_some());
+    assert_eq!(world.faulty.calls(Op::Acquire), 2);
+}
+
+#[tokio::test]
 async fn not_sent_is_unavailable_and_leaves_nothing_to_release() {
     let world = World::start().await;
+    world.faulty.next(Op::Acquire, Fault::NotSent);
     world.faulty.next(Op::Acquire, Fault::NotSent);
     let error = world.locks.lease("a").try_acquire().await.unwrap_err();
     let sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));

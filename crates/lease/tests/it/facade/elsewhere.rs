@@ -53,6 +53,20 @@ async fn any_process_renews_and_releases_for_the_holder() {
     assert_eq!(other.stats().lost_gone, 0, "its holder alone is told");
 }
 
+/// The process that releases for a holder may not be the one that granted.
+#[tokio::test]
+async fn how_long_a_holder_elsewhere_held_is_not_made_up() {
+    let world = World::start().await;
+    let owner = owner();
+    let request = || world.locks.lease("a");
+    let granted = request().grant_to(owner, ms(0)).await.unwrap().unwrap();
+    let named = request().granted_to(owner, granted.token()).unwrap();
+    world.pass(secs(3)).await;
+    assert_eq!(named.release().await, Ok(ReleaseOutcome::Released));
+    let stats = world.locks.stats();
+    assert_eq!((stats.released, stats.held), (1, ms(0)));
+}
+
 #[tokio::test]
 async fn others_are_refused_and_told_who_holds_it_now() {
     let world = World::start().await;

@@ -197,6 +197,22 @@ async fn tokens_rise(batch: &[Acquire], scripts_max: u64) {
     assert!(granted(&site.backend, &ask(group(&["A-99"]))).await > last);
 }
 
+/// A script that stopped at the refusal would have granted without counting.
+#[tokio::test]
+pub(super) async fn a_command_that_is_forbidden_gives_no_token_twice() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(one("held"))).await;
+    let forbid = ["ACL", "SETUSER", "default", "-pttl"];
+    site.redis.cli(&forbid).unwrap();
+    // Two go alone, the others in one script; the refused one then in the other script, which needs the command.
+    let batch = ["a", "b", "free", "held"].map(|name| ask(one(name)));
+    let replies = at_once(&site, &batch, 4).await;
+    assert!(is_granted(&replies[2]), "the refusal stopped the script");
+    assert!(matches!(&replies[3], AcquireReply::Failed(_)));
+    let next = granted(&site.backend, &ask(one("next"))).await;
+    assert!(next > token(&replies[2]), "{next:?} after {:?}", replies[2]);
+}
+
 #[tokio::test]
 pub(super) async fn each_release_of_a_batch_has_its_own_answer() {
     let site = Site::start().await;

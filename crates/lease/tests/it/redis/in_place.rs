@@ -7,7 +7,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, Builder, Doctor, Lease, Leases, ManualClock, block_on};
+use soldonce_lease::{
+    AcquireError, Builder, Doctor, Lease, LeaseState, Leases, ManualClock, block_on,
+};
 use soldonce_testkit::redis::Redis;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -246,6 +248,29 @@ async fn a_shutdown_ends_who_waits_here() {
     assert!(matches!(late, Err(AcquireError::Closed)), "{late:?}");
     assert!(held.token().is_err());
     assert_eq!(redis.cli(&["KEYS", "sl:*:l:*"]).unwrap(), "");
+}
+
+#[test]
+fn a_shutdown_counts_a_release_that_is_under_way_here() {
+    let mut redis = Redis::start().unwrap();
+    let caller = runtime();
+    let locks = connect(&caller, &redis);
+    let (dropped, held) = (take(&caller, &locks, "a"), take(&caller, &locks, "b"));
+    redis.pause().unwrap();
+    // It is under way when this returns.
+    caller.block_on(async move { drop(dropped) });
+    let drained = outside(async {
+        let mut shutdown = Box::pin(locks.shutdown(TTL));
+        let once = std::future::poll_fn(|cx| Poll::Ready(shutdown.as_mut().poll(cx).is_pending()));
+        assert!(once.await);
+        until("it begins", async || {
+            (held.state() == LeaseState::Released).then_some(())
+        })
+        .await;
+        redis.resume().unwrap();
+        shutdown.await
+    });
+    assert_eq!((drained.released, drained.left_to_ttl), (2, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

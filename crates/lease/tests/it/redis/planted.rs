@@ -73,16 +73,16 @@ catches! {
         => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'PX', life)",
         batches::of_two_items_that_want_the_same_name_the_first_gets_it;
     an_owner_that_conflicts_with_itself: "grant.lua",
-        "if type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
-        => "if type(held) == 'string' and #held >= 84 then",
+        "elseif type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
+        => "elseif type(held) == 'string' and #held >= 84 then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     data_of_another_is_a_holder: "grant.lua",
-        "if type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
-        => "if type(held) == 'string' and find(held, owner, 1, true) ~= 1 then",
+        "elseif type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
+        => "elseif type(held) == 'string' and find(held, owner, 1, true) ~= 1 then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_refusal_of_another_item: "grant.lua",
-        "answers[count + 1], answers[count + 2], answers[count + 3] = i - 3, call('PTTL', key), by"
-        => "answers[count + 1], answers[count + 2], answers[count + 3] = i - 2, call('PTTL', key), by",
+        "answers[count + 1], answers[count + 2], answers[count + 3] = i - 3, left, by"
+        => "answers[count + 1], answers[count + 2], answers[count + 3] = i - 2, left, by",
         batches::each_item_of_a_mixed_batch_has_its_own_answer;
     a_group_of_which_part_is_kept: "acquire.lua",
         "if #others > 0 or first and (not mine or first < mine) then"
@@ -218,6 +218,10 @@ catches! {
         "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))"
         => "call('SET', KEYS[1], head .. format('%09d', low + 1) .. sub(record, 17))",
         batches::tokens_of_one_batch_differ_and_rise;
+    a_count_that_an_error_cuts_off: "grant.lua",
+        "local held, left, by = pcall('GET', key), pcall('PTTL', key), ''"
+        => "local held, left, by = pcall('GET', key), call('PTTL', key), ''",
+        batches::a_command_that_is_forbidden_gives_no_token_twice;
     a_count_of_a_group_that_is_not_kept: "acquire.lua",
         "call('SET', fence, token .. sub(record, 17))" => "",
         batches::tokens_of_groups_at_once_differ_and_rise;

@@ -51,11 +51,13 @@ for i = 3, #KEYS do
   if done and done.ok then
     granted = granted + 1
   else
-    local held, by = pcall('GET', key), ''
-    if type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then
+    local held, left, by = pcall('GET', key), pcall('PTTL', key), ''
+    if type(left) ~= 'number' then
+      left = 0
+    elseif type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then
       by = sub(held, 34, 49)
     end
-    answers[count + 1], answers[count + 2], answers[count + 3] = i - 3, call('PTTL', key), by
+    answers[count + 1], answers[count + 2], answers[count + 3] = i - 3, left, by
     count = count + 3
   end
 end

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::Grant;
 use crate::backend::Names;
-use crate::grant::{Grant, TicketTerms};
 use crate::limits::{NAMES_MAX, TTL_MAX};
 use crate::{FencingToken, Name, Owner, timing};
 
@@ -22,22 +22,31 @@ use crate::{FencingToken, Name, Owner, timing};
 /// # Ok(())
 /// # }
 /// ```
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
-pub struct LeaseTicket(TicketTerms);
+pub struct LeaseTicket {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    pub(crate) token: FencingToken,
+    pub(crate) ttl: Duration,
+    pub(crate) safety: Duration,
+    pub(crate) manual: bool,
+    pub(crate) endless: bool,
+}
 
 impl std::fmt::Debug for LeaseTicket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LeaseTicket")
-            .field("names", &self.0.names)
-            .field("token", &self.0.token)
+            .field("names", &self.names)
+            .field("token", &self.token)
             .finish_non_exhaustive()
     }
 }
 
 impl LeaseTicket {
-    pub(super) fn of(grant: &Grant) -> Self {
-        Self(TicketTerms {
+    pub(crate) fn of(grant: &Grant) -> Self {
+        Self {
             names: grant.terms.names.clone(),
             owner: grant.terms.owner,
             token: grant.terms.token,
@@ -45,11 +54,7 @@ impl LeaseTicket {
             safety: grant.terms.safety,
             manual: grant.terms.manual,
             endless: grant.terms.endless,
-        })
-    }
-
-    pub(crate) fn into_terms(self) -> TicketTerms {
-        self.0
+        }
     }
 }
 
@@ -76,18 +81,18 @@ struct Written {
 struct InvalidTicket(&'static str);
 
 impl From<LeaseTicket> for Written {
-    fn from(LeaseTicket(terms): LeaseTicket) -> Self {
+    fn from(ticket: LeaseTicket) -> Self {
         let text = |name: &Name| name.as_str().to_owned();
-        let owner = u128::from_be_bytes(terms.owner.expose());
+        let owner = u128::from_be_bytes(ticket.owner.expose());
         Self {
-            group: terms.names.group().map(text),
-            names: terms.names.as_slice().iter().map(text).collect(),
+            group: ticket.names.group().map(text),
+            names: ticket.names.as_slice().iter().map(text).collect(),
             owner: format!("{owner:032x}"),
-            token: terms.token,
-            ttl_ms: timing::millis(terms.ttl),
-            safety_ms: timing::millis(terms.safety),
-            manual: terms.manual,
-            endless: terms.endless,
+            token: ticket.token,
+            ttl_ms: timing::millis(ticket.ttl),
+            safety_ms: timing::millis(ticket.safety),
+            manual: ticket.manual,
+            endless: ticket.endless,
         }
     }
 }
@@ -118,7 +123,7 @@ impl TryFrom<Written> for LeaseTicket {
         if safety >= ttl {
             return Err(InvalidTicket("the safety is out of bounds"));
         }
-        Ok(Self(TicketTerms {
+        Ok(Self {
             names,
             owner: owner(&written.owner).ok_or(InvalidTicket("the owner is none"))?,
             token: written.token,
@@ -126,7 +131,7 @@ impl TryFrom<Written> for LeaseTicket {
             safety,
             manual: written.manual,
             endless: written.endless,
-        }))
+        })
     }
 }
 
