@@ -87,7 +87,8 @@ const GONE: u16 = 410;
 const BUSY: [u16; 2] = [429, 503];
 
 impl Posted {
-    const fn failed(problem: &'static str) -> Self {
+    /// Returns the outcome of an attempt that had no answer.
+    pub(crate) const fn failed(problem: &'static str) -> Self {
         Self {
             status: None,
             problem: Some(problem),
