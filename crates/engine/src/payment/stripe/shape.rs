@@ -283,9 +283,7 @@ impl RefundsShape {
             |refund: &&RefundShape| refund.metadata.get("key").map(String::as_str) == Some(key);
         self.data.iter().find(is_own)
     }
-}
 
-impl RefundsShape {
     /// Sums what was sent back in all, and what of it came back again; `None` if that is no amount.
     fn totals(&self) -> Option<(Amount, Amount)> {
         let mut totals = (Amount::ZERO, Amount::ZERO);
