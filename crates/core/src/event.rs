@@ -152,9 +152,7 @@ impl Event {
             Some(_) | None => Ok(()),
         }
     }
-}
 
-impl Event {
     /// Returns from when on it is over: its sale has closed and it has started. A cancelled one
     /// counts as over from its creation on. `None` if it never ends.
     fn over_at(&self) -> Option<Timestamp> {

@@ -45,7 +45,7 @@ mod auditor;
 mod inventory;
 
 pub use applied::{Answer, Applied, Basis, Commit};
-pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
+pub use auditor::{Auditor, History, HoldTerms, Invariant, Violation};
 pub use booking::{Booking, BookingState, Line, LineState};
 pub use chart::{
     Area, AreaNo, AreaSpec, CategoryNo, Chart, ChartBuilder, Frame, Position, Row, RowNo, SeatSpec,

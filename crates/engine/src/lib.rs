@@ -19,6 +19,7 @@ pub mod reply;
 mod caller;
 mod catch_panic;
 mod engine;
+mod hex;
 mod idempotency;
 mod ids;
 pub mod keys;

@@ -8,8 +8,8 @@ use super::{History, Invariant, Violation};
 use crate::number::index;
 use crate::{Cause, Commit, Fence, HoldId, Seq, Span, Timestamp, UnitNo};
 
-/// A check of a history, commit by commit.
-pub struct Audit<'a> {
+/// Checks a history, commit by commit.
+pub struct Auditor<'a> {
     pub(super) history: &'a History,
     pub(super) bounds: Option<Bounds>,
     pub(super) memory: Memory<'a>,
@@ -58,9 +58,20 @@ impl Touched {
     }
 }
 
-impl<'a> Audit<'a> {
-    pub(super) fn new(history: &'a History) -> Self {
-        Audit {
+impl<'a> Auditor<'a> {
+    /// Returns every violation in the history of one event, in the order of the commits.
+    pub fn check(history: &History) -> Vec<Violation> {
+        let mut auditor = Auditor::begin(history);
+        for commit in &history.commits {
+            auditor.commit(commit);
+        }
+        auditor.finish()
+    }
+
+    /// Starts the audit of a history that does not fit into memory at once: `history` without its
+    /// commits, which are then given one by one.
+    pub fn begin(history: &'a History) -> Self {
+        Self {
             history,
             bounds: history.terms.as_ref().map(Bounds::from),
             memory: Memory::new(&history.holds),

@@ -1,13 +1,13 @@
 //! Corrections of the ledger's clock by an operator: the one commit that may be earlier than the one before
 //! it. It says by how much, and every hold ends earlier by exactly that, so that it keeps what it has left.
 
-use super::check::{Audit, BeyondCap, Touched};
+use super::check::{Auditor, BeyondCap, Touched};
 use super::{Invariant, Violation};
 use crate::{Cause, Commit, HoldId, Span};
 
 const CORRECTED: Cause = Cause::ClockCorrected;
 
-impl Audit<'_> {
+impl Auditor<'_> {
     /// Returns by how much a commit sets the clock back; zero unless it is wholly a correction.
     pub(super) fn correction(&mut self, commit: &Commit) -> Span {
         let mut steps = commit.transitions.iter();

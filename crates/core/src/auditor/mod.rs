@@ -16,7 +16,7 @@ mod step;
 
 use std::fmt;
 
-pub use check::Audit;
+pub use check::Auditor;
 
 use crate::words::words;
 use crate::{Commit, Hold, HoldId, Holder, Policy, Seq, Timestamp, UnitNo};
@@ -103,26 +103,5 @@ impl fmt::Display for Violation {
             write!(f, " unit={unit:?}")?;
         }
         write!(f, " {}", self.detail)
-    }
-}
-
-/// Checks histories.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Auditor;
-
-impl Auditor {
-    /// Returns every violation in the history of one event, in the order of the commits.
-    pub fn check(history: &History) -> Vec<Violation> {
-        let mut audit = Self::begin(history);
-        for commit in &history.commits {
-            audit.commit(commit);
-        }
-        audit.finish()
-    }
-
-    /// Starts the audit of a history that does not fit into memory at once: `history` without its
-    /// commits, which are then given one by one.
-    pub fn begin(history: &History) -> Audit<'_> {
-        Audit::new(history)
     }
 }

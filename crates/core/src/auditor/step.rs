@@ -1,12 +1,12 @@
 //! Checks of each transition of each unit.
 
 use super::Invariant;
-use super::check::{Audit, Touched};
+use super::check::{Auditor, Touched};
 use super::legal::is_legal;
 use super::live::{Pin, Terms};
 use crate::{Cause, HoldId, Span, StateKind, Timestamp, Transition, Unit, UnitState};
 
-impl Audit<'_> {
+impl Auditor<'_> {
     pub(super) fn transition(&mut self, touched: &mut Touched, step: &Transition) {
         let before = self.memory.unit(step.unit);
         if step.unit.0 >= self.history.units {

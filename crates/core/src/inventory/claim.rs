@@ -9,6 +9,7 @@ use crate::near::alternatives_near;
 use crate::number::{count, index};
 use crate::pick::{Want, best_seats};
 use crate::seating::Availability;
+use crate::unit::Owner;
 use crate::{
     Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Rejection, Selection,
     Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
@@ -220,10 +221,7 @@ struct WithoutHold<'a> {
 impl Availability for WithoutHold<'_> {
     fn is_available(&self, unit: UnitNo) -> bool {
         let seating = &self.book.seating;
-        let owner = match seating.unit(unit).state {
-            UnitState::Held { hold, .. } => Some(hold),
-            UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
-        };
-        (owner.is_some() && owner == self.own) || seating.open().is_available(unit)
+        let owner = Owner::from(seating.unit(unit).state);
+        self.own.is_some_and(|own| owner == Owner::Hold(own)) || seating.open().is_available(unit)
     }
 }

@@ -34,22 +34,23 @@ impl LedgerClock {
     /// Reads the time, milliseconds since 1970.
     pub(super) fn now(&self) -> Timestamp {
         let lead = self.lead.load(Ordering::Acquire);
-        let now = (lead.saturating_add(self.boot_ms()) / 2).max(self.clock.wall_ms());
+        let now = (lead.saturating_add(boot_ms(&*self.clock)) / 2).max(self.clock.wall_ms());
         let last = self.last.fetch_max(now, Ordering::AcqRel);
         if now >= last {
             return Timestamp::from_ms(now);
         }
         // The wall clock has stepped back. Another thread that read a millisecond earlier looks the
         // same, and slows the clock for that millisecond.
-        let lead = last.saturating_mul(2).saturating_sub(self.boot_ms());
+        let lead = last.saturating_mul(2).saturating_sub(boot_ms(&*self.clock));
         self.lead.fetch_max(lead, Ordering::AcqRel);
         Timestamp::from_ms(last)
     }
+}
 
-    fn boot_ms(&self) -> i64 {
-        let since = self.clock.boot().since(BootTime::default());
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    }
+/// Reads the boot clock, milliseconds.
+pub(super) fn boot_ms(clock: &dyn Clock) -> i64 {
+    let since = clock.boot().since(BootTime::default());
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

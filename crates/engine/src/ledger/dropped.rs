@@ -1,10 +1,9 @@
 //! The row that remains of an event that was over and was dropped.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use soldonce_core::{Actor, Origin, Seq, Timestamp};
 
+use crate::hex::hex;
 use crate::reply::Rfc3339;
 
 /// The row that remains of a dropped event. The counts are those of rows deleted so far.
@@ -70,11 +69,7 @@ impl Tombstone {
             },
             request_id: &self.origin.request,
             seq: self.seq.0,
-            hash: self.hash.iter().fold(String::new(), |mut text, byte| {
-                // Writing to memory does not fail.
-                write!(text, "{byte:02x}").unwrap_or_default();
-                text
-            }),
+            hash: hex(&self.hash),
             units: self.units,
             bookings: self.bookings,
             transitions: self.transitions,

@@ -364,7 +364,7 @@ impl Observer for Live {
     fn failed(&self, why: &str) {
         tracing::error!(
             reason = why,
-            "the ledger failed to store and takes no more commands"
+            "the ledger failed to store and takes no more commands; reads are answered"
         );
     }
 }

@@ -54,8 +54,6 @@ pub struct Intent {
     pub state: PaymentState,
     /// Whether money may still come by it: it can be paid, or its payment is being processed.
     pub may_be_paid: bool,
-    /// Why the last try was declined, in the provider's word.
-    pub decline: Option<String>,
     pub amount: Amount,
     /// The amount that was taken, in all.
     pub captured: Amount,

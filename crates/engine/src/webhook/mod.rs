@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use soldonce_core::{Timestamp, minted_id, words};
 
+use crate::ledger::rows::codes::number;
 pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
 pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
@@ -52,16 +53,8 @@ impl MessageKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    const fn bit(self) -> i32 {
-        match self {
-            Self::HoldExpired => 1,
-            Self::BookingConfirmed => 2,
-            Self::BookingCancelled => 4,
-            Self::BookingRefunded => 8,
-            Self::BookingExchanged => 16,
-            Self::HoldRevoked => 32,
-            Self::EventCancelled => 64,
-        }
+    fn bit(self) -> i32 {
+        1_i32 << number(&Self::ALL, &self)
     }
 }
 
@@ -79,7 +72,7 @@ impl Kinds {
     }
 
     /// Tells whether the set has a kind.
-    pub const fn has(self, kind: MessageKind) -> bool {
+    pub fn has(self, kind: MessageKind) -> bool {
         self.0 & kind.bit() != 0
     }
 

@@ -87,7 +87,8 @@ const GONE: u16 = 410;
 const BUSY: [u16; 2] = [429, 503];
 
 impl Posted {
-    const fn failed(problem: &'static str) -> Self {
+    /// Returns the outcome of an attempt that had no answer.
+    pub(crate) const fn failed(problem: &'static str) -> Self {
         Self {
             status: None,
             problem: Some(problem),
@@ -125,7 +126,7 @@ impl Sender {
     /// Says in words why TLS cannot be set up.
     pub fn new(destinations: Destinations, lookup: Arc<dyn Lookup>) -> Result<Self, String> {
         choose_cryptography();
-        let judge = Judge {
+        let lookup = CheckedLookup {
             destinations,
             lookup,
         };
@@ -133,7 +134,7 @@ impl Sender {
             .user_agent(concat!("soldonce/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
             .no_proxy()
-            .dns_resolver(Arc::new(judge))
+            .dns_resolver(Arc::new(lookup))
             // Each attempt has a connection of its own, whose address was checked for it.
             .pool_max_idle_per_host(0)
             .connect_timeout(Duration::from_millis(WEBHOOK_CONNECT_MS))
@@ -175,14 +176,14 @@ impl Sender {
     }
 }
 
-/// A resolver between a name and the connection: the addresses that it passes are those that are
-/// connected to, and the name is not looked up again.
-struct Judge {
+/// A lookup that checks its addresses: what it passes is connected to, and the name is not looked
+/// up again.
+struct CheckedLookup {
     destinations: Destinations,
     lookup: Arc<dyn Lookup>,
 }
 
-impl Resolve for Judge {
+impl Resolve for CheckedLookup {
     fn resolve(&self, name: Name) -> Resolving {
         let (looked, by) = (
             self.lookup.lookup(name.as_str().to_owned()),

@@ -145,7 +145,9 @@ impl Work {
         let (engine, sender) = (self.engine.clone(), self.sender.clone());
         self.running.spawn(async move {
             let attempted = catch_panic(attempt(&engine, &sender, &endpoint, &delivery)).await;
-            attempted.unwrap_or_else(|| panicked(&engine, &endpoint, &delivery))
+            // Counted as failed: made again at once, it would panic again and again.
+            let panicked = || outcome(&engine, &endpoint, &delivery, Posted::failed("internal"));
+            attempted.unwrap_or_else(panicked)
         });
     }
 
@@ -190,7 +192,16 @@ async fn attempt(
         signatures: signatures(&secrets, delivery.message, at, &delivery.body),
         body: &delivery.body,
     };
-    let posted = sender.post(message).await;
+    outcome(engine, endpoint, delivery, sender.post(message).await)
+}
+
+/// Decides what becomes of a delivery after an attempt, and reports it.
+fn outcome(
+    engine: &Engine,
+    endpoint: &Endpoint,
+    delivery: &DueDelivery,
+    posted: Posted,
+) -> Attempt {
     let ended = engine.now();
     let asked = posted.retry_after;
     let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));
@@ -214,24 +225,6 @@ async fn attempt(
         status: posted.status,
         problem: posted.problem,
         quiet_until,
-        then,
-    }
-}
-
-/// Counts an attempt that panicked as failed: made again at once, it would panic again and again.
-fn panicked(engine: &Engine, endpoint: &Endpoint, delivery: &DueDelivery) -> Attempt {
-    let (at, problem) = (engine.now(), "internal");
-    let then = next_attempt(delivery.attempts, at, None, &*engine.world().entropy);
-    engine.parts.metrics.posted(then);
-    report(endpoint, delivery, None, problem, then);
-    Attempt {
-        number: delivery.number,
-        endpoint: delivery.endpoint,
-        before: delivery.attempts,
-        at,
-        status: None,
-        problem: Some(problem),
-        quiet_until: None,
         then,
     }
 }

@@ -286,7 +286,7 @@ impl Context {
                     return Stored::Wrong;
                 }
                 tracing::warn!(%failure, "a batch was not stored");
-                Stored::No(failure.rejection())
+                Stored::No(failure.into())
             }
         }
     }

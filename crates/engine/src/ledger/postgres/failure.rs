@@ -90,12 +90,6 @@ impl Failure {
     /// Tells whether others were in the way and a new decision may succeed: a version or a key that
     /// another server wrote first, a deadlock, a lock that was not free in time.
     pub(super) fn is_contention(&self) -> bool {
-        let Self::Refused {
-            state, constraint, ..
-        } = self
-        else {
-            return false;
-        };
         let first = [
             "audit_pkey",
             "holders_pkey",
@@ -105,16 +99,18 @@ impl Failure {
             "charts_sha256_key",
             "units_only_rise",
         ];
-        let is_first = constraint
-            .as_deref()
-            .is_some_and(|name| first.contains(&name));
-        is_first
-            || [
-                SqlState::T_R_SERIALIZATION_FAILURE,
-                SqlState::T_R_DEADLOCK_DETECTED,
-                SqlState::LOCK_NOT_AVAILABLE,
-            ]
-            .contains(state)
+        let states = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::LOCK_NOT_AVAILABLE,
+        ];
+        self.is_refused_by(&first)
+            || matches!(self, Self::Refused { state, .. } if states.contains(state))
+    }
+
+    /// Tells whether one of these constraints refused the statement.
+    fn is_refused_by(&self, constraints: &[&str]) -> bool {
+        matches!(self, Self::Refused { constraint: Some(by), .. } if constraints.contains(&&**by))
     }
 
     /// Tells whether the statement was not sent because no connection was free.
@@ -138,47 +134,24 @@ impl Failure {
     /// Tells whether a row was not as the cache has it though its version was, or was not compared:
     /// a unit that another owns or has bought, a hold that is over.
     pub(super) fn contradicts_cache(&self) -> bool {
-        let tells = [
+        self.is_refused_by(&[
             "rows_as_meant",
             "sold_unit_key",
             "units_sold_only_free",
             "units_owner",
             "lines_sold_stay",
             "audit_step",
-        ];
-        matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))
+        ])
     }
 
     /// Tells whether an idempotency key was used by another request meanwhile.
     pub(super) fn is_key_taken(&self) -> bool {
-        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
+        self.is_refused_by(&["idempotency_pkey"])
     }
 
     /// Tells whether the database has the row of a holder that the cache does not have.
     pub(super) fn is_holder_known(&self) -> bool {
-        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "holders_pkey")
-    }
-
-    /// Tells whether the event was dropped meanwhile.
-    fn is_dropped(&self) -> bool {
-        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "event_dropped")
-    }
-
-    /// Returns the rejection that the caller gets.
-    pub(super) fn rejection(&self) -> Rejection {
-        if self.is_dropped() {
-            return Rejection::EventDropped;
-        }
-        if self.is_contention() {
-            return Rejection::Overloaded;
-        }
-        match self {
-            Self::Full(_) => Rejection::Overloaded,
-            Self::Unknown(_) => Rejection::OutcomeUnknown,
-            Self::Away(_) | Self::Standby | Self::Refused { .. } | Self::Damaged(_) => {
-                Rejection::ReadOnly
-            }
-        }
+        self.is_refused_by(&["holders_pkey"])
     }
 
     /// Turns `Unknown` into `Away`, for a command that only read so far: it had no effect.
@@ -211,7 +184,19 @@ impl From<Damaged> for ReadError {
 
 impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
-        failure.rejection()
+        if failure.is_refused_by(&["event_dropped"]) {
+            return Self::EventDropped;
+        }
+        if failure.is_contention() {
+            return Self::Overloaded;
+        }
+        match failure {
+            Failure::Full(_) => Self::Overloaded,
+            Failure::Unknown(_) => Self::OutcomeUnknown,
+            Failure::Away(_) | Failure::Standby | Failure::Refused { .. } | Failure::Damaged(_) => {
+                Self::ReadOnly
+            }
+        }
     }
 }
 

@@ -151,7 +151,7 @@ impl Round<'_> {
             if let Err(failure) = self.step().await {
                 self.context.complain(&failure);
                 // Commands that were sent have their answers; these were not sent.
-                let why = failure.of_read().rejection();
+                let why = Rejection::from(failure.of_read());
                 self.refuse(&why);
                 return Err(why);
             }
@@ -211,7 +211,7 @@ impl Round<'_> {
             let why = self
                 .context
                 .sold_already(&mut connection, self.slot, &batch);
-            Stored::Refused(why.await.unwrap_or_else(|failure| failure.rejection()))
+            Stored::Refused(why.await.unwrap_or_else(Rejection::from))
         } else {
             stored
         };

@@ -9,7 +9,7 @@ use soldonce_clock::Clock;
 use soldonce_core::Timestamp;
 
 use super::TimeSource;
-
+use crate::ledger::clock::boot_ms;
 use crate::locks::lock;
 
 /// Where a ledger's time comes from.
@@ -38,7 +38,7 @@ impl Time {
         let ahead = *lock(&self.ahead);
         let now = match ahead {
             Some(ahead) if self.source == TimeSource::Database => {
-                self.boot_ms().saturating_add(ahead)
+                boot_ms(&*self.clock).saturating_add(ahead)
             }
             Some(_) | None => self.clock.wall_ms(),
         };
@@ -56,17 +56,12 @@ impl Time {
     /// time of its answer. That clock may be stepped, and boot clocks drift, so the newest reading
     /// counts.
     pub(super) fn learn(&self, database_ms: i64) {
-        let ahead = database_ms.saturating_sub(self.boot_ms());
+        let ahead = database_ms.saturating_sub(boot_ms(&*self.clock));
         *lock(&self.ahead) = Some(ahead);
     }
 
     /// Keeps later times of this server from being before `at`, of a commit or the clock row.
     pub(super) fn reached(&self, at: Timestamp) {
         self.last.fetch_max(at.ms(), Ordering::AcqRel);
-    }
-
-    fn boot_ms(&self) -> i64 {
-        let since = self.clock.boot().since(soldonce_clock::BootTime::default());
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 }

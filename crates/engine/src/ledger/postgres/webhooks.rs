@@ -39,7 +39,7 @@ impl Webhooks for PostgresLedger {
             let refused = match add(context, &new).await {
                 Ok(Ok(())) => return Ok(Added::Stored),
                 Ok(Err(full)) => full,
-                Err(failure) if failure.is_key_taken() => failure.rejection(),
+                Err(failure) if failure.is_key_taken() => failure.into(),
                 Err(failure) => return Err(failure.into()),
             };
             // Another server may have been asked the same meanwhile.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::OpenError;
 use super::fault::Fault;
 use super::tables::head::Head;
+use crate::hex::{hex, unhex};
 use crate::ledger::rows::checksum::Checksum;
 
 const DATABASE: &str = "ledger.sqlite";
@@ -260,31 +261,14 @@ impl Mark {
 
     /// Formats commits, hash and checksum as one line of constant length: the next overwrites it.
     fn line(&self) -> String {
-        let (high, low) = self.hash.split_at(16);
-        let bits = |half: &[u8]| {
-            half.iter()
-                .fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte))
-        };
-        let (high, low) = (bits(high), bits(low));
-        format!(
-            "{:020} {high:032x}{low:032x} {:016x}\n",
-            self.commits,
-            self.checksum()
-        )
+        let (commits, hash) = (self.commits, hex(&self.hash));
+        format!("{commits:020} {hash} {:016x}\n", self.checksum())
     }
 
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let commits = words.next()?.parse().ok()?;
-        let digits = words.next()?.as_bytes();
-        let (pairs, rest) = digits.as_chunks::<2>();
-        let mut hash = [0; 32];
-        if pairs.len() != hash.len() || !rest.is_empty() {
-            return None;
-        }
-        for (byte, pair) in hash.iter_mut().zip(pairs) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
+        let hash = unhex(words.next()?)?;
         let mark = Self { commits, hash };
         (mark.line() == text).then_some(mark)
     }

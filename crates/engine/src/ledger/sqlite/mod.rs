@@ -228,7 +228,7 @@ impl SqliteLedger {
         let opened = rebuild::open(&folder, options, entropy)?;
         folder.sync()?;
         let masters = opened.masters.clone();
-        let shared = Arc::new(Shared::new(opened.head.clock, Arc::clone(&clock)));
+        let shared = Arc::new(Shared::new(opened.tails.head.clock, Arc::clone(&clock)));
         observer.opened(&opened.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
         let deps = writer::Deps {

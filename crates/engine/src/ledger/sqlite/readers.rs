@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
-use soldonce_core::{EventId, History, HoldTerms};
+use soldonce_core::{EventId, History};
 use tokio::sync::Semaphore;
 
 use super::connection;
@@ -111,19 +111,10 @@ pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, 
     let found = all.iter().find(|event| event.id == *id);
     let event =
         found.ok_or_else(|| Fault::damaged("events", format!("there is no event `{id}`")))?;
-    let mut terms = Vec::new();
-    let mut first_fault = None;
-    holds::each_of(connection, event.no, |hold| match hold {
-        Ok(hold) => terms.push(HoldTerms::from(&hold)),
-        Err(fault) => first_fault = first_fault.take().or(Some(fault)),
-    })?;
-    if let Some(fault) = first_fault {
-        return Err(fault);
-    }
     Ok(History {
         units: event.chart.units(),
         terms: events::steady_terms(connection, event)?,
-        holds: terms,
+        holds: holds::terms_of(connection, event.no)?,
         commits: audit::of_event(connection, event.no)?,
     })
 }

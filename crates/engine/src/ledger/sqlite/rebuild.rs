@@ -34,7 +34,6 @@ pub(super) struct Opened {
     pub(super) tails: Tails,
     pub(super) high_water: HighWater,
     pub(super) masters: Vec<MasterKey>,
-    pub(super) head: Head,
 }
 
 /// Opens the database of a locked folder and builds memory from it.
@@ -77,7 +76,6 @@ pub(super) fn open(
         tails,
         high_water,
         masters,
-        head,
     })
 }
 

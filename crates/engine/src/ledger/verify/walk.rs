@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{
-    Audit, Auditor, Cause, Commit, Event, Fence, History, HoldId, HoldTerms, Policy, Seq,
-    Transition, Unit, UnitNo, UnitState,
+    Auditor, Cause, Commit, Event, Fence, History, HoldId, HoldTerms, Policy, Seq, Transition,
+    Unit, UnitNo, UnitState,
 };
 
 use super::VerifyReport;
@@ -51,7 +51,7 @@ pub(crate) fn history_of(event: &Event, terms: Option<Policy>, holds: Vec<HoldTe
 
 pub(crate) struct Walk<'a> {
     event: &'a Event,
-    audit: Audit<'a>,
+    auditor: Auditor<'a>,
     hash: [u8; 32],
     bytes: Vec<u8>,
     left: Left,
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn begin(event: &'a Event, history: &'a History) -> Self {
         Self {
             event,
-            audit: Auditor::begin(history),
+            auditor: Auditor::begin(history),
             hash: chain::start(event),
             bytes: Vec::new(),
             left: Left::default(),
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
         }
         self.seq = commit.seq;
         self.commits += 1;
-        self.audit.commit(commit);
+        self.auditor.commit(commit);
     }
 
     fn step(&mut self, step: &Transition) {
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn finish(self, report: &mut VerifyReport) -> Left {
         report.transitions += self.rows;
         report.commits += self.commits;
-        for violation in self.audit.finish() {
+        for violation in self.auditor.finish() {
             let name = |unit: UnitNo| format!("unit {}: ", self.event.chart.unit_name(unit));
             let unit = violation.unit.map(name).unwrap_or_default();
             let detail = format!("{unit}commit {}: {}", violation.seq.0, violation.detail);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use soldonce_core::{Amount, Currency, PaymentState, words};
 
 use super::REFUND_FAILED;
@@ -46,16 +47,10 @@ struct IntentShape {
     client_secret: Option<String>,
     #[serde(default)]
     metadata: BTreeMap<String, String>,
-    last_payment_error: Option<DeclineShape>,
+    last_payment_error: Option<IgnoredAny>,
     cancellation_reason: Option<String>,
     #[serde(default)]
     latest_charge: ChargeShape,
-}
-
-#[derive(Debug, Deserialize)]
-struct DeclineShape {
-    code: Option<String>,
-    decline_code: Option<String>,
 }
 
 /// The charge of an intent: in full where that was asked for, else its name.
@@ -100,13 +95,13 @@ pub(super) struct Seen {
 /// Parses the intent of an answer. One that cannot be read is an outcome that is not known.
 pub(super) fn intent(body: &[u8]) -> Result<Seen, ProviderError> {
     let shape: IntentShape = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    seen(shape)
+    seen(&shape)
 }
 
 /// Parses the intent of a notice.
 pub(super) fn intent_of_notice(value: serde_json::Value) -> Result<Seen, ProviderError> {
     let shape: IntentShape = serde_json::from_value(value).map_err(|error| unreadable(&error))?;
-    seen(shape)
+    seen(&shape)
 }
 
 /// Says where the error is, not what is there: an answer may hold a client secret.
@@ -120,7 +115,7 @@ fn odd(what: &str) -> ProviderError {
     ProviderError::Unknown(format!("the answer has an odd {what}"))
 }
 
-fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
+fn seen(shape: &IntentShape) -> Result<Seen, ProviderError> {
     let amount = |minor: i64, what| {
         let amount = (minor >= 0).then(|| Amount::from_minor(minor));
         amount.ok_or_else(|| odd(what))
@@ -133,9 +128,8 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
     let captured = charge.map_or(shape.amount_received, |charge| charge.amount_captured);
     let refunded = charge.map_or(Some(0), FullCharge::given_back);
     let refunded = refunded.ok_or_else(|| odd("refunded amount"))?;
-    let (state, is_half) = state(&shape, charge, refunded);
+    let (state, is_half) = state(shape, charge, refunded);
     let currency = Currency::parse(&shape.currency.to_ascii_uppercase());
-    let decline = shape.last_payment_error.and_then(DeclineShape::word);
     let booking = shape.metadata.get("booking");
     let client_secret = shape.client_secret.as_deref().map(ClientSecret::new);
     let intent = Intent {
@@ -143,7 +137,6 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
         client_secret,
         state,
         may_be_paid: shape.status.may_be_paid(),
-        decline,
         amount: amount(shape.amount, "amount")?,
         captured: amount(captured, "captured amount")?,
         refunded: amount(refunded, "refunded amount")?,
@@ -168,12 +161,6 @@ impl Seen {
         self.intent.refunded = refunded;
         self.intent.state = taken(self.intent.captured, refunded);
         Ok(self)
-    }
-}
-
-impl DeclineShape {
-    fn word(self) -> Option<String> {
-        self.decline_code.or(self.code)
     }
 }
 
@@ -296,9 +283,7 @@ impl RefundsShape {
             |refund: &&RefundShape| refund.metadata.get("key").map(String::as_str) == Some(key);
         self.data.iter().find(is_own)
     }
-}
 
-impl RefundsShape {
     /// Sums what was sent back in all, and what of it came back again; `None` if that is no amount.
     fn totals(&self) -> Option<(Amount, Amount)> {
         let mut totals = (Amount::ZERO, Amount::ZERO);

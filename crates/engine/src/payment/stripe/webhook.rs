@@ -13,6 +13,7 @@ use subtle::{Choice, ConstantTimeEq};
 
 use super::settings::StripeSetupError;
 use super::shape;
+use crate::hex::unhex;
 use crate::payment::limits::{
     STRIPE_NOTICE_BYTES_MAX, STRIPE_SIGNATURE_BYTES_MAX, STRIPE_SIGNATURES_MAX,
     STRIPE_SIGNING_SECRET_BYTES_MIN, STRIPE_TOLERANCE_MS,
@@ -177,19 +178,6 @@ fn time(seconds: &str) -> Option<Timestamp> {
     let is_plain = (1..=12).contains(&seconds.len()) && seconds.bytes().all(|b| b.is_ascii_digit());
     let seconds: i64 = seconds.parse().ok().filter(|_| is_plain)?;
     Some(Timestamp::from_ms(seconds.checked_mul(1_000)?))
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        let is_hex = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-        *byte = u8::from_str_radix(pair, 16).ok().filter(|_| is_hex)?;
-    }
-    Some(bytes)
 }
 
 #[derive(Deserialize)]

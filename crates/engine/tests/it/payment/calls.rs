@@ -72,29 +72,17 @@ async fn every_call_names_its_version_and_every_effect_its_key() {
 #[tokio::test]
 async fn each_card_leads_to_its_state() {
     let rig = Rig::new();
-    for (at, (card, state, decline)) in (0..).zip([
-        ("pm_card_visa", P::Authorised, None),
-        (
-            "pm_card_chargeDeclined",
-            P::Declined,
-            Some("generic_decline"),
-        ),
-        (
-            "pm_card_chargeDeclinedInsufficientFunds",
-            P::Declined,
-            Some("insufficient_funds"),
-        ),
-        ("pm_card_threeDSecure2Required", P::ActionRequired, None),
-        ("pm_card_undecided", P::Processing, None),
+    for (at, (card, state)) in (0..).zip([
+        ("pm_card_visa", P::Authorised),
+        ("pm_card_chargeDeclined", P::Declined),
+        ("pm_card_chargeDeclinedInsufficientFunds", P::Declined),
+        ("pm_card_threeDSecure2Required", P::ActionRequired),
+        ("pm_card_undecided", P::Processing),
     ]) {
         let intent = rig.created(at).await;
         rig.fake.pay(intent.as_str(), card).await.unwrap();
         let shown = rig.shown(&intent).await;
-        assert_eq!(
-            (shown.state, shown.decline.as_deref()),
-            (state, decline),
-            "{card}"
-        );
+        assert_eq!(shown.state, state, "{card}");
         assert_eq!(shown.may_be_paid, state != P::Authorised, "{card}");
     }
 }

@@ -1,7 +1,7 @@
 //! Holds. A hold that is over never changes again.
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::{EventNo, Hold, HoldId};
+use soldonce_core::{EventNo, Hold, HoldId, HoldTerms};
 
 use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, summed};
@@ -122,14 +122,9 @@ pub(crate) fn each(
     })
 }
 
-/// Passes every hold of an event to `take`; a damaged row as its fault, and the scan goes on.
-pub(crate) fn each_of(
-    connection: &Connection,
-    event: EventNo,
-    mut take: impl FnMut(Result<Hold, Fault>),
-) -> Result<(), Fault> {
-    each_row(connection, HOLDS_OF_EVENT, [event.0], |row| {
-        take(read(row));
-        Ok(())
+/// Reads the terms of every hold of an event.
+pub(crate) fn terms_of(connection: &Connection, event: EventNo) -> Result<Vec<HoldTerms>, Fault> {
+    all_rows(connection, HOLDS_OF_EVENT, [event.0], |row| {
+        Ok(HoldTerms::from(&read(row)?))
     })
 }

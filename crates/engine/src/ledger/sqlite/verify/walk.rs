@@ -39,17 +39,14 @@ pub(super) fn walk(
     })?;
     rows.end_commit();
     if let Some(end) = note(report, Some(event), Chain::find(connection, event.no))? {
-        rows.walk.check_end(end.map(chain_end), report);
+        let end = end.map(|chain| ChainEnd {
+            seq: chain.seq,
+            rows: Some(chain.steps),
+            hash: chain.hash,
+        });
+        rows.walk.check_end(end, report);
     }
     Ok(rows.walk.finish(report))
-}
-
-fn chain_end(chain: Chain) -> ChainEnd {
-    ChainEnd {
-        seq: chain.seq,
-        rows: Some(chain.steps),
-        hash: chain.hash,
-    }
 }
 
 struct Rows<'a> {

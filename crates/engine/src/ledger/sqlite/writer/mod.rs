@@ -105,7 +105,6 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         ),
     };
     if let Some(why) = why {
-        tracing::error!(%why, "the ledger takes no more commands; reads are answered");
         writer.deps.observer.failed(&why);
         if let Some(refusal) = refusal {
             writer.refuse(&refusal);
