@@ -27,7 +27,10 @@ const FILES: [(&str, &str); 3] = [
 /// Arguments of `soldonce init`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes soldonce.toml (every setting, with its default), soldonce.service (for systemd) and
+    after_help = "Example:
+  soldonce init /etc/soldonce
+
+Writes soldonce.toml (every setting, with its default), soldonce.service (for systemd) and
 compose.yaml (three servers, PostgreSQL, Redis; its first lines say how). A file that is there already stays
 as it is."
 )]

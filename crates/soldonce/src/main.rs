@@ -74,6 +74,8 @@ enum Command {
     /// Tells everything that happened to one unit
     Why(why::WhyArgs),
     /// Prints the OpenAPI document
+    #[command(after_help = "Example:
+  soldonce openapi > openapi.json")]
     Openapi,
     /// API keys: make, list, revoke
     Keys(keys::KeysArgs),

@@ -11,15 +11,15 @@ use crate::serve::{LedgerArgs, LedgerPlace};
 
 /// Arguments of `soldonce migrate`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   soldonce migrate --data /var/lib/soldonce
   soldonce migrate --database-url postgres://soldonce@db/soldonce --json
   soldonce migrate --database-url postgres://soldonce@db/soldonce --dry-run
 
-A folder must not be in use: stop its server first; one that is not there is made. A database may be in use: the tables are locked while
-they change. Give its direct address, not that of a pool in transaction mode. Several may migrate one
-database at the same moment: one of them takes the steps, the others wait for it. A ledger that is
-newer than this program is left alone and told so.")]
+A folder must not be in use: stop its server first; one that is not there is made. A database may be in
+use: the tables are locked while they change. Give its direct address, not that of a pool in transaction
+mode. Several may migrate one database at the same moment: one of them takes the steps, the others wait
+for it. A ledger that is newer than this program is left alone: exit code 3.")]
 pub(crate) struct MigrateArgs {
     #[command(flatten)]
     ledger: LedgerArgs,

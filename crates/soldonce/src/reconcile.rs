@@ -25,8 +25,8 @@ use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  soldonce reconcile --dry-run --data ./data --stripe-key sk_live_..
+#[command(after_help = "Examples, with the key in SOLDONCE_STRIPE_KEY, as other users of the machine see flags:
+  soldonce reconcile --dry-run --data ./data
   soldonce reconcile --database-url postgres://soldonce@db/soldonce --older 5m --json
 
 Finds what is \"paid, not fulfilled\", \"authorised, never captured\", \"refund stuck\" and the like, and

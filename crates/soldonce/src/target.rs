@@ -43,7 +43,7 @@ impl TargetArgs {
         // A variable may be meant for a server on this machine; a flag contradicts the address.
         for (flag, id) in [("--data", "data"), ("--database-url", "database_url")] {
             if env::is_flag(id) {
-                let both = anyhow!("--url and {flag}: each names a ledger, leave one away");
+                let both = anyhow!("--url and {flag}: each names a ledger, leave one out");
                 return Err(usage(both));
             }
         }

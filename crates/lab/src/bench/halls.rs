@@ -59,7 +59,7 @@ pub(super) fn check(args: &BenchArgs) -> anyhow::Result<()> {
     let rate = args.rate.map(|rate| format!("--rate {rate}"));
     match grpc.or(requests).or(rate) {
         Some(given) => bail!(
-            "{given}: --scenarios {NAME} sends its own number of holds over HTTP in a closed loop; leave it away"
+            "{given}: --scenarios {NAME} sends its own number of holds over HTTP in a closed loop; leave it out"
         ),
         None => Ok(()),
     }

@@ -41,7 +41,7 @@ impl Schema {
         let made = pool.get().await?.batch_execute(&create).await;
         made.context(
             "the race may not make a schema of its own: GRANT CREATE ON DATABASE to its \
-             user, or leave --database-url away for a private server",
+             user, or leave --database-url out for a private server",
         )?;
         Ok(Self {
             name,
@@ -72,7 +72,7 @@ impl Schema {
 /// Adds the schema to the address as its search path.
 fn within(database: &str, schema: &str) -> anyhow::Result<String> {
     if database.contains("options=") {
-        bail!("--database-url: leave `options` away, the race sets its own");
+        bail!("--database-url: leave `options` out, the race sets its own");
     }
     let is_url = database.contains("://");
     Ok(match (is_url, database.contains('?')) {

@@ -3,11 +3,10 @@
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_engine::ledger::sqlite;
 use soldonce_engine::limits::CLOCK_LEAST_MS;
+use soldonce_server::limits::CONNECTIONS_MAX;
 
 use super::Finding;
-
-/// Open files, sockets among them, that a busy server needs.
-const OPEN_FILES_WANTED: u64 = 8_192;
+use crate::serve::descriptors_for;
 
 pub(super) fn look() -> Vec<Finding> {
     vec![version(), clock(), open_files(), sqlite()]
@@ -28,10 +27,12 @@ fn clock() -> Finding {
 }
 
 fn open_files() -> Finding {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    // A server raises its own limit up to this one.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let shown = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{limit} files"));
-    let fix = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
-    let is_low = limit.is_some_and(|limit| limit < OPEN_FILES_WANTED);
+    let fix = "raise the hard limit (`ulimit -Hn`, or LimitNOFILE of the service) to 256 more than \
+               `--limit-connections`, or lower that";
+    let is_low = limit.is_some_and(|limit| limit < descriptors_for(CONNECTIONS_MAX));
     Finding::remark_if("open files", shown, is_low.then_some(fix))
 }
 

@@ -100,7 +100,7 @@ impl BackendArgs {
         let is_cluster = |url: &String| RedisConfig::seeds(url).is_some();
         let why = match (self.redis_url.as_slice(), &self.epochs) {
             ([], _) if !database => "no backend: give --redis-url or --database-url",
-            ([], Some(_)) => "PostgreSQL keeps epochs of its own: leave --epochs away",
+            ([], Some(_)) => "PostgreSQL keeps epochs of its own: leave --epochs out",
             ([one], _) if one.contains(',') && !is_cluster(one) => {
                 "several servers in one --redis-url: repeat the option for a Redlock, or write \
                  redis+cluster://HOST:PORT,HOST:PORT for a cluster"

@@ -73,8 +73,8 @@ impl LeaseChoice {
                 Self::anchored(urls, database, data)
             }
             _ => anyhow::bail!(
-                "lease_url: write redis://HOST:PORT, redis+cluster://HOST:PORT,HOST:PORT or postgres://.. once, or \
-                 the redis:// addresses of 3, 5 or 7 independent servers"
+                "lease_url: write redis://HOST:PORT, redis+cluster://HOST:PORT,HOST:PORT (rediss for TLS) or \
+                 postgres://.. once, or the redis:// addresses of 3, 5 or 7 independent servers"
             ),
         }
     }

@@ -141,7 +141,7 @@ impl LedgerPlace {
         let folder = data.map(Path::to_owned);
         match (env::is_flag("data"), env::is_flag("database_url")) {
             (true, true) => {
-                let both = "--data and --database-url: each names a ledger, leave one away";
+                let both = "--data and --database-url: each names a ledger, leave one out";
                 Err(usage(anyhow::anyhow!(both)))
             }
             (true, false) => Self::new(folder, &DatabaseArgs::default()),

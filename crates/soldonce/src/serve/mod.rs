@@ -31,7 +31,7 @@ pub(crate) use settings::{FreeSales, LimitArgs, LogFormat, Settings, Sources};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
-pub(crate) use start::start;
+pub(crate) use start::{descriptors_for, start};
 pub(crate) use stop::until_stopped;
 use tls::TlsArgs;
 

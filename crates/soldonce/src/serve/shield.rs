@@ -21,7 +21,7 @@ pub(crate) struct ShieldArgs {
     /// a --shield-url or --redis-url, else local]
     #[arg(long, env = "SOLDONCE_SHIELD")]
     pub(crate) shield: Option<ShieldWord>,
-    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, of the shield alone [default: that of
+    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS, of the shield alone [default: that of
     /// --redis-url]
     #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
     #[arg(value_name = "URL")]
@@ -89,10 +89,16 @@ impl ShieldPlace {
     }
 }
 
-/// Creates the client of a Redis that servers share; not connected yet.
-pub(super) fn shared_redis(url: &str) -> anyhow::Result<OptionalRedis> {
+/// Creates the client of a Redis that servers share, at the address of this setting; not connected yet.
+///
+/// # Errors
+/// Names the setting; never shows the address.
+pub(super) fn shared_redis(setting: &str, url: &str) -> anyhow::Result<OptionalRedis> {
     let namespace = Namespace::new(NAMESPACE)?;
-    Ok(OptionalRedis::at(url, &namespace, Arc::new(SystemClock))?)
+    let redis = OptionalRedis::at(url, &namespace, Arc::new(SystemClock));
+    redis.with_context(|| {
+        format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
+    })
 }
 
 /// Creates the shield at this address, which came from this setting; not connected yet.
@@ -100,8 +106,5 @@ pub(super) fn shared_redis(url: &str) -> anyhow::Result<OptionalRedis> {
 /// # Errors
 /// Names the setting; never shows the address.
 pub(crate) fn redis_shield(setting: &str, url: &str) -> anyhow::Result<RedisShield> {
-    let redis = shared_redis(url).with_context(|| {
-        format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
-    })?;
-    Ok(RedisShield::new(redis))
+    Ok(RedisShield::new(shared_redis(setting, url)?))
 }

@@ -179,6 +179,12 @@ pub(super) fn raise_descriptor_limit(limits: &LimitSettings) {
     }
 }
 
+/// Returns how many files and sockets a server must be able to open for as many connections.
+pub(crate) fn descriptors_for(connections: usize) -> u64 {
+    let connections = u64::try_from(connections).unwrap_or(u64::MAX);
+    connections.saturating_add(OTHER_DESCRIPTORS)
+}
+
 /// Logs how many files and sockets may be open, and how many the connections need.
 fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
     let connections = limits.accept.connections_max;
@@ -186,8 +192,7 @@ fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
         tracing::info!("as many connections as there may be open files");
         return;
     }
-    let needed = u64::try_from(connections).unwrap_or(u64::MAX);
-    let needed = needed.saturating_add(OTHER_DESCRIPTORS);
+    let needed = descriptors_for(connections);
     let open_files = may_be.unwrap_or(u64::MAX);
     if needed <= open_files {
         tracing::info!(

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use crate::crash::server::{PROGRAM, Server, arguments};
+use crate::program;
 use crate::store::folder;
 
 /// The server under limits of open files as a shell sets them.
@@ -27,6 +28,16 @@ fn the_server_takes_as_many_open_files_as_it_may() {
     let (soft, hard) = (words.next().unwrap(), words.next().unwrap());
     assert_ne!(soft, "200", "{limits}");
     assert_eq!(soft, hard, "{limits}");
+}
+
+#[test]
+fn the_doctor_judges_the_open_files_to_which_a_server_raises_its_limit() {
+    let limits = "ulimit -n 300; ulimit -Sn 200; exec \"$0\" doctor";
+    let mut doctor = Command::new("sh");
+    doctor.args(["-c", limits, PROGRAM]);
+    let (_, said) = program::said(doctor.current_dir(folder("crowd-doctor")));
+    let low = "remark  open files: 300 files";
+    assert!(said.contains(low) && said.contains("to 256 more than"), "{said}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_folder_of_a_flag_wins_over_a_database_of_the_environment() {
             .concat(),
         );
         assert_eq!(both.0, Some(2), "{}", both.1);
-        assert!(both.1.contains("leave one away"), "{}", both.1);
+        assert!(both.1.contains("leave one out"), "{}", both.1);
     }
     std::fs::remove_dir_all(&place).unwrap();
 }

@@ -76,8 +76,7 @@ impl Given<'_> {
 
 /// Creates the counters that servers share. The URL may hold a password, so no error repeats it.
 pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
-    let redis = shared_redis(url)
-        .context("redis_url: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")?;
+    let redis = shared_redis("redis_url", url)?;
     Ok(Arc::new(RedisRates::new(redis)))
 }
 

@@ -70,8 +70,8 @@ pub(crate) struct LimitArgs {
     #[arg(long, env = "SOLDONCE_TRUSTED_PROXIES", value_name = "ADDRESS")]
     #[arg(value_delimiter = ',')]
     trusted_proxies: Vec<String>,
-    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, through which servers count together and tell
-    /// each other what is taken
+    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS, through which servers count together and
+    /// tell each other what is taken
     #[arg(long, env = "SOLDONCE_REDIS_URL", hide_env_values = true)]
     #[arg(value_name = "URL")]
     pub(super) redis_url: Option<String>,

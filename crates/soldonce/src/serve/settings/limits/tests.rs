@@ -87,7 +87,7 @@ fn an_error_names_the_setting_the_value_and_the_mend() {
 fn a_wrong_address_of_redis_stops_the_start_and_is_not_shown() {
     let error = refused(&["--redis-url=http://:hidden@h"], "");
     assert!(
-        error.contains("redis_url") && error.contains("redis+cluster://"),
+        error.contains("redis_url: write redis://") && error.contains("rediss for TLS"),
         "{error}"
     );
     assert!(!error.contains("hidden"), "{error}");
