@@ -26,14 +26,12 @@ const FILES: [(&str, &str); 3] = [
 
 /// Arguments of `soldonce init`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:
+#[command(after_help = "Example:
   soldonce init /etc/soldonce
 
 Writes soldonce.toml (every setting, with its default), soldonce.service (for systemd) and
 compose.yaml (three servers, PostgreSQL, Redis; its first lines say how). A file that is there already stays
-as it is."
-)]
+as it is.")]
 pub(crate) struct InitArgs {
     /// Where to write them; made if it is not there
     #[arg(default_value = ".", value_name = "FOLDER")]

@@ -25,7 +25,8 @@ use crate::verify::progress_bar;
 
 /// Arguments of `soldonce reconcile`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples, with the key in SOLDONCE_STRIPE_KEY, as other users of the machine see flags:
+#[command(
+    after_help = "Examples, with the key in SOLDONCE_STRIPE_KEY, as other users of the machine see flags:
   soldonce reconcile --dry-run --data ./data
   soldonce reconcile --database-url postgres://soldonce@db/soldonce --older 5m --json
 
@@ -34,7 +35,8 @@ settles it by the same rules as a server, with the steps that follow from it. A 
 few seconds: an alert may rest on `soldonce_outbox_stuck` and `soldonce_payments_unreconciled`
 instead. With --dry-run nothing is changed and a folder may be in use; without it, stop its server
 first. Exit code 0 when nothing is left to be settled, 1 when something is, 3 when the ledger cannot
-be read.")]
+be read."
+)]
 pub(crate) struct ReconcileArgs {
     #[command(flatten)]
     ledger: LedgerArgs,

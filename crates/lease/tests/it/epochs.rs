@@ -75,12 +75,7 @@ async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
 struct TooHigh;
 
 impl FenceSource for TooHigh {
-    fn next<'a>(
-        &'a self,
-        _: FenceKind,
-        _: &'a str,
-        _: u64,
-    ) -> Fut<'a, Result<u64, FenceError>> {
+    fn next<'a>(&'a self, _: FenceKind, _: &'a str, _: u64) -> Fut<'a, Result<u64, FenceError>> {
         Box::pin(std::future::ready(Ok(MOST + 1)))
     }
 }

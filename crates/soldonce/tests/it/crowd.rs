@@ -37,7 +37,10 @@ fn the_doctor_judges_the_open_files_to_which_a_server_raises_its_limit() {
     doctor.args(["-c", limits, PROGRAM]);
     let (_, said) = program::said(doctor.current_dir(folder("crowd-doctor")));
     let low = "remark  open files: 300 files";
-    assert!(said.contains(low) && said.contains("to 256 more than"), "{said}");
+    assert!(
+        said.contains(low) && said.contains("to 256 more than"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -84,7 +84,15 @@ async fn a_doubled_command_is_one_grant() {
 async fn not_sent_is_asked_again_once() {
     let world = World::start().await;
     world.faulty.next(Op::Acquire, Fault::NotSent);
-    assert!(world.locks.lease("a").try_acquire().await.unwrap().is_some());
+    assert!(
+        world
+            .locks
+            .lease("a")
+            .try_acquire()
+            .await
+            .unwrap()
+            .is_some()
+    );
     assert_eq!(world.faulty.calls(Op::Acquire), 2);
 }
 
