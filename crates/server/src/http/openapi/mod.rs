@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
+use super::kinds::{self, Kind};
 use super::operation::{Answer, Content, Keyed, Operation, Tag, get};
 use super::pages;
 use super::problem::Handled;
-use super::problems_page;
 use super::refusals;
 use super::route::Admission::{self, Anyone};
 use super::table::Table;
@@ -73,11 +73,22 @@ pub(super) fn document(operations: &[Operation]) -> String {
                 "session": {"type": "apiKey", "in": "cookie", "name": SECURE_COOKIE, "description": "Without its prefix where the server lets cookies travel over HTTP (`--cookie plain`)"},
             },
         },
-        "x-problems": problems_page::rows(),
+        "x-problems": problems(),
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Lists every kind of problem.
+fn problems() -> Value {
+    let row = |kind: &&Kind| {
+        json!({
+            "code": kind.code, "status": kind.status.as_u16(), "title": kind.title,
+            "happened": kind.happened, "fix": kind.fix,
+        })
+    };
+    kinds::ALL.iter().map(row).collect()
 }
 
 fn examples() -> Value {
