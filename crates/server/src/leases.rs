@@ -98,12 +98,8 @@ impl Leased {
             hash.update(part.as_bytes());
             hash.update(b" ");
         }
-        let hash = hash.finalize();
-        let mut bits = [0; 16];
-        for (to, from) in bits.iter_mut().zip(hash) {
-            *to = from;
-        }
-        Owner::from_bits(bits)
+        let hash: [u8; 32] = hash.finalize().into();
+        Owner::from_bits(hash.first_chunk().copied().unwrap_or_default())
     }
 
     fn request(&self, leases: &Leases) -> Request {

@@ -195,12 +195,13 @@ fn build(files: u128, gathered: &[(&str, String)]) -> String {
         .iter()
         .map(|(_, text)| text.as_str())
         .collect::<Vec<_>>();
-    let half = soldonce_engine::fingerprint(made.concat().as_bytes());
-    let bits = half
-        .iter()
-        .take(16)
-        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
-    soldonce_core::encode_128(files ^ bits)
+    let made = soldonce_engine::fingerprint(made.concat().as_bytes());
+    soldonce_core::encode_128(files ^ first_half(made))
+}
+
+fn first_half(hash: [u8; 32]) -> u128 {
+    let half = hash.first_chunk().copied();
+    u128::from_be_bytes(half.unwrap_or_default())
 }
 
 fn etag(build: &str) -> HeaderValue {
@@ -212,9 +213,7 @@ fn folder<E: Embed>() -> (Folder, u128) {
     let mut build = 0_u128;
     let files = E::iter().filter_map(|path| {
         let file = E::get(&path)?;
-        let hash = file.metadata.sha256_hash();
-        let half = hash.iter().take(16);
-        let bits = half.fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
+        let bits = first_half(file.metadata.sha256_hash());
         build = build.rotate_left(5) ^ bits;
         let page = File {
             coded: Coded::new(Bytes::from(file.data.into_owned())),

@@ -98,8 +98,7 @@ async fn holds(req: ApiRequest) -> Handled {
 }
 
 async fn bookings(req: ApiRequest) -> Handled {
-    let words = BookingState::ALL.map(BookingState::as_str);
-    let ask = read(&req.query()?, &words)?;
+    let ask = read(&req.query()?, &BookingState::WORDS)?;
     let event = req.event_id()?;
     let page = req.app.engine.bookings_in(&event, &ask).await?;
     Ok(listed(&req, "bookings", &page))

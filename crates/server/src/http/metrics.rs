@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -100,17 +100,6 @@ impl HttpMetrics {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AnswerLabel {
-    route: String,
-    status: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabel {
-    route: String,
-}
-
 impl Collector for HttpMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         let (name, help) = ("soldonce_http_requests", "Answers by route and status");
@@ -154,9 +143,8 @@ impl RouteMetrics {
         let is_told = |(at, count): &(usize, u64)| *count > 0 || STATUSES.get(*at) == Some(&500);
         for (at, count) in counts.enumerate().filter(is_told) {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
-            let route = self.label.clone();
-            let label = AnswerLabel { route, status };
-            ConstCounter::new(count).encode(to.encode_family(&label)?)?;
+            let labels = [("route", self.label.as_str()), ("status", status.as_str())];
+            ConstCounter::new(count).encode(to.encode_family(&labels)?)?;
         }
         Ok(())
     }
@@ -172,10 +160,9 @@ impl RouteMetrics {
         let bounds = bounds.chain(std::iter::once(f64::INFINITY));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
         let sum = seconds(self.micros.load(Ordering::Relaxed));
-        let route = self.label.clone();
-        let label = RouteLabel { route };
-        let mut family = to.encode_family(&label)?;
-        family.encode_histogram::<RouteLabel>(sum, total, &buckets, None)
+        let labels = [("route", self.label.as_str())];
+        let mut family = to.encode_family(&labels)?;
+        family.encode_histogram::<NoLabelSet>(sum, total, &buckets, None)
     }
 }
 

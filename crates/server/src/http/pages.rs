@@ -23,7 +23,7 @@ pub(super) fn routes(table: &mut Table) {
             .summary("The live seat map")
             .sends("text/html", "The page")
             .or_unchanged(),
-        index,
+        |req| async move { serve(&req, req.app.files.of_map("index.html")) },
     );
     table.add(
         get("/assets/{*path}", Anyone)
@@ -38,7 +38,7 @@ pub(super) fn routes(table: &mut Table) {
             .summary("This description, for people")
             .sends("text/html", "The page")
             .or_unchanged(),
-        docs,
+        |req| async move { serve(&req, req.app.files.of_docs("docs.html")) },
     );
     table.add(
         get("/docs/", Anyone)
@@ -46,7 +46,7 @@ pub(super) fn routes(table: &mut Table) {
             .summary("The same")
             .sends("text/html", "The page")
             .or_unchanged(),
-        docs,
+        |req| async move { serve(&req, req.app.files.of_docs("docs.html")) },
     );
     table.add(
         get("/docs/{*path}", Anyone)
@@ -61,12 +61,8 @@ pub(super) fn routes(table: &mut Table) {
             .summary("How to write a client, for programs that do")
             .sends("text/plain", "Markdown")
             .or_unchanged(),
-        llms,
+        |req| async move { serve(&req, req.app.files.of_docs("llms.txt")) },
     );
-}
-
-async fn index(req: ApiRequest) -> Handled {
-    serve(&req, req.app.files.of_map("index.html"))
 }
 
 async fn asset(req: ApiRequest) -> Handled {
@@ -74,17 +70,9 @@ async fn asset(req: ApiRequest) -> Handled {
     serve(&req, req.app.files.of_map(path.unwrap_or_default()))
 }
 
-async fn docs(req: ApiRequest) -> Handled {
-    serve(&req, req.app.files.of_docs("docs.html"))
-}
-
 async fn docs_part(req: ApiRequest) -> Handled {
     let path = req.parts.uri.path().strip_prefix("/docs/");
     serve(&req, req.app.files.of_docs(path.unwrap_or_default()))
-}
-
-async fn llms(req: ApiRequest) -> Handled {
-    serve(&req, req.app.files.of_docs("llms.txt"))
 }
 
 /// Sends a file in the coding that the client takes, or tells that it has it.

@@ -13,7 +13,7 @@ use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, S
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::json::{Time, Whole};
+use super::json::{Str, Time, Whole};
 
 /// A part of a policy: what is left out stays as it is, `null` takes a limit or a time away.
 #[derive(Debug, Default)]
@@ -36,7 +36,8 @@ impl<'de> Visitor<'de> for Fields {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PolicyChange, A::Error> {
         let (mut change, mut given) = (PolicyChange::default(), Vec::new());
-        while let Some(field) = map.next_key_seed(Named)? {
+        while let Some(name) = map.next_key::<Str<'de>>()? {
+            let field = field_named::<A::Error>(&name.0)?;
             if given.contains(&field.name) {
                 return Err(Error::duplicate_field(field.name));
             }
@@ -49,31 +50,13 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// Refuses a name while the reader is at it, so that the refusal tells the place.
-struct Named;
-
-impl<'de> DeserializeSeed<'de> for Named {
-    type Value = &'static PolicyField;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Named {
-    type Value = &'static PolicyField;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        PolicyField::named(name).ok_or_else(|| {
-            let known: Vec<&str> = POLICY_FIELDS.iter().map(|field| field.name).collect();
-            let known = known.join("`, `");
-            E::custom(format!("unknown field `{name}`, expected one of `{known}`"))
-        })
-    }
+/// Finds the field of this name.
+fn field_named<E: Error>(name: &str) -> Result<&'static PolicyField, E> {
+    PolicyField::named(name).ok_or_else(|| {
+        let known: Vec<&str> = POLICY_FIELDS.iter().map(|field| field.name).collect();
+        let known = known.join("`, `");
+        E::custom(format!("unknown field `{name}`, expected one of `{known}`"))
+    })
 }
 
 /// A word of a field, or `null`; refuses another while the reader is at it.

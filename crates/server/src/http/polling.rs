@@ -11,13 +11,12 @@ use soldonce_engine::live::Frame;
 
 use super::api_request::ApiRequest;
 use super::event_body::terms;
-use super::frames::{Cut, json, json_reset};
+use super::frames::{Cut, FrameBody, json, json_reset};
 use super::operation::{Tag, get};
 use super::problem::Handled;
 use super::response;
 use super::route::Admission::Look;
 use super::seats::briefly;
-use super::shapes::FeedFrame;
 use super::table::Table;
 use crate::limits::{FRAME_BYTES_MAX, POLLED_CHANGES_MAX};
 
@@ -34,7 +33,7 @@ pub(super) fn routes(table: &mut Table) {
                 "The `seq` that is known; else the frame is empty and tells the last one",
                 "integer",
             )])
-            .gives_bare::<FeedFrame>("All commits since, merged; or `reset`"),
+            .gives_bare::<FrameBody<'_>>("All commits since, merged; or `reset`"),
         frames,
     );
 }

@@ -1,7 +1,6 @@
 //! `/problems/<code-with-dashes>`: what a problem means, for people.
 
 use axum::body::Body;
-use serde::Serialize;
 
 use super::api_request::ApiRequest;
 use super::kinds::{self, Kind};
@@ -87,26 +86,4 @@ fn marked_up(text: &str) -> String {
         }
     }
     marked
-}
-
-/// The table for the API description.
-#[derive(Serialize)]
-pub(super) struct KindRow {
-    code: &'static str,
-    status: u16,
-    title: &'static str,
-    happened: &'static str,
-    fix: &'static str,
-}
-
-/// Lists every kind of problem.
-pub(super) fn rows() -> Vec<KindRow> {
-    let row = |kind: &&'static Kind| KindRow {
-        code: kind.code,
-        status: kind.status.as_u16(),
-        title: kind.title,
-        happened: kind.happened,
-        fix: kind.fix,
-    };
-    kinds::ALL.iter().map(row).collect()
 }

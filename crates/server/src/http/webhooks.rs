@@ -131,7 +131,7 @@ impl WebhookEndpointRequest<'_> {
         let kinds: Option<Vec<MessageKind>> = kinds.collect();
         let kinds = kinds.filter(|kinds| !kinds.is_empty());
         let kinds = kinds.ok_or_else(|| {
-            let all = MessageKind::ALL.map(MessageKind::as_str).join("`, `");
+            let all = MessageKind::WORDS.join("`, `");
             Problem::invalid("types", format!("name at least one of `{all}`, or none"))
         })?;
         Ok(Kinds::of(&kinds))

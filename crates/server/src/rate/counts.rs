@@ -22,9 +22,8 @@ pub(crate) struct RateCounts {
 impl RateCounts {
     /// Lists the counters, all of them from the first scrape on.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let rates = RateKind::ALL.map(RateKind::as_str).into_iter();
-        let held = HeldKind::ALL.map(HeldKind::as_str).into_iter();
-        for limit in rates.chain(held).chain([STREAMS, LEASES]) {
+        let kinds = RateKind::WORDS.into_iter().chain(HeldKind::WORDS);
+        for limit in kinds.chain([STREAMS, LEASES]) {
             self.refused.get_or_create(&LimitLabel { limit }).inc_by(0);
         }
         registry.register(

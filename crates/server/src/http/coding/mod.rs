@@ -29,30 +29,10 @@ pub(super) enum Coding {
     Brotli,
 }
 
-/// How much work a coding is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
-    /// For an answer of one caller, or one that soon changes.
-    Little,
-    /// For an answer that many get.
-    Much,
-}
-
-impl Effort {
-    const fn gzip(self) -> Compression {
-        Compression::new(match self {
-            Self::Little => 4,
-            Self::Much => 9,
-        })
-    }
-
-    const fn brotli(self) -> u32 {
-        match self {
-            Self::Little => 4,
-            Self::Much => 9,
-        }
-    }
-}
+/// How hard gzip and brotli work, of 9, for an answer of one caller, or one that soon changes.
+const LITTLE_EFFORT: u32 = 4;
+/// How hard they work for an answer that many get.
+const MUCH_EFFORT: u32 = 9;
 
 impl Coding {
     /// Chooses the best coding that the caller accepts (RFC 9110, 12.5.3).
@@ -80,11 +60,11 @@ impl Coding {
     }
 
     /// Encodes the bytes in this coding.
-    pub(super) fn write(self, plain: &Bytes, effort: Effort) -> Bytes {
+    pub(super) fn write(self, plain: &Bytes, effort: u32) -> Bytes {
         match self {
             Self::Identity => plain.clone(),
             Self::Gzip => {
-                let mut writer = GzEncoder::new(Vec::new(), effort.gzip());
+                let mut writer = GzEncoder::new(Vec::new(), Compression::new(effort));
                 // Writing to memory does not fail.
                 writer.write_all(plain).ok();
                 writer.finish().unwrap_or_default().into()
@@ -99,13 +79,8 @@ impl Coding {
     }
 }
 
-fn brotli_writer(effort: Effort) -> brotli::CompressorWriter<Vec<u8>> {
-    brotli::CompressorWriter::new(
-        Vec::new(),
-        CODING_BUFFER_BYTES,
-        effort.brotli(),
-        BROTLI_WINDOW_BITS,
-    )
+fn brotli_writer(effort: u32) -> brotli::CompressorWriter<Vec<u8>> {
+    brotli::CompressorWriter::new(Vec::new(), CODING_BUFFER_BYTES, effort, BROTLI_WINDOW_BITS)
 }
 
 /// Returns how much a caller wants a coding, in thousandths; 0 is not at all.
@@ -164,7 +139,7 @@ impl Coded {
             Coding::Gzip => &self.gzip,
             Coding::Brotli => &self.brotli,
         };
-        let write = || coding.write(&self.plain, Effort::Much);
+        let write = || coding.write(&self.plain, MUCH_EFFORT);
         known.get_or_init(write).clone()
     }
 }
@@ -184,7 +159,7 @@ pub(super) async fn of_answer(coding: Coding, response: Response) -> Response {
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes);
-    let coded = coding.write(&plain.unwrap_or_default(), Effort::Little);
+    let coded = coding.write(&plain.unwrap_or_default(), LITTLE_EFFORT);
     Response::from_parts(parts, Body::from(coded))
 }
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use flate2::{Compress, Crc, FlushCompress};
+use flate2::{Compress, Compression, Crc, FlushCompress};
 
-use super::{Coding, Effort, brotli_writer};
+use super::{Coding, LITTLE_EFFORT, MUCH_EFFORT, brotli_writer};
 
 /// A member of gzip without a name or a time, without an operating system (RFC 1952, 2.3).
 const GZIP_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -39,7 +39,7 @@ impl OpenBody {
                 deflated(&plain).into()
             }
             Coding::Brotli => {
-                let mut writer = brotli_writer(Effort::Little);
+                let mut writer = brotli_writer(LITTLE_EFFORT);
                 // Writing to memory does not fail.
                 writer.write_all(&plain).and_then(|()| writer.flush()).ok();
                 Bytes::copy_from_slice(writer.get_ref())
@@ -52,7 +52,7 @@ impl OpenBody {
     /// Encodes a body that has no end of its own.
     pub(in crate::http) fn whole(coding: Coding, plain: &Bytes) -> Self {
         Self {
-            bytes: coding.write(plain, Effort::Much),
+            bytes: coding.write(plain, MUCH_EFFORT),
             coding,
             crc: Arc::default(),
         }
@@ -91,7 +91,7 @@ impl OpenBody {
 /// Compresses into a gzip member, up to a border between blocks.
 fn deflated(plain: &[u8]) -> Vec<u8> {
     let mut bytes = GZIP_HEAD.to_vec();
-    let mut deflate = Compress::new(Effort::Little.gzip(), false);
+    let mut deflate = Compress::new(Compression::new(LITTLE_EFFORT), false);
     let mut rest = plain;
     loop {
         bytes.reserve(rest.len() / 4 + 1_024);

@@ -10,7 +10,7 @@ use soldonce_core::Timestamp;
 use soldonce_engine::EventSummary;
 
 pub(super) use self::hub::{Hub, Hubs, Surroundings, Tick};
-pub(super) use self::written::{Cut, json, json_reset};
+pub(super) use self::written::{Cut, FrameBody, json, json_reset};
 
 use super::event_body::EventBody;
 

@@ -7,7 +7,9 @@ use serde::Serialize;
 use soldonce_core::{Chart, Seq, StateKind, Tally, Timestamp, UnitName, UnitNo};
 use soldonce_engine::live::{FeedChange, Frame};
 use soldonce_engine::reply::Rfc3339;
+use utoipa::ToSchema;
 
+use crate::http::shapes::UnitState;
 use crate::limits::FRAME_BYTES_MAX;
 
 /// How the commits of a feed are put into frames.
@@ -62,15 +64,27 @@ pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart, terms: Optio
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-#[derive(Serialize)]
-struct FrameBody<'a> {
+/// Consecutive commits as the public sees them, merged. Changes are states, not steps: a reader that knows
+/// some of the commits applies them all the same.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FeedFrame)]
+pub(in crate::http) struct FrameBody<'a> {
+    /// The first commit in it: the `seq` of the frame before plus one, or less.
     from: u64,
+    /// The last commit in it.
     seq: u64,
+    /// When the last commit was made.
+    #[schema(value_type = String, format = DateTime)]
     at: Rfc3339,
     changes: Vec<ChangeBody<'a>>,
+    /// Only of `GET ../frames`, and `true`: the commits are no longer kept, read the seats again.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reset: Option<bool>,
+    /// Only of `GET ../frames`: another number than before says that the event itself changed (its policy, prices or
+    /// state), so that it is to be read again. That its sale opens or closes by its time is no change.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     terms: Option<u32>,
 }
 
@@ -87,25 +101,37 @@ pub(in crate::http) fn json_reset(seq: Seq, at: Timestamp) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ChangeBody<'a> {
-    Seats {
-        state: &'static str,
-        seats: Vec<Run<'a>>,
-    },
-    Area {
-        area: &'a str,
-        free: u32,
-        held: u32,
-        sold: u32,
-        blocked: u32,
-    },
+/// Seats that are now in a state, or an area with its counts.
+#[derive(Default, Serialize, ToSchema)]
+#[schema(as = FeedChange)]
+struct ChangeBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<UnitState>, nullable = false)]
+    state: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    seats: Option<Vec<Run<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    area: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    free: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    held: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sold: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    blocked: Option<u32>,
 }
 
-/// Seats that follow each other in the chart.
-#[derive(Serialize)]
+/// A seat; or the first and the last of seats that follow each other in the chart, over rows and zones.
+#[derive(Serialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = SeatRun)]
 enum Run<'a> {
     One(&'a str),
     FirstAndLast([&'a str; 2]),
@@ -120,8 +146,11 @@ fn changes<'a>(frame: &Frame, cut: Cut, chart: &'a Chart) -> Vec<ChangeBody<'a>>
         });
         let seats = runs(in_state, cut, chart);
         if !seats.is_empty() {
-            let state = state.as_str();
-            all.push(ChangeBody::Seats { state, seats });
+            all.push(ChangeBody {
+                state: Some(state.as_str()),
+                seats: Some(seats),
+                ..ChangeBody::default()
+            });
         }
     }
     all.extend(frame.changes.iter().filter_map(|change| {
@@ -134,12 +163,13 @@ fn changes<'a>(frame: &Frame, cut: Cut, chart: &'a Chart) -> Vec<ChangeBody<'a>>
             sold,
             blocked,
         } = *tally;
-        Some(ChangeBody::Area {
-            area: chart.area(*no)?.id.as_str(),
-            free,
-            held,
-            sold,
-            blocked,
+        Some(ChangeBody {
+            area: Some(chart.area(*no)?.id.as_str()),
+            free: Some(free),
+            held: Some(held),
+            sold: Some(sold),
+            blocked: Some(blocked),
+            ..ChangeBody::default()
         })
     }));
     all

@@ -125,17 +125,13 @@ fn metadata_of(shape: &Shape, members: &Members<'_>) -> HashMap<String, String> 
 fn wait(headers: &HeaderMap, members: &Members<'_>) -> Option<Duration> {
     let millis = members.get("retry_after_ms");
     let millis: Option<u64> = millis.and_then(|json| json.get().parse().ok());
-    if let Some(millis) = millis {
-        return Some(Duration {
-            seconds: i64::try_from(millis / 1_000).ok()?,
-            nanos: i32::try_from(millis % 1_000)
-                .ok()?
-                .saturating_mul(1_000_000),
-        });
-    }
-    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    let (seconds, nanos) = (seconds.parse().ok()?, 0);
-    Some(Duration { seconds, nanos })
+    let pause = if let Some(millis) = millis {
+        std::time::Duration::from_millis(millis)
+    } else {
+        let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+        std::time::Duration::from_secs(seconds.parse().ok()?)
+    };
+    Duration::try_from(pause).ok()
 }
 
 /// Returns what an answer says apart from its body.

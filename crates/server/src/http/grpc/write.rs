@@ -14,6 +14,7 @@ use serde::de::{
 };
 
 use super::shape::{Field, Kind, Shape};
+use crate::http::json::Str;
 
 /// Room for a message: most fit.
 const MESSAGE_BYTES: usize = 512;
@@ -42,8 +43,8 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(field) = members.next_key_seed(Name(self.shape))? {
-            match field {
+        while let Some(name) = members.next_key::<Str<'de>>()? {
+            match self.shape.field(&name.0) {
                 Some(field) => members.next_value_seed(Member { field, to: self.to })?,
                 None => {
                     let IgnoredAny = members.next_value()?;
@@ -51,29 +52,6 @@ impl<'de> Visitor<'de> for Members<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Reads the name of a member: the field that it is, if there is one.
-struct Name<'a>(&'a Shape);
-
-impl<'de, 'a> DeserializeSeed<'de> for Name<'a> {
-    type Value = Option<&'a Field>;
-
-    fn deserialize<D: Deserializer<'de>>(self, name: D) -> Result<Self::Value, D::Error> {
-        name.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'_> for Name<'a> {
-    type Value = Option<&'a Field>;
-
-    fn expecting(&self, to: &mut Formatter<'_>) -> Written {
-        to.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.field(name))
     }
 }
 

@@ -10,12 +10,10 @@ mod schemas;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
+use super::kinds::{self, Kind};
 use super::operation::{Answer, Content, Keyed, Operation, Tag, get};
-use super::pages;
-use super::problem::Handled;
-use super::problems_page;
+use super::pages::serve;
 use super::refusals;
 use super::route::Admission::{self, Anyone};
 use super::table::Table;
@@ -38,12 +36,8 @@ pub(super) fn routes(table: &mut Table) {
             .summary("This description")
             .sends("application/json", "An OpenAPI 3.1 document")
             .or_unchanged(),
-        serve,
+        |req| async move { serve(&req, req.app.files.description()) },
     );
-}
-
-async fn serve(req: ApiRequest) -> Handled {
-    pages::serve(&req, req.app.files.description())
 }
 
 /// Describes these operations, as JSON for people to read too.
@@ -73,11 +67,22 @@ pub(super) fn document(operations: &[Operation]) -> String {
                 "session": {"type": "apiKey", "in": "cookie", "name": SECURE_COOKIE, "description": "Without its prefix where the server lets cookies travel over HTTP (`--cookie plain`)"},
             },
         },
-        "x-problems": problems_page::rows(),
+        "x-problems": problems(),
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Lists every kind of problem.
+fn problems() -> Value {
+    let row = |kind: &&Kind| {
+        json!({
+            "code": kind.code, "status": kind.status.as_u16(), "title": kind.title,
+            "happened": kind.happened, "fix": kind.fix,
+        })
+    };
+    kinds::ALL.iter().map(row).collect()
 }
 
 fn examples() -> Value {

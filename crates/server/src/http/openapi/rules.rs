@@ -40,10 +40,10 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "booking" => json!({"pattern": format!("^bkg_{MINTED}")}),
         "hold" => json!({"pattern": format!("^hld_{MINTED}")}),
         "scopes" => {
-            json!({"minItems": 1, "items": {"type": "string", "enum": Scope::ALL.map(Scope::as_str)}})
+            json!({"minItems": 1, "items": {"type": "string", "enum": Scope::WORDS}})
         }
         "types" => {
-            json!({"minItems": 1, "items": {"type": "string", "enum": MessageKind::ALL.map(MessageKind::as_str)}})
+            json!({"minItems": 1, "items": {"type": "string", "enum": MessageKind::WORDS}})
         }
         "units" | "release" => json!({"minItems": 1}),
         "quantity" | "amount" => json!({"minimum": 1}),
@@ -88,9 +88,7 @@ pub(super) fn of_segment(name: &str) -> Option<Value> {
 pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     Some(match (operation, name) {
         ("list_holds_of_event", "state") => some_of(&HoldState::WORDS),
-        ("list_bookings_of_event", "state") => {
-            some_of(&BookingState::ALL.map(BookingState::as_str))
-        }
+        ("list_bookings_of_event", "state") => some_of(&BookingState::WORDS),
         ("list_holds" | "list_holds_of_event", "after") => {
             json!({"pattern": format!("^hld_{MINTED}")})
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 
+use super::super::frames::FrameBody;
 use super::super::operation::{Content, Operation, SchemaOf};
-use super::super::shapes::{BookingMessage, EventMessage, FeedFrame, HoldMessage, Problem};
+use super::super::shapes::{BookingMessage, EventMessage, HoldMessage, Problem};
 use super::rules;
 
 /// Collects every schema by name.
@@ -17,7 +18,7 @@ pub(super) fn all(operations: &[Operation]) -> Map<String, Value> {
         SchemaOf::new::<HoldMessage>(),
         SchemaOf::new::<BookingMessage>(),
         SchemaOf::new::<EventMessage>(),
-        SchemaOf::new::<FeedFrame>(),
+        SchemaOf::new::<FrameBody<'_>>(),
         SchemaOf::new::<Problem>(),
     ] {
         (schema.add)(&mut found);

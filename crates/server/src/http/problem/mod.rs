@@ -20,7 +20,7 @@ use super::{conflicts, response};
 
 pub(super) use self::retry::whole_seconds;
 
-use self::retry::{RetryAfter, SOON, asked_pause};
+use self::retry::asked_pause;
 
 pub(super) type Handled = Result<Response, Problem>;
 
@@ -33,7 +33,7 @@ pub(super) struct Problem {
     advice: Advice,
     /// Further members as JSON, each after a comma.
     extras: Vec<u8>,
-    retry_after: Option<RetryAfter>,
+    retry_after: Option<Duration>,
     /// Further header fields.
     headers: Option<Box<HeaderMap>>,
 }
@@ -77,7 +77,7 @@ impl Problem {
     pub(super) fn too_often(detail: &'static str, retry_in: Duration) -> Self {
         let millis = u64::try_from(retry_in.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
         let mut problem = Self::detailed(&kinds::RATE_LIMITED, detail);
-        problem.retry_after = Some(RetryAfter::after(retry_in));
+        problem.retry_after = Some(retry_in);
         problem.with("retry_after_ms", &millis)
     }
 
@@ -228,8 +228,8 @@ impl Problem {
         let headers = response.headers_mut();
         headers.extend(self.headers.into_iter().flat_map(|more| *more));
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
-        if let Some(RetryAfter(seconds)) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        if let Some(pause) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, whole_seconds(pause).into());
         }
         if self.kind.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, BEARER);
@@ -249,6 +249,8 @@ impl Problem {
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
+/// The wait that a busy server asks for.
+const SOON: Duration = Duration::from_secs(1);
 /// Room for the advice and the marks around the members.
 const MARKS_BYTES: usize = 48;
 /// Room for a few conflicts and alternatives.

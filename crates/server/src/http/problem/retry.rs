@@ -6,27 +6,12 @@ use soldonce_engine::payment::ProviderError;
 
 use crate::limits::PROVIDER_PAUSE_MS_MAX;
 
-/// Seconds to wait.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RetryAfter(pub(super) u32);
-
-/// The wait that a busy server asks for.
-pub(super) const SOON: RetryAfter = RetryAfter(1);
-
-impl RetryAfter {
-    /// Rounds up to seconds, at least one and at most `u32::MAX`: a client that waits that long is
-    /// late enough.
-    pub(super) fn after(span: Duration) -> Self {
-        Self(u32::try_from(whole_seconds(span)).unwrap_or(u32::MAX))
-    }
-}
-
 /// Returns how long the payment provider asks to be left alone, if it does; at most a minute.
-pub(super) fn asked_pause(error: &ProviderError) -> Option<RetryAfter> {
+pub(super) fn asked_pause(error: &ProviderError) -> Option<Duration> {
     match error {
         ProviderError::Busy { retry_after } => {
             let pause = retry_after.as_ref()?.ms().min(PROVIDER_PAUSE_MS_MAX);
-            Some(RetryAfter::after(Duration::from_millis(pause)))
+            Some(Duration::from_millis(pause))
         }
         ProviderError::Declined { .. }
         | ProviderError::Refused { .. }
@@ -49,7 +34,7 @@ mod tests {
     fn a_pause_of_the_provider_is_passed_on_up_to_a_minute() {
         let req = |ms: Option<u64>| {
             let retry_after = ms.map(soldonce_core::Span::from_ms);
-            asked_pause(&ProviderError::Busy { retry_after }).map(|after| after.0)
+            asked_pause(&ProviderError::Busy { retry_after }).map(whole_seconds)
         };
         for (ms, seconds) in [
             (None, None),

@@ -11,8 +11,8 @@ pub(super) use self::holds::{
     BlockedUnits, Booking, BookingList, Hold, HoldList, Transition, UnblockedUnits,
 };
 pub(super) use self::refusals::Problem;
-pub(super) use self::seats::{Chart, FeedFrame, Seats};
+pub(super) use self::seats::{Chart, Seats};
 pub(super) use self::webhooks::{
     BookingMessage, EventMessage, HoldMessage, NewWebhookEndpoint, WebhookEndpoint,
 };
-pub(super) use self::words::{DeliveryState, MessageType};
+pub(super) use self::words::{DeliveryState, MessageType, UnitState};

@@ -1,14 +1,11 @@
-//! Charts, the seats as they are, and the feed.
+//! Charts, and the seats as they are.
 #![expect(dead_code, reason = "only their shape is read")]
 #![expect(
     clippy::struct_field_names,
     reason = "fields are named as the API names them"
 )]
 
-use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::words::UnitState;
 
 /// A seat plan in the native format.
 #[derive(ToSchema)]
@@ -94,52 +91,4 @@ pub(in crate::http) struct AreaCounts {
     held: u32,
     sold: u32,
     blocked: u32,
-}
-
-/// Consecutive commits as the public sees them, merged. Changes are states, not steps: a reader that knows
-/// some of the commits applies them all the same.
-#[derive(ToSchema)]
-pub(in crate::http) struct FeedFrame {
-    /// The first commit in it: the `seq` of the frame before plus one, or less.
-    from: u64,
-    /// The last commit in it.
-    seq: u64,
-    /// When the last commit was made.
-    #[schema(format = DateTime)]
-    at: String,
-    changes: Vec<FeedChange>,
-    /// Only of `GET ../frames`, and `true`: the commits are no longer kept, read the seats again.
-    #[schema(nullable = false)]
-    reset: Option<bool>,
-    /// Only of `GET ../frames`: another number than before says that the event itself changed (its policy, prices or
-    /// state), so that it is to be read again. That its sale opens or closes by its time is no change.
-    #[schema(nullable = false)]
-    terms: Option<u32>,
-}
-
-/// Seats that are now in a state, or an area with its counts.
-#[derive(ToSchema)]
-pub(in crate::http) struct FeedChange {
-    #[schema(nullable = false)]
-    state: Option<UnitState>,
-    #[schema(nullable = false)]
-    seats: Option<Vec<SeatRun>>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    #[schema(nullable = false)]
-    free: Option<u32>,
-    #[schema(nullable = false)]
-    held: Option<u32>,
-    #[schema(nullable = false)]
-    sold: Option<u32>,
-    #[schema(nullable = false)]
-    blocked: Option<u32>,
-}
-
-/// A seat; or the first and the last of seats that follow each other in the chart, over rows and zones.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-pub(in crate::http) enum SeatRun {
-    One(String),
-    FirstAndLast([String; 2]),
 }
