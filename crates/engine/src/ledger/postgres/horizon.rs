@@ -5,7 +5,7 @@
 use tokio_postgres::Row;
 
 use super::bind::{Value, bind};
-use super::tables::Columns;
+use super::tables::{Columns, Id};
 use crate::ledger::rows::Damaged;
 
 /// The transactions that ran, and the one from which on none was over, as `batches.xid` has them. A database that
@@ -76,6 +76,15 @@ impl Horizon {
     pub(super) fn parts(&self) -> [Value<'_>; 2] {
         [bind(&self.first), bind(&self.last)]
     }
+}
+
+/// What a server numbered last.
+#[derive(Clone, Default)]
+pub(super) struct LastTurn {
+    /// While `last` is stored, each batch that this horizon does not lack has its number.
+    pub(super) horizon: Horizon,
+    /// The last number and its batch.
+    pub(super) last: (i64, Id),
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::follow::Follower;
 pub(super) use self::follow::Known;
+pub(super) use self::number::follow_move;
 use self::number::number;
-pub(super) use self::number::{LastTurn, follow_move};
 use super::context::Context;
 use super::limits::{FOLLOW_EVERY_MS, NUMBER_EVERY_MS, RENEWED_EVERY_MS};
 use crate::catch_panic::catch_panic;

@@ -16,7 +16,7 @@ use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
-use crate::ledger::postgres::horizon::{Horizon, horizon, since};
+use crate::ledger::postgres::horizon::{Horizon, LastTurn, horizon, since};
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
@@ -104,15 +104,6 @@ RETURNING waiting.first, ",
 struct Head {
     seq: Seq,
     hash: [u8; 32],
-}
-
-/// What a server numbered last.
-#[derive(Clone, Default)]
-pub(in super::super) struct LastTurn {
-    /// While `last` is stored, each batch that this horizon does not lack has its number.
-    pub(super) horizon: Horizon,
-    /// The last number and its batch.
-    last: (i64, Id),
 }
 
 /// Numbers what is stored and can be numbered. Does nothing while another server does it.
