@@ -291,15 +291,8 @@ impl Stage {
             .engine
             .add_endpoint("https://example.org/", Kinds::ALL, None);
         let endpoint = EndpointId::from_bytes(made.await.unwrap().stored.subject);
-        let path = format!("{}/confirm", sold.path());
-        let booking = app
-            .post(&path)
-            .by(&a)
-            .key("k")
-            .send()
-            .await
-            .expect(StatusCode::CREATED);
-        let booking = booking.json()["id"].as_str().unwrap().to_owned();
+        let booking = app.booked_by(&a, &sold).await;
+        let booking = booking["id"].as_str().unwrap().to_owned();
         let log = app.engine.deliveries(endpoint, None, 1).await;
         let message = log.unwrap().unwrap()[0].message.to_string();
         let tokens = [
@@ -460,9 +453,7 @@ async fn a_foreign_thing_answers_like_a_missing_one() {
     let (a, b) = (app.shopper().await, app.shopper().await);
     let held = held_by(&app, &a, "A-1").await;
     let sold = held_by(&app, &a, "A-3").await;
-    let confirm = format!("{}/confirm", sold.path());
-    let booked = app.post(&confirm).by(&a).key("k").send().await;
-    let booked = booked.expect(StatusCode::CREATED).json();
+    let booked = app.booked_by(&a, &sold).await;
     let booking = booked["id"].as_str().unwrap();
     let ask = async |method: &str, path: &str, token: &str| {
         let body = match method {
@@ -504,9 +495,7 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
     let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
     let sold = held_by(&app, &a, "A-1").await;
-    let confirm = format!("{}/confirm", sold.path());
-    let booked = app.post(&confirm).by(&a).key("k").send().await;
-    let booked = booked.expect(StatusCode::CREATED).json();
+    let booked = app.booked_by(&a, &sold).await;
     let own = held_by(&app, &b, "A-2").await;
     let never = json!(format!("bkg_{}", "0".repeat(26)));
     let mut told = BTreeSet::new();

@@ -197,8 +197,13 @@ impl TestApp {
 
     /// The booking of a hold, by the selling key.
     pub(crate) async fn booked(&self, held: &Held) -> Value {
+        self.booked_by(&self.sell, held).await
+    }
+
+    /// The booking of a hold, by its own caller.
+    pub(crate) async fn booked_by(&self, token: &str, held: &Held) -> Value {
         let confirm = self.post(&format!("{}/confirm", held.path()));
-        let confirm = confirm.by(&self.sell).key(&held.id);
+        let confirm = confirm.by(token).key(&held.id);
         confirm.send().await.expect(StatusCode::CREATED).json()
     }
 

@@ -43,24 +43,27 @@ async fn post(app: &TestApp, path: &str) -> Value {
     answer.expect(StatusCode::OK).json()
 }
 
-async fn a_booking_arrives_and_stands_in_the_log() {
-    let app = shop().await;
-    let receiver = Receiver::start().unwrap();
-    let (id, secret) = made(&app, &json!({"url": receiver.url()})).await;
+/// Runs the sender until so many messages arrived.
+async fn deliver(app: &TestApp, receiver: &Receiver, count: usize) {
     let mut tasks = JoinSet::new();
     let end = CancellationToken::new();
     tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
-    let held = app.held("ann", &["A-1"]).await;
-    let path = format!("{}/confirm", held.path());
-    let confirm = app.post(&path).by(&app.sell).key("k").json(&json!({}));
-    let booking = confirm.send().await.expect(StatusCode::CREATED).json();
-    let waited = until("a message", PATIENCE, || {
+    let waited = until("the messages", PATIENCE, || {
         app.clock.advance(std::time::Duration::from_millis(200));
-        !receiver.received().is_empty()
+        receiver.received().len() >= count
     });
     waited.unwrap();
     end.cancel();
     tasks.join_all().await;
+}
+
+async fn a_booking_arrives_and_stands_in_the_log() {
+    let app = shop().await;
+    let receiver = Receiver::start().unwrap();
+    let (id, secret) = made(&app, &json!({"url": receiver.url()})).await;
+    let held = app.held("ann", &["A-1"]).await;
+    let booking = app.booked(&held).await;
+    deliver(&app, &receiver, 1).await;
     let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
     let told = [(told.0.to_owned(), told.1.to_owned())];
     assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
@@ -130,16 +133,7 @@ async fn what_staff_end_is_told_as_described() {
     let cancel = app.post("/v1/events/hall/cancel").by(&app.admin);
     let called_off = cancel.json(&json!({"reason": "flood"})).send().await;
     called_off.expect(StatusCode::OK);
-    let mut tasks = JoinSet::new();
-    let end = CancellationToken::new();
-    tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
-    let waited = until("two messages", PATIENCE, || {
-        app.clock.advance(std::time::Duration::from_millis(200));
-        receiver.received().len() == 2
-    });
-    waited.unwrap();
-    end.cancel();
-    tasks.join_all().await;
+    deliver(&app, &receiver, 2).await;
     let bodies = receiver.received();
     let bodies = bodies
         .iter()
@@ -189,12 +183,8 @@ async fn the_same_key_has_the_same_answer_secret_included() {
 async fn the_log_is_told_in_pages() {
     let app = shop().await;
     let (id, _) = made(&app, &json!({"url": "https://example.org/hooks"})).await;
-    for (at, seat) in ["A-1", "A-2", "A-3"].into_iter().enumerate() {
-        let held = app.held("ann", &[seat]).await;
-        let path = format!("{}/confirm", held.path());
-        let confirm = app.post(&path).by(&app.sell).key(&at.to_string());
-        let confirmed = confirm.json(&json!({})).send().await;
-        confirmed.expect(StatusCode::CREATED);
+    for seat in ["A-1", "A-2", "A-3"] {
+        app.booked(&app.held("ann", &[seat]).await).await;
     }
     let log = format!("{ENDPOINTS}/{id}/deliveries");
     let (mut path, mut seen) = (format!("{log}?limit=2"), Vec::new());
