@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::WAIT_MAX;
 use super::counter::CounterFiles;
 use crate::backend::Fut;
 use crate::{Clock, FenceError, FenceKind, FenceSource, Namespace, SystemClock};
+
+/// Longest wait for another process that holds the lock file.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Pause between two tries to take the lock.
 const LOCK_POLL: Duration = Duration::from_millis(5);
@@ -79,11 +81,11 @@ impl FileFence {
         files.write(namespace, given)
     }
 
-    /// Waits for the lock file while another process holds it; fails after 400 ms.
+    /// Waits for the lock file while another process holds it; fails after 2 s.
     async fn lock(&self, files: &CounterFiles) -> Result<File, FenceError> {
         fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
         let lock = files.open_lock()?;
-        let until = self.clock.boot().plus(WAIT_MAX);
+        let until = self.clock.boot().plus(LOCK_WAIT);
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(lock),

@@ -7,18 +7,12 @@ mod file;
 mod postgres;
 mod record;
 
-use std::time::Duration;
-
 use crate::backend::Fut;
 use crate::{EPOCH_MAX, FenceError};
 
 pub use file::FileFence;
 #[cfg(feature = "postgres")]
 pub use postgres::PgFence;
-
-/// Longest wait for another process or for the database. Shorter than a call may take, so that an acquire
-/// learns why it has no number, and that nothing was granted (`docs/decisions/0017`).
-const WAIT_MAX: Duration = Duration::from_millis(400);
 
 /// The kinds of numbers, each with a counter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,14 +1,18 @@
 //! A fence source for many hosts: numbers in rows of PostgreSQL.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
 use tokio_postgres::types::{FromSqlOwned, Type};
 
-use super::WAIT_MAX;
 use crate::backend::Fut;
 use crate::backend::postgres::{Link, Param, PgConfig};
 use crate::{Clock, FenceError, FenceKind, FenceSource, SystemClock};
+
+/// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
+/// learns why it has no number, and that nothing was granted (`docs/decisions/0017`).
+const LIMIT: Duration = Duration::from_millis(400);
 
 /// Most runtimes with a connection; one more ends the oldest. Leases ask from two, the caller's and the lease thread's.
 const RUNTIMES_MAX: usize = 4;
@@ -71,7 +75,7 @@ impl PgFence {
         if let Some((_, link)) = links.iter().find(|(of, _)| *of == here) {
             return Arc::clone(link);
         }
-        let link = Link::new(self.config.clone(), Arc::clone(&self.clock), WAIT_MAX);
+        let link = Link::new(self.config.clone(), Arc::clone(&self.clock), LIMIT);
         let link = Arc::new(link);
         links.insert(0, (here, Arc::clone(&link)));
         links.truncate(RUNTIMES_MAX);
