@@ -85,7 +85,11 @@ impl CounterFiles {
     /// Makes the names of a new folder, and of those that were made for it, durable. What was made here can be read
     /// and is on the file system of the folder.
     fn sync_above(&self) -> io::Result<()> {
-        let folder = self.folder.canonicalize()?;
+        let folder = match self.folder.canonicalize() {
+            // A relative folder below one that may not be searched: its path cannot be known.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+            found => found?,
+        };
         let device = folder.metadata()?.dev();
         for above in folder.ancestors().skip(1) {
             if above.metadata()?.dev() != device {

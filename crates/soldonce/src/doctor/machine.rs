@@ -31,7 +31,7 @@ fn open_files() -> Finding {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let shown = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{limit} files"));
     let fix = "raise the hard limit (`ulimit -Hn`, or LimitNOFILE of the service) to 256 more than \
-               `--limit-connections`, or lower that";
+               `--limit-connections` (default 10,000)";
     let is_low = limit.is_some_and(|limit| limit < descriptors_for(CONNECTIONS_MAX));
     Finding::remark_if("open files", shown, is_low.then_some(fix))
 }

@@ -158,6 +158,8 @@ async fn number_oldest(
     let numbered = if is_stored {
         before.horizon
     } else {
+        // The lag is read from there, also while nothing can be numbered.
+        *lock(&context.numbered) = LastTurn::default();
         Horizon::default()
     };
     let batches = unnumbered(context, connection, &numbered).await?;
