@@ -9,7 +9,7 @@ import { badgeOf, byDate, freeOf } from "../../web/js/events.js";
 import { dateAndTime } from "../../web/js/format.js";
 import { endingWords, words } from "../../web/js/refusal.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
-import { headline } from "../../web/js/ticket.js";
+import { headline, isOpen } from "../../web/js/ticket.js";
 
 const openapi = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
 
@@ -60,6 +60,18 @@ test("a ticket of an event that was called off says so, and what becomes of the 
   assert.match(said({ payment: paid }).text, /goes back the way it was paid once this booking is cancelled/);
   assert.match(said({ payment: { ...paid, refunded: 4500 } }).text, /was sent back/);
   assert.equal(said({ state: "cancelled" }).title, "Cancelled");
+});
+
+test("money that staff settled elsewhere is back, and is waited for no more", () => {
+  const payment = { state: "captured", amount: 4500, captured: 4500, refunded: 0 };
+  const line = { state: "cancelled", price: 4500 };
+  const booking = (/** @type {object} */ more) =>
+    /** @type {any} */ ({ state: "cancelled", currency: "EUR", lines: [line], payment: { ...payment, ...more } });
+  assert.match(headline(booking({}), false, null).text, /45.00.* is on its way back/);
+  assert.equal(isOpen(booking({})), true);
+  const settled = booking({ elsewhere: 4500 });
+  assert.match(headline(settled, false, null).text, /45.00.* was sent back/);
+  assert.equal(isOpen(settled), false);
 });
 
 test("the list says what sells no more, and has it last", () => {

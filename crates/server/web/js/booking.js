@@ -10,7 +10,7 @@ import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
-import { facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns, sums } from "./ticket.js";
+import { facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns, sentBack, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./ticket.js").TicketLine} TicketLine */
@@ -278,7 +278,7 @@ class BookingPage {
   /** What was not paid does not go back. @param {number} price */
   backFor(price) {
     const { payment } = this.booking;
-    return payment ? Math.min(price, (payment.amount ?? 0) - (payment.refunded ?? 0)) : 0;
+    return payment ? Math.min(price, (payment.amount ?? 0) - sentBack(payment)) : 0;
   }
 
   /** @param {Question|null} question */

@@ -26,10 +26,13 @@ export function isOpen(booking) {
   return undecided || comingBack(booking) > 0;
 }
 
+/** What went back: by the provider, or by staff in another way. @param {Booking["payment"]} payment */
+export const sentBack = (payment) => (payment?.refunded ?? 0) + (payment?.elsewhere ?? 0);
+
 /** What was taken for lines that are given up and is not back yet. @param {Booking} booking */
 function comingBack({ lines, payment, state }) {
   // What is carried pays for another booking now.
-  const kept = (payment?.captured ?? 0) - (payment?.refunded ?? 0) - (payment?.carried ?? 0);
+  const kept = (payment?.captured ?? 0) - sentBack(payment) - (payment?.carried ?? 0);
   const sold = lines.filter((line) => line.state === "sold");
   const owed = sold.reduce((sum, line) => sum + line.price, 0);
   return state === "pending_payment" ? 0 : Math.max(0, kept - owed);
@@ -99,8 +102,9 @@ export function headline(booking, wasLate, event) {
 /** @param {Booking} booking */
 function calledOffWords({ payment, total }) {
   if (!payment) return total > 0 ? "Please ask the organiser about the money." : "";
-  const { amount = total, refunded = 0 } = payment;
-  const isBack = refunded > 0 && refunded >= amount;
+  const { amount = total } = payment;
+  const back = sentBack(payment);
+  const isBack = back > 0 && back >= amount;
   return isBack ? "Your money was sent back." : "Your money goes back the way it was paid once this booking is cancelled.";
 }
 
@@ -121,8 +125,8 @@ function returned(booking) {
   if (!payment) return "";
   const coming = comingBack(booking);
   if (coming > 0) return `${money(coming, currency)} is on its way back.`;
-  const refunded = payment.refunded ?? 0;
-  if (refunded > 0) return `${money(refunded, currency)} was sent back.`;
+  const back = sentBack(payment);
+  if (back > 0) return `${money(back, currency)} was sent back.`;
   return AT_BANK.includes(payment.state) ? "The money is being settled." : "Nothing was taken.";
 }
 
@@ -136,15 +140,15 @@ export function sums(booking) {
   const kept = sold.reduce((sum, line) => sum + line.price, 0);
   if (partly) rows.push(["total", "Booked first", total], ["given-back", "Given back", kept - total]);
   if (payment) {
-    const { captured = 0, refunded = 0, carried = 0, state } = payment;
-    const coming = comingBack(booking);
+    const { captured = 0, carried = 0, state } = payment;
+    const [coming, back] = [comingBack(booking), sentBack(payment)];
     const credit = exchange?.credit ?? 0;
     if (credit > 0) rows.push(["credit", "Paid before, for what you gave back", credit]);
     if (captured > 0) rows.push(["paid", "Paid", captured]);
     else if (state === "authorised") rows.push(["reserved", "Reserved at the bank", payment.amount ?? total]);
     if (carried > 0) rows.push(["carried", "Counts for what you took instead", -carried]);
     if (coming > 0) rows.push(["coming-back", "On its way back", -coming]);
-    if (refunded > 0) rows.push(["sent-back", "Sent back", -refunded]);
+    if (back > 0) rows.push(["sent-back", "Sent back", -back]);
   }
   const row = (/** @type {[string, string, number]} */ [id, name, amount]) =>
     el(
