@@ -74,6 +74,21 @@ test("money that staff settled elsewhere is back, and is waited for no more", ()
   assert.equal(isOpen(settled), false);
 });
 
+test("late money is promised seats where the event gives them, and what was taken is told", () => {
+  const lines = [{ state: "pending", price: 4500 }];
+  const said = (/** @type {string} */ late_payment, /** @type {object} */ payment) => {
+    const booking = /** @type {any} */ ({ state: "expired", currency: "EUR", lines, payment });
+    return headline(booking, false, /** @type {any} */ ({ state: "open", policy: { late_payment } })).text;
+  };
+  assert.match(said("if_still_free", { state: "processing" }), /seats are yours if they are free/);
+  for (const rule of ["refuse", "refund"]) {
+    assert.match(said(rule, { state: "processing" }), /says yes, the money goes straight back/);
+  }
+  assert.match(said("refuse", { state: "captured", captured: 4500 }), /too late.*45.00.* is on its way back/);
+  assert.match(said("refuse", { state: "refunded", captured: 4500, refunded: 4500 }), /too late.*45.00.* was sent back/);
+  assert.equal(said("refuse", { state: "failed" }), "Nothing was charged.");
+});
+
 test("the list says what sells no more, and has it last", () => {
   const policy = { hold_ttl_ms: 60_000, sale_closes_at: "2030-01-01T12:00:00Z" };
   const unknown = /** @type {any} */ ({ name: "", policy, total: 2, free: 1, on_sale: false });

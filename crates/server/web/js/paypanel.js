@@ -4,6 +4,7 @@
 import { clock } from "./clock.js";
 import { announce, button, el, fill } from "./dom.js";
 import { money, roughly } from "./format.js";
+import { lateWords } from "./ticket.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
 
@@ -86,7 +87,8 @@ export class PayPanel {
             "p.hint",
             { "data-part": "silent" },
             "This can take a while, and goes on by itself: also if you close this page. ",
-            "If the answer comes too late, you get the seats if they are still free, or your money back.",
+            "An answer may come too late. ",
+            lateWords(this.holding.state.event),
           ),
           this.back(busy),
         ];

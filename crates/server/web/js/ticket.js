@@ -74,25 +74,25 @@ export function headline(booking, wasLate, event) {
     case "failed":
       return {
         title: "Not paid",
-        text: undecided ? LATE_MONEY : "The payment did not go through. Nothing was charged.",
+        text: undecided ? lateWords(event) : unpaidWords(booking, "The payment did not go through. "),
       };
     case "expired":
       return {
         title: "Your time ran out",
-        text: undecided ? `The bank has not answered yet. ${LATE_MONEY}` : "Nothing was charged.",
+        text: undecided ? `The bank has not answered yet. ${lateWords(event)}` : unpaidWords(booking, ""),
       };
     case "needs_refund":
       return {
         title: "Your money goes back",
-        text: "It came when the seats were no longer free. Nothing is left to do for you.",
+        text: "It came too late for the seats. Nothing is left to do for you.",
       };
     case "refunded":
       return {
         title: "Your money is back",
         text:
           (payment?.captured ?? 0) > 0
-            ? "It came when the seats were no longer free, and was sent back in full."
-            : "It came when the seats were no longer free. It was never taken: the bank has let it go.",
+            ? "It came too late for the seats, and was sent back in full."
+            : "It came too late for the seats. It was never taken: the bank has let it go.",
       };
     default:
       return { title: state, text: "" };
@@ -108,8 +108,20 @@ function calledOffWords({ payment, total }) {
   return isBack ? "Your money was sent back." : "Your money goes back the way it was paid once this booking is cancelled.";
 }
 
-const LATE_MONEY =
-  "If the bank still says yes, the seats are yours if they are free; otherwise the money goes straight back.";
+/** What becomes of money that comes too late, by the rule of the event.
+ *  @param {SaleEvent|null|undefined} event */
+export function lateWords(event) {
+  const goesBack = event && event.policy.late_payment !== "if_still_free";
+  return goesBack
+    ? "If the bank still says yes, the money goes straight back."
+    : "If the bank still says yes, the seats are yours if they are free; otherwise the money goes straight back.";
+}
+
+/** What became of the money where nothing was bought. @param {Booking} booking @param {string} why */
+function unpaidWords(booking, why) {
+  const taken = booking.payment?.captured ?? 0;
+  return taken > 0 ? `The money came too late. ${returned(booking)}` : `${why}Nothing was charged.`;
+}
 
 /** "2 places are still yours, 1 was given back." @param {Booking} booking */
 function keptWords({ lines }) {
