@@ -77,6 +77,38 @@ test("behind a cache that keeps everything the countdowns are right all the same
   await countsDownTo(second, "sale-note", opens);
 });
 
+test("after a sleep that its clock did not count, a page that stayed visible learns the time anew", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  shopper.foreseeNoServer();
+  await shopper.page.addInitScript(() => {
+    const now = performance.now.bind(performance);
+    let [sleptAt, lost] = [NaN, 0];
+    performance.now = () => (Number.isNaN(sleptAt) ? now() : sleptAt) - lost;
+    window.sleeps = () => (sleptAt = now());
+    window.sleptFor = () => now() - sleptAt;
+    window.wakes = () => {
+      lost += now() - sleptAt;
+      sleptAt = NaN;
+    };
+  });
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  const { hold } = await shopper.state();
+  await countsDownTo(shopper, "countdown", hold.expires_at);
+  const stands = (/** @type {string} */ state) =>
+    shopper.page.locator(`[data-part="connection-state"][data-state="${state}"]`).waitFor();
+  await stands("live");
+  await shopper.page.context().setOffline(true);
+  await stands("lost");
+  await shopper.page.evaluate(() => window.sleeps());
+  await shopper.until(() => window.sleptFor() > 4000);
+  await shopper.page.evaluate(() => window.wakes());
+  await shopper.page.context().setOffline(false);
+  await stands("live");
+  await countsDownTo(shopper, "countdown", hold.expires_at);
+});
+
 for (const off of [-TEN_MINUTES_MS, TEN_MINUTES_MS]) {
   test(`a shopper's clock that is ${off / 60_000} minutes off changes nothing`, async (t) => {
     const event = await stage.server.event();

@@ -132,3 +132,16 @@ test("the end of a hold promises nothing that is not sold any more", () => {
   assert.match(endingWords("expired", true).text, /on sale again/);
   assert.doesNotMatch(endingWords("expired", false).text, /on sale again/);
 });
+
+test("an answer that excludes what is known of the time replaces it, as after a sleep that was not counted", () => {
+  const start = performance.now();
+  const at = (/** @type {number} */ ms) => Date.parse("2030-01-05T12:00:00Z") + ms;
+  const learn = (/** @type {number} */ ms, /** @type {number} */ sent, /** @type {number} */ took) =>
+    clock.learn(new Date(at(ms)).toISOString(), start + sent, start + sent + took);
+  clock.distrust();
+  learn(0, 0, 20);
+  learn(1_030, 1_000, 100);
+  assert.equal(Math.round(clock.offset + start), at(-10), "less exact, and agrees");
+  learn(300_000, 2_000, 100);
+  assert.equal(Math.round(clock.offset + start), at(297_950));
+});

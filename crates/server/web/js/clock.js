@@ -3,7 +3,7 @@
 // measured here, by the monotonic clock.
 
 // An exchange of messages places the server's clock within half its round trip. A newer one wins
-// unless it is much less exact; after this long it always wins, because clocks drift.
+// unless it is less exact and agrees with what is known; after this long it always wins, because clocks drift.
 const TRUST_FOR_MS = 60_000;
 
 class ServerClock {
@@ -33,9 +33,12 @@ class ServerClock {
     // What was asked earlier and answered late is older than what is known.
     if (Number.isNaN(told) || sentAt < this.askedAt) return;
     const spread = (receivedAt - sentAt) / 2;
+    const offset = told - (sentAt + spread);
     const stale = receivedAt - this.learntAt > TRUST_FOR_MS;
-    if (!stale && spread > this.spread) return;
-    this.offset = told - (sentAt + spread);
+    // Both cannot be: the machine slept, and elapsed time was not counted.
+    const excludes = Math.abs(offset - this.offset) > spread + this.spread;
+    if (!stale && !excludes && spread > this.spread) return;
+    this.offset = offset;
     this.spread = spread;
     this.learntAt = receivedAt;
     this.askedAt = sentAt;

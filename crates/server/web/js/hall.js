@@ -63,6 +63,7 @@ export class Hall {
     this.scheduled = false;
     /** @type {import("./sale.js").Sale|undefined} */ this.sale = undefined;
     this.wasHeld = 0;
+    this.wasAway = false;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
     this.saleNote = el("p.sale-note", { "data-part": "sale-note", hidden: true });
     this.heading = el("h1", { tabindex: "-1" });
@@ -119,6 +120,7 @@ export class Hall {
       const part = /** @type {Element} */ (target);
       this.focused = { part, card: part.closest("section.card") };
     });
+    this.feed.addEventListener("state", () => this.feedChanged());
     this.feed.addEventListener("event", (e) => {
       this.setEvent(/** @type {CustomEvent} */ (e).detail);
     });
@@ -141,6 +143,13 @@ export class Hall {
     this.holding.dispatch({ type: "terms", event });
     this.refreshSale();
     this.schedule();
+  }
+
+  /** A page that stays visible hears of the machine's sleep by its connection alone. */
+  feedChanged() {
+    const { state } = this.feed;
+    if (this.wasAway && state === "live") this.cameBack();
+    this.wasAway = state === "polling" || state === "lost";
   }
 
   cameBack() {
