@@ -257,6 +257,26 @@ fn the_recipe_of_the_image_is_as_hadolint_wants_it() {
     ends_well(Command::new(judges().join("bin/hadolint")).arg(recipe));
 }
 
+/// What a compose file says of each service: whether it starts again, and by what it counts as well.
+const SERVICES_OF_COMPOSE: &str = "
+import sys, yaml
+for name, service in yaml.safe_load(open(sys.argv[1]))['services'].items():
+    print(name, service.get('restart'), *service.get('healthcheck', {}).get('test', []))
+";
+
+#[test]
+fn the_compose_file_starts_again_what_ended_and_migrates_when_connections_are_taken() {
+    let file = deploy("compose.yaml");
+    let services = python(&["-c", SERVICES_OF_COMPOSE, file.to_str().unwrap()]);
+    let expected = [
+        "postgres unless-stopped CMD pg_isready -h 127.0.0.1 -U soldonce",
+        "redis unless-stopped",
+        "migrate None",
+        "server unless-stopped",
+    ];
+    assert_eq!(services.lines().collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn init_completions_and_man_write_what_an_installation_needs() {
     let place = folder("packages-init").join("made");
