@@ -222,8 +222,8 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
     };
     let whole = "postgresql.password=a b/c,secrets.admin_key=an-admin-key-of-a-test";
     ends_well(&mut run_helm(&["lint", "--strict"], whole));
-    let bare =
-        "existingSecret=mine,postgresql.enabled=false,redis.enabled=false,ingress.enabled=true";
+    let bare = "existingSecret=mine,postgresql.enabled=false,redis.enabled=false,\
+                ingress.enabled=true,podAnnotations=null";
     let files = [("whole", whole), ("bare", bare)].map(|(name, values)| {
         let rendered = ends_well(&mut run_helm(&["template", "shop"], values));
         let file = place.join(name).display().to_string();
