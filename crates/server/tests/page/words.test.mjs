@@ -9,7 +9,7 @@ import { badgeOf, byDate, freeOf } from "../../web/js/events.js";
 import { dateAndTime } from "../../web/js/format.js";
 import { endingWords, words } from "../../web/js/refusal.js";
 import { SeatGrid } from "../../web/js/seatgrid.js";
-import { headline, isOpen } from "../../web/js/ticket.js";
+import { backFor, headline, isOpen } from "../../web/js/ticket.js";
 
 const openapi = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
 
@@ -72,6 +72,17 @@ test("money that staff settled elsewhere is back, and is waited for no more", ()
   const settled = booking({ elsewhere: 4500 });
   assert.match(headline(settled, false, null).text, /45.00.* was sent back/);
   assert.equal(isOpen(settled), false);
+});
+
+test("what goes back for a cancelled line is what was paid for it, also by the booking that was exchanged", () => {
+  const back = (/** @type {object|null} */ payment, /** @type {object} */ more, /** @type {number} */ price) =>
+    backFor(/** @type {any} */ ({ payment, ...more }), price);
+  const difference = { state: "captured", amount: 4500, captured: 4500 };
+  assert.equal(back(difference, { exchange: { credit: 4500 } }, 9000), 9000);
+  assert.equal(back(difference, { exchange: { credit: 4500 } }, 4500), 4500);
+  assert.equal(back({ ...difference, carried: 4000 }, {}, 4500), 500);
+  assert.equal(back({ ...difference, refunded: 1000, elsewhere: 500 }, {}, 4500), 3000);
+  assert.equal(back(null, {}, 4500), 0);
 });
 
 test("late money is promised seats where the event gives them, and what was taken is told", () => {

@@ -10,7 +10,7 @@ import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
-import { facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns, sentBack, sums } from "./ticket.js";
+import { backFor, facts, grouped, headline, isCalledOff, isOpen, late, lineElement, owns, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./ticket.js").TicketLine} TicketLine */
@@ -265,20 +265,15 @@ class BookingPage {
 
   /** @param {TicketLine} line */
   askLine({ name, price, unit }) {
-    this.ask({ title: `Cancel ${name}?`, back: this.backFor(price), units: [unit] });
+    this.ask({ title: `Cancel ${name}?`, back: backFor(this.booking, price), units: [unit] });
   }
 
   askAll() {
     const sold = this.booking.lines.filter((line) => line.state === "sold");
-    const back = this.backFor(sold.reduce((sum, line) => sum + line.price, 0));
+    const price = sold.reduce((sum, line) => sum + line.price, 0);
+    const back = backFor(this.booking, price);
     const what = plural(sold.length, this.plan?.unitWord ?? "unit");
     this.ask({ title: `Cancel the booking of ${what}?`, back, units: null });
-  }
-
-  /** What was not paid does not go back. @param {number} price */
-  backFor(price) {
-    const { payment } = this.booking;
-    return payment ? Math.min(price, (payment.amount ?? 0) - sentBack(payment)) : 0;
   }
 
   /** @param {Question|null} question */

@@ -27,7 +27,7 @@ export function isOpen(booking) {
 }
 
 /** What went back: by the provider, or by staff in another way. @param {Booking["payment"]} payment */
-export const sentBack = (payment) => (payment?.refunded ?? 0) + (payment?.elsewhere ?? 0);
+const sentBack = (payment) => (payment?.refunded ?? 0) + (payment?.elsewhere ?? 0);
 
 /** What was taken for lines that are given up and is not back yet. @param {Booking} booking */
 function comingBack({ lines, payment, state }) {
@@ -36,6 +36,14 @@ function comingBack({ lines, payment, state }) {
   const sold = lines.filter((line) => line.state === "sold");
   const owed = sold.reduce((sum, line) => sum + line.price, 0);
   return state === "pending_payment" ? 0 : Math.max(0, kept - owed);
+}
+
+/** What goes back for lines of this price: of what was paid for the booking, also by one that it took the place of.
+ *  @param {Booking} booking @param {number} price */
+export function backFor({ payment, exchange }, price) {
+  if (!payment) return 0;
+  const { amount = 0, carried = 0 } = payment;
+  return Math.min(price, amount - sentBack(payment) + (exchange?.credit ?? 0) - carried);
 }
 
 /** Bookings whose hold had ended, as this page saw, before their money came. @type {Set<string>} */
