@@ -17,7 +17,7 @@ use super::{OpenError, Parts, PostgresOptions, verify};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, dropped as rows};
+use crate::ledger::rows::{Damaged, chain, dropped as rows};
 
 const TABLE: &str = "dropped_events";
 
@@ -91,7 +91,7 @@ impl Parts {
             refreshed.await?;
             let found = replica.inventory.event(event).map(Arc::clone);
             let found = found.ok_or_else(|| Damaged::new("events", "it is not in memory"))?;
-            let (open, end) = event_use(&mut connection, event, slot.chain_start).await?;
+            let (open, end) = event_use(&mut connection, event, chain::start(&found)).await?;
             let at = context.time.now();
             let refused = found.require_droppable(at, open, keep);
             if let Err(rejection) = refused {
