@@ -30,7 +30,11 @@ SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
         WHERE (",
     unsettled!(),
     "
-               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)) AND event_no = $1)
+               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)
+                  AND (payment_detail::json ->> 'captured')::bigint
+                      + coalesce((payment_detail::json ->> 'bounced')::bigint, 0)
+                    > (payment_detail::json ->> 'refunded')::bigint
+                      + coalesce((payment_detail::json ->> 'elsewhere')::bigint, 0)) AND event_no = $1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
         WHERE o.done_at IS NULL AND b.event_no = $1)
      + (SELECT count(*) FROM deliveries d
