@@ -104,7 +104,8 @@ impl Event {
     /// Returns the event with these fields set. Those who hold and those who bought keep what they have.
     ///
     /// # Errors
-    /// [`Invalid`] for a blank name, a policy out of bounds, a start at which its sale has not opened yet.
+    /// [`Invalid`] for a blank name, and where the change makes it so: a policy out of bounds, a start at which its
+    /// sale has not opened yet.
     pub fn changed(&self, change: &EventChange) -> Result<Self, Invalid> {
         change.name.as_ref().map_or(Ok(()), require_name)?;
         let name = change.name.as_ref().unwrap_or(&self.name);
@@ -114,7 +115,9 @@ impl Event {
             policy: self.policy.changed(&change.policy)?,
             ..self.clone()
         };
-        changed.policy.require_sale(changed.starts_at)?;
+        if self.policy.require_sale(self.starts_at).is_ok() {
+            changed.policy.require_sale(changed.starts_at)?;
+        }
         Ok(changed)
     }
 

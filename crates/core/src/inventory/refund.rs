@@ -2,7 +2,9 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::{Amount, Answer, Authority, BookingId, BookingState, Effect, Invalid, Rejection};
+use crate::{
+    Amount, Answer, Authority, BookingId, BookingState, Effect, Invalid, Payment, Rejection,
+};
 
 impl Inventory {
     /// Refunds money through the provider that it was paid through: never more than is left. After
@@ -82,13 +84,7 @@ impl Inventory {
         id: BookingId,
         amount: Amount,
     ) -> Result<Answer, Rejection> {
-        let booking = self.require_booking(id, Authority::Staff)?;
-        let left = booking
-            .payment
-            .as_ref()
-            .filter(|payment| payment.state.has_come())
-            .map(|payment| payment.left())
-            .ok_or(Rejection::BookingNotConfirmed)?;
+        let left = self.require_money(id)?.left();
         if left == Amount::ZERO {
             let text = "nothing is left that could go back".to_owned();
             return Err(Invalid::new("amount", text).into());
@@ -109,9 +105,7 @@ impl Inventory {
         id: BookingId,
         amount: Amount,
     ) -> Result<Answer, Rejection> {
-        let booking = self.require_booking(id, Authority::Staff)?;
-        let owed = booking.payment.as_ref().map(|payment| payment.owed());
-        let owed = owed.ok_or(Rejection::BookingNotConfirmed)?;
+        let owed = self.require_money(id)?.owed();
         if owed == Amount::ZERO || amount != owed {
             let text = format!("what is still to go back is {}", owed.minor());
             return Err(Invalid::new("amount", text).into());
@@ -124,5 +118,13 @@ impl Inventory {
             payment.elsewhere = Amount::sum([payment.elsewhere, owed].into_iter());
         }
         Ok(self.answer_booking(id))
+    }
+
+    /// Returns the payment of a booking, for staff, if its money came.
+    fn require_money(&self, id: BookingId) -> Result<&Payment, Rejection> {
+        let booking = self.require_booking(id, Authority::Staff)?;
+        let payment = booking.payment.as_deref();
+        let come = payment.filter(|payment| payment.state.has_come());
+        come.ok_or(Rejection::BookingNotConfirmed)
     }
 }

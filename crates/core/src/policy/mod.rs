@@ -294,11 +294,12 @@ impl Policy {
     /// Returns this policy with the fields of `change` set.
     ///
     /// # Errors
-    /// As [`Policy::validate`].
+    /// As [`Policy::validate`], for what the change makes wrong: another build may have accepted what is stored.
     pub fn changed(&self, change: &PolicyChange) -> Result<Self, Invalid> {
         let changed = self.merged(change);
-        changed.validate()?;
-        Ok(changed)
+        let is_new = |breach: &Invalid| self.breaches().all(|known| known != *breach);
+        let breach = changed.breaches().find(is_new);
+        breach.map_or(Ok(changed), Err)
     }
 
     /// Returns this policy with the fields of `change` set, unchecked: for stored policies, which
@@ -317,29 +318,32 @@ impl Policy {
     /// # Errors
     /// The first setting that is wrong, with the bound it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
-        for field in POLICY_FIELDS {
-            let number = field.get(self).number();
-            let Some(((least, most), number)) = field.bounds.range().zip(number) else {
-                continue;
-            };
-            if !(least..=most).contains(&number) {
-                let reason = format!("{number} is outside {least} ..= {most}");
-                return Err(Invalid::new(field.in_refusals, reason));
-            }
-        }
-        if self.hold_ttl > self.hold_max {
-            let (ttl, most) = (self.hold_ttl.ms(), self.hold_max.ms());
+        self.breaches().next().map_or(Ok(()), Err)
+    }
+
+    /// Lists the settings that are wrong, each with the bound it breaks.
+    fn breaches(&self) -> impl Iterator<Item = Invalid> {
+        let outside = POLICY_FIELDS.iter().filter_map(move |field| {
+            let number = field.get(self).number()?;
+            let (least, most) = field.bounds.range()?;
+            let reason = || format!("{number} is outside {least} ..= {most}");
+            let is_inside = (least..=most).contains(&number);
+            (!is_inside).then(|| Invalid::new(field.in_refusals, reason()))
+        });
+        let (ttl, most) = (self.hold_ttl.ms(), self.hold_max.ms());
+        let above_max = (ttl > most).then(|| {
             let reason =
                 format!("{ttl} is outside {HOLD_TTL_MS_MIN} ..= {most}, which is `hold_max_ms`");
-            return Err(Invalid::new("policy.hold_ttl_ms", reason));
-        }
-        match (self.sale_opens_at, self.sale_closes_at) {
-            (Some(opens), Deadline::At(closes)) if closes <= opens => Err(Invalid::new(
+            Invalid::new("policy.hold_ttl_ms", reason)
+        });
+        let never_open = match (self.sale_opens_at, self.sale_closes_at) {
+            (Some(opens), Deadline::At(closes)) if closes <= opens => Some(Invalid::new(
                 "policy.sale_closes_at",
                 "the sale must close after it opens".to_owned(),
             )),
-            _ => Ok(()),
-        }
+            _ => None,
+        };
+        outside.chain(above_max).chain(never_open)
     }
 
     /// Checks that an event that starts at `starts_at` can be on sale under the policy.

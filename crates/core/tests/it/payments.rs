@@ -358,6 +358,26 @@ fn what_staff_settled_elsewhere_is_not_owed_any_more() {
 }
 
 #[test]
+fn money_that_never_came_is_neither_refunded_nor_settled_elsewhere() {
+    for state in [
+        PaymentState::Created,
+        PaymentState::Failed,
+        PaymentState::Voided,
+    ] {
+        let (mut world, booking) = paying();
+        world.pay(booking, state).unwrap();
+        let amount = payment(&world, booking).amount;
+        for command in [
+            Command::Refund { booking, amount },
+            Command::SettleRefund { booking, amount },
+        ] {
+            let refused = world.apply(command).unwrap_err();
+            assert_eq!(refused, Rejection::BookingNotConfirmed, "{state:?}");
+        }
+    }
+}
+
+#[test]
 fn late_money_that_staff_settled_elsewhere_is_refunded() {
     let (mut world, booking) = paying();
     world.wait(20 * 60_000);

@@ -1,9 +1,11 @@
 //! Every field of a policy is found by its name, takes its values and no others, and agrees with its neighbours.
 
 use soldonce_core::{
-    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyChange,
-    PolicyField, PolicyKind, PolicyValue, Span, Timestamp,
+    Adjacency, Deadline, Event, EventChange, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy,
+    PolicyChange, PolicyField, PolicyKind, PolicyValue, Span, Timestamp,
 };
+
+use crate::world::{World, policy, rows_and_floor, text};
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_ms(ms)
@@ -142,4 +144,36 @@ fn a_sale_closes_after_it_opens() {
         let expected = (!is_right).then_some("policy.sale_opens_at");
         assert_eq!(refused, expected, "{policy:?} {starts:?}");
     }
+}
+
+/// Another build had other bounds.
+#[test]
+fn what_was_wrong_before_a_change_is_not_refused_with_it() {
+    let world = World::new(rows_and_floor(&[6], 0), policy());
+    let mut event = Event::clone(world.inventory.event(world.event).unwrap());
+    event.starts_at = Some(at(4));
+    event.policy = Policy {
+        hold_ttl: Span::from_ms(1),
+        sale_opens_at: Some(at(5)),
+        ..policy()
+    };
+    let set = |name, number| {
+        let mut change = PolicyChange::default();
+        let field = PolicyField::named(name).unwrap();
+        change.set(field, PolicyValue::Number(number)).unwrap();
+        let refused = event.changed(&change.into()).err();
+        refused.map(|wrong| wrong.field)
+    };
+    assert_eq!(set("units_per_hold_max", 3), None);
+    assert_eq!(
+        set("units_per_hold_max", 0),
+        Some("policy.units_per_hold_max")
+    );
+    assert_eq!(set("hold_ttl_ms", 1), None);
+    assert_eq!(set("hold_ttl_ms", 2), Some("policy.hold_ttl_ms"));
+    let renamed = EventChange {
+        name: Some(text("Hamlet")),
+        ..EventChange::default()
+    };
+    assert_eq!(event.changed(&renamed).unwrap().name, text("Hamlet"));
 }

@@ -46,7 +46,7 @@ const ITS_OWN: &str = "the unit of this line is sold to its booking";
 const BACK: &str = "a unit would go back";
 
 /// Writes, what is said of each, and the guards that refuse it, every one of them alone.
-const FORBIDDEN: [(&str, &str, &[&str]); 29] = [
+const FORBIDDEN: [(&str, &str, &[&str]); 35] = [
     // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
     (
         "UPDATE units SET owner = zeroblob(16), fence = fence + 1, version = version + 1 WHERE unit_no = 5",
@@ -145,8 +145,19 @@ const FORBIDDEN: [(&str, &str, &[&str]); 29] = [
     ("DELETE FROM holds WHERE state = 3", "holds are never deleted", &["holds_deleted"]),
     ("UPDATE holds SET holder = 'eve' WHERE state = 0", "a hold stays of its holder", &["holds_changed"]),
     ("UPDATE holds SET state = 0 WHERE state = 3", "a hold stays of its holder", &["holds_changed"]),
+    ("INSERT OR REPLACE INTO holds SELECT * FROM holds", "this hold exists", &["holds_added"]),
     ("DELETE FROM bookings", "bookings are never deleted", &["bookings_deleted"]),
+    ("INSERT OR REPLACE INTO bookings SELECT * FROM bookings", "this booking exists", &["bookings_added"]),
+    ("UPDATE OR REPLACE bookings SET id = zeroblob(16)", "a booking keeps its id", &["bookings_changed"]),
     ("DELETE FROM events", "events are never deleted", &["events_deleted"]),
+    ("INSERT OR REPLACE INTO events SELECT * FROM events", "this event exists", &["events_added"]),
+    (
+        "INSERT OR REPLACE INTO events SELECT event_no + 8, id, name, starts_at, currency, chart_no, prices, policy,
+                cancelled, created_at, fingerprint, checksum, changed_at FROM events",
+        "this event exists",
+        &["events_added"],
+    ),
+    ("UPDATE OR REPLACE events SET event_no = 7", "an event keeps its number and id", &["events_changed"]),
     (
         "INSERT INTO dropped_events (event_no, at, request, seq, hash, checksum) VALUES (0, 0, '', 0, x'', 0)",
         "a unit of this event is held",

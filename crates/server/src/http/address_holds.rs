@@ -230,7 +230,12 @@ impl App {
                 return;
             };
             let time = self.engine.now();
-            if let Some(live) = found.as_ref().filter(|found| found.is_live(time)) {
+            let event = found.as_ref().map(|found| found.event);
+            let event = event.and_then(|no| self.engine.event_of_no(no));
+            // Its holds are over before that is written down.
+            let is_called_off = event.is_some_and(|event| event.cancelled().is_some());
+            let live = found.as_ref().filter(|found| found.is_live(time));
+            if let Some(live) = live.filter(|_| !is_called_off) {
                 held.learn(address, live);
                 continue;
             }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use futures_util::poll;
-use serde_json::json;
+use serde_json::{Value, json};
+use soldonce_core::limits::ENDED_UNITS_MAX;
 use soldonce_engine::rate::Quota;
 use soldonce_server::{HeldLimits, Peer, RateLimits};
 use tokio::task::yield_now;
@@ -186,6 +187,42 @@ async fn what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is
     hold().await.expect(StatusCode::CREATED);
 }
 
+/// It has more held units than one commit ends, and the sweeper has not come to this hold.
+async fn a_hold_of_an_event_that_was_called_off_is_not_counted() {
+    let app = limited(held_at_most(10), 10).await;
+    let large = json!({
+        "id": "large", "name": "Large", "currency": "EUR",
+        "chart": {
+            "format": "seats", "seats": [],
+            "areas": [{"area": "floor", "capacity": 5_000, "category": "Standing"}],
+        },
+        "prices": {"Standing": 3000},
+        "policy": {"units_per_hold_max": 64, "units_per_holder_max": 64},
+    });
+    let app = app.with_event(&large).await;
+    let of_large = async |by: &str, mut wish: Value, quantity: usize| {
+        wish["best"] = json!({"quantity": quantity});
+        let ask = from(app.post("/v1/events/large/holds"), ADDRESS).by(by);
+        let held = ask.json(&wish).send().await;
+        held.expect(StatusCode::CREATED);
+    };
+    let by = app.shopper_at(ADDRESS).await;
+    of_large(&by, json!({}), 10).await;
+    // Those that end last are ended first.
+    app.clock.advance(Duration::from_secs(1));
+    for n in 0..ENDED_UNITS_MAX / 64 {
+        let wish = json!({"holder": format!("buyer-{n}")});
+        of_large(&app.sell, wish, 64).await;
+    }
+    let hold = async || best(&app, &by, ADDRESS, 10).await;
+    hold().await.refused(429, "rate_limited");
+    let cancel = app.post("/v1/events/large/cancel").by(&app.admin);
+    let cancelled = cancel.json(&json!({"reason": "rain"})).send().await;
+    cancelled.expect(StatusCode::OK);
+    app.clock.advance(Duration::from_secs(1));
+    hold().await.expect(StatusCode::CREATED);
+}
+
 async fn what_a_caller_took_who_hung_up_is_counted() {
     let app = limited(held_at_most(10), 10).await;
     let (one, other) = (app.shopper_at(ADDRESS).await, app.shopper_at(ADDRESS).await);
@@ -318,6 +355,7 @@ crate::variant::run_over! {
         behind_a_trusted_proxy_each_client_is_counted,
         a_family_of_six_is_never_refused_by_default,
         what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is,
+        a_hold_of_an_event_that_was_called_off_is_not_counted,
         what_a_caller_took_who_hung_up_is_counted,
         units_that_a_change_adds_are_counted_and_those_it_drops_are_not,
         holds_that_were_asked_for_a_short_while_lapse_like_others,

@@ -17,7 +17,7 @@ use super::{OpenError, Parts, PostgresOptions, verify};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::{Damaged, dropped as rows};
+use crate::ledger::rows::{Damaged, chain, dropped as rows};
 
 const TABLE: &str = "dropped_events";
 
@@ -30,7 +30,11 @@ SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
         WHERE (",
     unsettled!(),
     "
-               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)) AND event_no = $1)
+               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)
+                  AND (payment_detail::json ->> 'captured')::bigint
+                      + coalesce((payment_detail::json ->> 'bounced')::bigint, 0)
+                    > (payment_detail::json ->> 'refunded')::bigint
+                      + coalesce((payment_detail::json ->> 'elsewhere')::bigint, 0)) AND event_no = $1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
         WHERE o.done_at IS NULL AND b.event_no = $1)
      + (SELECT count(*) FROM deliveries d
@@ -91,7 +95,7 @@ impl Parts {
             refreshed.await?;
             let found = replica.inventory.event(event).map(Arc::clone);
             let found = found.ok_or_else(|| Damaged::new("events", "it is not in memory"))?;
-            let (open, end) = event_use(&mut connection, event, slot.chain_start).await?;
+            let (open, end) = event_use(&mut connection, event, chain::start(&found)).await?;
             let at = context.time.now();
             let refused = found.require_droppable(at, open, keep);
             if let Err(rejection) = refused {

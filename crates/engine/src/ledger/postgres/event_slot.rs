@@ -10,7 +10,6 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::replica::Replica;
 use crate::ledger::batch::{Reply, answer};
-use crate::ledger::rows::chain;
 use crate::ledger::{Done, Transaction};
 use crate::locks::{read, write};
 
@@ -28,8 +27,6 @@ impl Job {
 
 pub(super) struct EventSlot {
     pub(super) no: EventNo,
-    /// The hash that the chain of its audit begins with.
-    pub(super) chain_start: [u8; 32],
     /// Locked from the decision until its outcome is known.
     pub(super) replica: Mutex<Replica>,
     /// None once the ledger is closed.
@@ -44,7 +41,6 @@ impl EventSlot {
     pub(super) fn new(event: &Event, queue: mpsc::Sender<Job>) -> Self {
         Self {
             no: event.no,
-            chain_start: chain::start(event),
             replica: Mutex::new(Replica::new(event.no)),
             queue: RwLock::new(Some(queue)),
             next_end: AtomicI64::new(i64::MAX),

@@ -14,13 +14,24 @@ use super::units::put_state;
 /// Computes the first hash of an event's chain from its number, id, creation and fingerprint, so
 /// that no chain can pass for another event's.
 pub(crate) fn start(event: &Event) -> [u8; 32] {
+    let id = event.id.as_str();
+    start_of(event.no, id, event.created_at, &event.fingerprint)
+}
+
+/// Computes the same from columns of the event's row, of which the others need not be readable.
+pub(crate) fn start_of(
+    no: EventNo,
+    id: &str,
+    created_at: Timestamp,
+    fingerprint: &[u8],
+) -> [u8; 32] {
     let mut sha = Sha256::new();
     sha.update(b"soldonce audit 1");
-    sha.update(event.no.0.to_be_bytes());
-    sha.update(event.id.as_str().as_bytes());
+    sha.update(no.0.to_be_bytes());
+    sha.update(id.as_bytes());
     sha.update([0]);
-    sha.update(event.created_at.ms().to_be_bytes());
-    sha.update(event.fingerprint);
+    sha.update(created_at.ms().to_be_bytes());
+    sha.update(fingerprint);
     sha.finalize().into()
 }
 

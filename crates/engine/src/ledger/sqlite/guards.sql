@@ -4,10 +4,10 @@
 --
 -- units.state: 0 free, 1 held, 2 sold, 3 blocked. lines.state: 0 pending, 1 sold, 2 cancelled. A hold is over from
 -- state 2 on. SQLite tests each row at once, so a commit writes holds, then units that are not sold, then lines, then
--- units that are sold, then the audit. INSERT OR REPLACE deletes a row without its trigger, so each INSERT of units,
--- lines and the audit looks for the row that would go. One trigger for each table and verb: SQLite calls them all for every row. With FAIL the
--- rows that the statement wrote before stay written, each of which passed its own test; the writer rolls back the whole
--- transaction. ABORT would journal each statement.
+-- units that are sold, then the audit. OR REPLACE deletes a row without its trigger, so each INSERT looks for the row
+-- that would go, and no UPDATE changes a key. One trigger for each table and verb: SQLite calls them all for every row.
+-- With FAIL the rows that the statement wrote before stay written, each of which passed its own test; the writer rolls
+-- back the whole transaction. ABORT would journal each statement.
 
 -- Of all lines of a unit one is sold at most. Lines are updated in place, so the key is never out of force.
 CREATE UNIQUE INDEX IF NOT EXISTS sold_unit_key ON lines (event_no, unit_no) WHERE state = 1;
@@ -136,6 +136,11 @@ CREATE TRIGGER holds_deleted BEFORE DELETE ON holds
 WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
 BEGIN SELECT RAISE(FAIL, 'holds are never deleted'); END;
 
+DROP TRIGGER IF EXISTS holds_added;
+CREATE TRIGGER holds_added BEFORE INSERT ON holds
+WHEN EXISTS (SELECT 1 FROM holds WHERE id = NEW.id)
+BEGIN SELECT RAISE(FAIL, 'this hold exists'); END;
+
 -- A hold stays its holder's, and one that is over stays so.
 DROP TRIGGER IF EXISTS holds_changed;
 CREATE TRIGGER holds_changed BEFORE UPDATE ON holds
@@ -148,9 +153,29 @@ CREATE TRIGGER bookings_deleted BEFORE DELETE ON bookings
 WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
 BEGIN SELECT RAISE(FAIL, 'bookings are never deleted'); END;
 
+DROP TRIGGER IF EXISTS bookings_added;
+CREATE TRIGGER bookings_added BEFORE INSERT ON bookings
+WHEN EXISTS (SELECT 1 FROM bookings WHERE id = NEW.id)
+BEGIN SELECT RAISE(FAIL, 'this booking exists'); END;
+
+DROP TRIGGER IF EXISTS bookings_changed;
+CREATE TRIGGER bookings_changed BEFORE UPDATE ON bookings
+WHEN NEW.id IS NOT OLD.id
+BEGIN SELECT RAISE(FAIL, 'a booking keeps its id'); END;
+
 DROP TRIGGER IF EXISTS events_deleted;
 CREATE TRIGGER events_deleted BEFORE DELETE ON events
 BEGIN SELECT RAISE(FAIL, 'events are never deleted'); END;
+
+DROP TRIGGER IF EXISTS events_added;
+CREATE TRIGGER events_added BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events WHERE event_no = NEW.event_no OR id = NEW.id)
+BEGIN SELECT RAISE(FAIL, 'this event exists'); END;
+
+DROP TRIGGER IF EXISTS events_changed;
+CREATE TRIGGER events_changed BEFORE UPDATE ON events
+WHEN (NEW.event_no, NEW.id) IS NOT (OLD.event_no, OLD.id)
+BEGIN SELECT RAISE(FAIL, 'an event keeps its number and id'); END;
 
 DROP TRIGGER IF EXISTS dropped_events_added;
 CREATE TRIGGER dropped_events_added BEFORE INSERT ON dropped_events

@@ -1,7 +1,11 @@
 //! An event that is over is dropped for good, and nothing else is touched.
 
+use std::sync::Arc;
+
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
-use soldonce_core::{Command, Effect, Event, Origin, PaymentState, Rejection, Span, Timestamp};
+use soldonce_core::{
+    Booking, Command, Effect, Event, Origin, PaymentState, Rejection, Span, Timestamp,
+};
 use soldonce_engine::ledger::sqlite::verify::verify;
 
 use super::bookings::checkout;
@@ -41,20 +45,53 @@ pub(super) async fn an_event_that_was_sold_is_kept_from_the_day_it_is_called_off
     assert_eq!(found, Some(booking));
 }
 
-/// Buyers' money that the seller still has of an event that was called off: its bookings say whose it is.
-pub(super) async fn an_event_called_off_is_kept_while_its_buyers_have_paid(test: TestLedger) {
+/// An event that was called off nine days ago, and the booking of it whose money the seller still has.
+async fn called_off_and_paid(test: &TestLedger) -> (Arc<Event>, Booking) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
-    let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    let booking = booked(test.ask(checkout(test, &hold)).await).unwrap();
     let begun = Some(Effect::Authorise(booking.id));
     let paid = test.report(booking.id, PaymentState::Captured, begun).await;
     booked(test.ask(paid).await).unwrap();
-    call_off(&test, &event).await;
+    call_off(test, &event).await;
     test.advance_ms(9 * DAY_MS);
-    let in_use = drop_event(&test, &event).await.unwrap_err();
+    let in_use = drop_event(test, &event).await.unwrap_err();
     assert_eq!(in_use, Rejection::EventInUse);
+    (event, booking)
+}
+
+/// Its bookings say whose the money is.
+pub(super) async fn an_event_called_off_is_kept_while_its_buyers_have_paid(test: TestLedger) {
+    let (event, booking) = called_off_and_paid(&test).await;
     let returned = test.report(booking.id, PaymentState::Refunded, None).await;
     booked(test.ask(returned).await).unwrap();
+    test.advance_ms(9 * DAY_MS);
+    drop_event(&test, &event).await.unwrap();
+}
+
+/// The provider has the money as captured for good, and the booking keeps its seat.
+pub(super) async fn an_event_called_off_is_dropped_when_its_refunds_were_settled_elsewhere(
+    test: TestLedger,
+) {
+    let (event, booking) = called_off_and_paid(&test).await;
+    let (id, amount) = (booking.id, booking.total());
+    let ordered = Command::Refund {
+        booking: id,
+        amount,
+    };
+    let settled = Command::SettleRefund {
+        booking: id,
+        amount,
+    };
+    let refund = Effect::Refund {
+        booking: id,
+        amount,
+        total: amount,
+    };
+    let done = test.report(id, PaymentState::Captured, Some(refund)).await;
+    for command in [ordered, settled, done] {
+        booked(test.ask(command).await).unwrap();
+    }
     test.advance_ms(9 * DAY_MS);
     drop_event(&test, &event).await.unwrap();
 }

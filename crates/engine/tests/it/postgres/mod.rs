@@ -44,7 +44,12 @@ struct Servers {
     database: Postgres,
     options: PostgresOptions,
     ledgers: Vec<Arc<PostgresLedger>>,
-    next: AtomicU64,
+    next: Arc<AtomicU64>,
+}
+
+fn hold_id(next: &AtomicU64) -> HoldId {
+    let at = u128::from(next.fetch_add(1, Ordering::Relaxed));
+    HoldId::from_bits((1 << 100) | at)
 }
 
 impl Servers {
@@ -63,7 +68,7 @@ impl Servers {
             database,
             options,
             ledgers: Vec::new(),
-            next: AtomicU64::new(1),
+            next: Arc::new(AtomicU64::new(1)),
         };
         for _ in 0..count {
             let ledger = servers.one_more(&servers.options).await;
@@ -125,11 +130,6 @@ impl Servers {
         }
     }
 
-    fn hold_id(&self) -> HoldId {
-        let at = u128::from(self.next.fetch_add(1, Ordering::Relaxed));
-        HoldId::from_bits((1 << 100) | at)
-    }
-
     fn wish(&self, event: &Event, who: &str, seats: &[&str]) -> Command {
         self.want(event.no, who, select(event, seats, &[]))
     }
@@ -137,7 +137,7 @@ impl Servers {
     fn want(&self, event: EventNo, who: &str, selection: Selection) -> Command {
         Command::Hold(NewHold {
             event,
-            hold: self.hold_id(),
+            hold: hold_id(&self.next),
             holder: holder(who),
             wish: Wish::Named(selection),
             ttl: None,

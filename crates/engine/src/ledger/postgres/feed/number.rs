@@ -6,7 +6,6 @@
 //! batch that rests on another comes behind it. Times never fall along the feed: a batch waits until
 //! every transaction that could still be given an earlier time is over.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use soldonce_core::{Commit, EventNo, Seq};
@@ -72,7 +71,8 @@ SELECT b.id, b.event_no FROM ",
 );
 
 const HEADS: &str = "-- heads
-SELECT event_no, seq, hash FROM feed_heads WHERE event_no = ANY ($1)";
+SELECT e.event_no, e.id, e.created_at, e.fingerprint, coalesce(h.seq, 0), h.hash
+FROM events e LEFT JOIN feed_heads h USING (event_no) WHERE e.event_no = ANY ($1)";
 
 const NUMBER: &str = "-- number
 INSERT INTO feed (n, event_no, first_seq, commands, batch, hash)
@@ -166,7 +166,7 @@ async fn number_oldest(
     if batches.is_empty() {
         return Ok(Turn::Nothing);
     }
-    let mut heads = heads(context, connection, &batches).await?;
+    let mut heads = heads(connection, &batches).await?;
     let mut feed = Numbers::default();
     let (own_batches, events) = (&context.own_batches, batches.iter().copied().collect());
     let commits = own_batches.commits_of(connection, &events).await?;
@@ -248,9 +248,9 @@ async fn unnumbered(
     found.await
 }
 
-/// Reads where the audits of these batches' events end. An event that has a number need not be known here.
+/// Reads where the audits of these batches' events end. This server need not know the events, nor be able to read all
+/// of their rows.
 async fn heads(
-    context: &Context,
     connection: &mut Connection,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<EventNo, Head>, Failure> {
@@ -258,21 +258,16 @@ async fn heads(
     let nos = events.iter().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
     let read = |row: &mut Reader<'_>| {
-        let (event, seq, hash) = (row.get()?, row.get()?, row.get()?);
+        let event = row.get()?;
+        let start = chain::start_of(event, row.get()?, row.get()?, row.get()?);
+        let (seq, hash) = (row.get()?, row.get::<Option<&[u8]>>()?);
+        let hash = hash.map_or(Ok(start), <[u8; 32]>::try_from);
+        let hash = hash.map_err(|_| row.illegal("hash"))?;
         Ok((event, Head { seq, hash }))
     };
     let nos = [bind(&nos)];
     let found = connection.read((HEADS, "feed_heads"), &nos, read).await?;
-    let mut heads: BTreeMap<EventNo, Head> = found.into_iter().collect();
-    for event in events {
-        if let Entry::Vacant(entry) = heads.entry(event) {
-            let slot = context.catalogue.slot(event);
-            let hash = slot.ok_or_else(|| unknown(event))?.chain_start;
-            let seq = Seq::default();
-            entry.insert(Head { seq, hash });
-        }
-    }
-    Ok(heads)
+    Ok(found.into_iter().collect())
 }
 
 fn unknown(event: EventNo) -> Failure {

@@ -29,7 +29,10 @@ SELECT (SELECT count(*) FROM bookings
         WHERE (",
         unsettled!(),
         "
-               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)) AND event_no = ?1)
+               OR events.cancelled IS NOT NULL AND state IN (1, 2) AND payment IN (4, 5)
+                  AND (payment_detail ->> 'captured') + coalesce(payment_detail ->> 'bounced', 0)
+                    > (payment_detail ->> 'refunded') + coalesce(payment_detail ->> 'elsewhere', 0))
+          AND event_no = ?1)
      + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
         WHERE o.done_at IS NULL AND b.event_no = ?1)
      + (SELECT count(*) FROM deliveries d

@@ -11,15 +11,15 @@ mod stalls;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use soldonce_core::{Command, Event, Hold, Rejection};
+use soldonce_core::{Command, Event, Hold, NewHold, Rejection};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use tokio::task::JoinSet;
 
-use super::Servers;
-use crate::ledgers::{held, on, select, transaction, verified};
+use super::{Servers, hold_id};
+use crate::ledgers::{held, on, transaction, verified};
 
 const SEATS: [&str; 10] = [
     "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
@@ -44,14 +44,26 @@ pub(super) fn load(
     event: &Arc<Event>,
     stop: &Arc<AtomicBool>,
 ) -> JoinSet<Vec<Hold>> {
+    load_for(servers, server, event, stop, TURNS)
+}
+
+/// The same with so many turns for each buyer.
+fn load_for(
+    servers: &Servers,
+    server: usize,
+    event: &Arc<Event>,
+    stop: &Arc<AtomicBool>,
+    turns: usize,
+) -> JoinSet<Vec<Hold>> {
     let mut all = JoinSet::new();
     for (n, seat) in SEATS.into_iter().enumerate() {
         let ledger = Arc::clone(&servers.ledgers[server]);
-        let selection = select(event, &[seat], &[]);
         let who = format!("buyer-{server}-{n}");
-        let wish = || servers.want(event.no, &who, selection.clone());
-        let wishes = (0..TURNS).map(|_| wish()).collect();
-        all.spawn(buy(ledger, wishes, Arc::clone(stop)));
+        let Command::Hold(wish) = servers.wish(event, &who, &[seat]) else {
+            unreachable!("a wish is a hold");
+        };
+        let ids = Arc::clone(&servers.next);
+        all.spawn(buy(ledger, (wish, turns), ids, Arc::clone(stop)));
     }
     all
 }
@@ -59,14 +71,19 @@ pub(super) fn load(
 /// Holds and releases until it is told to stop.
 async fn buy(
     ledger: Arc<PostgresLedger>,
-    wishes: Vec<Command>,
+    (wish, turns): (NewHold, usize),
+    ids: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 ) -> Vec<Hold> {
     let mut kept = Vec::new();
-    for wish in wishes {
+    for _ in 0..turns {
         if stop.load(Ordering::Relaxed) {
             return kept;
         }
+        let wish = Command::Hold(NewHold {
+            hold: hold_id(&ids),
+            ..wish.clone()
+        });
         if let Ok(hold) = held(ledger.transact(transaction(wish, None)).await) {
             let release = Command::Release { on: on(&hold) };
             kept.push(hold);

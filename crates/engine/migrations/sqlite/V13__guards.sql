@@ -1,0 +1,1 @@
+-- Holds, bookings and events are never replaced: `guards.sql` is run after this file.
