@@ -2,6 +2,7 @@
 //! stopped one.
 
 use anyhow::{Context, anyhow};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -38,8 +39,8 @@ pub(crate) struct KeysArgs {
 enum KeysCommand {
     /// Makes a key and prints it; it cannot be shown again
     Create {
-        /// What it may do: admin, sell, read, lease; may be given several times
-        #[arg(long = "scope", required = true, value_parser = parse_scope)]
+        /// What it may do; may be given several times
+        #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = scope())]
         scopes: Vec<Scope>,
         /// Its name for people
         #[arg(long, default_value = "key")]
@@ -55,8 +56,9 @@ enum KeysCommand {
     },
 }
 
-fn parse_scope(word: &str) -> Result<Scope, String> {
-    Scope::parse(word).ok_or_else(|| "one of admin, sell, read, lease".to_owned())
+fn scope() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::WORDS)
+        .try_map(|word| Scope::parse(&word).ok_or("it is no scope"))
 }
 
 pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {

@@ -87,8 +87,7 @@ pub(super) fn of_segment(name: &str) -> Option<Value> {
 /// Finds the rule of a query parameter: of its name in this operation, else of its name.
 pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     Some(match (operation, name) {
-        ("list_holds_of_event", "state") => some_of(&HoldState::WORDS),
-        ("list_bookings_of_event", "state") => some_of(&BookingState::WORDS),
+        (_, "state") => some_of(words_of_query(operation, name)),
         ("list_holds" | "list_holds_of_event", "after") => {
             json!({"pattern": format!("^hld_{MINTED}")})
         }
@@ -98,6 +97,15 @@ pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
         (_, "from" | "until") => json!({"format": "date-time"}),
         _ => return of_field(name),
     })
+}
+
+/// Returns the words of a query parameter that is one or more of some, with commas between.
+pub(super) fn words_of_query(operation: &str, name: &str) -> &'static [&'static str] {
+    match (operation, name) {
+        ("list_holds_of_event", "state") => &HoldState::WORDS,
+        ("list_bookings_of_event", "state") => &BookingState::WORDS,
+        _ => &[],
+    }
 }
 
 /// Builds the pattern of one or more of these words, with commas between.
