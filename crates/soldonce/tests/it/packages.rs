@@ -171,6 +171,25 @@ fn the_alerts_fire_and_are_silent() {
 }
 
 #[test]
+fn prometheus_takes_the_configuration_of_the_manual() {
+    let place = folder("packages-scrape");
+    let manual = std::fs::read_to_string(workspace().unwrap().join("docs/operations.md"));
+    let manual = manual.unwrap();
+    let config = manual.split("```yaml\n").nth(1).unwrap();
+    let config = config.split("```").next().unwrap();
+    let rules = deploy("prometheus/alerts.yml");
+    let installed = "/usr/share/soldonce/prometheus/alerts.yml";
+    let config = config.replace(installed, rules.to_str().unwrap());
+    assert!(config.contains("job_name: soldonce\n"), "{config}");
+    let file = place.join("prometheus.yml");
+    std::fs::write(&file, config).unwrap();
+    let mut check = Command::new(program("promtool").unwrap());
+    let checked = ends_well(check.args(["check", "config"]).arg(file));
+    assert!(checked.contains("rules found"), "{checked}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
 fn the_dashboard_asks_what_prometheus_understands() {
     let place = folder("packages-dashboard");
     // Rules of the same name must differ in a label.
