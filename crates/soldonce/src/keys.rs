@@ -19,15 +19,6 @@ use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce keys`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  SOLDONCE_ADMIN_KEY=sk_.. soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080
-  soldonce keys create --scope admin --data ./data
-  soldonce keys list --data ./data --json
-  soldonce keys revoke cal_01j.. --data ./data
-  soldonce keys list --database-url postgres://soldonce@db/soldonce
-
-`--data` needs the ledger to itself: stop the server, or use `--url`. Exit code 1 when a key is not revoked: it is unknown,
-or the last one with scope admin.")]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
@@ -38,6 +29,9 @@ pub(crate) struct KeysArgs {
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
     /// Makes a key and prints it; it cannot be shown again
+    #[command(after_help = "Examples:
+  SOLDONCE_ADMIN_KEY=sk_.. soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080
+  soldonce keys create --scope admin --data ./data")]
     Create {
         /// What it may do; may be given several times
         #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = scope())]
@@ -47,8 +41,15 @@ enum KeysCommand {
         name: String,
     },
     /// Lists keys, without their texts
+    #[command(after_help = "Examples:
+  soldonce keys list --data ./data --json
+  soldonce keys list --database-url postgres://soldonce@db/soldonce")]
     List,
     /// Refuses a key from now on
+    #[command(after_help = "Example:
+  soldonce keys revoke cal_01j.. --data ./data
+
+Exit code 1 when it is not revoked: it is unknown, or the last one with scope admin.")]
     Revoke {
         /// The key's id, from `list`
         #[arg(value_parser = key_id)]
