@@ -270,6 +270,15 @@ fn each_rejection_is_answered_by_an_operation() {
     assert_eq!(missing, ["payment_mismatch"]);
 }
 
+#[test]
+fn the_page_says_who_may_use_each_route() {
+    let script = include_str!("../../web-docs/docs.js");
+    for route in route_table() {
+        let named = format!("\n  {}: \"", route.admission);
+        assert!(script.contains(&named), "{named}");
+    }
+}
+
 #[tokio::test]
 async fn it_is_served_with_a_page_that_reads_it() {
     let app = TestApp::open().await;
