@@ -87,7 +87,10 @@ pub(super) fn of_segment(name: &str) -> Option<Value> {
 /// Finds the rule of a query parameter: of its name in this operation, else of its name.
 pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     Some(match (operation, name) {
-        (_, "state") => some_of(words_of_query(operation, name)),
+        (_, "state") => {
+            let word = format!("({})", words_of_query(operation, name).join("|"));
+            json!({"pattern": format!("^{word}(,{word})*$")})
+        }
         ("list_holds" | "list_holds_of_event", "after") => {
             json!({"pattern": format!("^hld_{MINTED}")})
         }
@@ -106,12 +109,6 @@ pub(super) fn words_of_query(operation: &str, name: &str) -> &'static [&'static 
         ("list_bookings_of_event", "state") => &BookingState::WORDS,
         _ => &[],
     }
-}
-
-/// Builds the pattern of one or more of these words, with commas between.
-fn some_of(words: &[&str]) -> Value {
-    let word = format!("({})", words.join("|"));
-    json!({"pattern": format!("^{word}(,{word})*$")})
 }
 
 /// Finds the rule of a schema: which of its fields go together. A field that is `null` is left out.
