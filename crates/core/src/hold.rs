@@ -35,12 +35,12 @@ impl HoldState {
 
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Self::Active => "active",
-            Self::Pinned(_) => "pinned",
-            Self::Consumed(_) => "consumed",
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Revoked(_) => "revoked",
+            Self::Active => Self::WORDS[0],
+            Self::Pinned(_) => Self::WORDS[1],
+            Self::Consumed(_) => Self::WORDS[2],
+            Self::Released => Self::WORDS[3],
+            Self::Expired => Self::WORDS[4],
+            Self::Revoked(_) => Self::WORDS[5],
         }
     }
 

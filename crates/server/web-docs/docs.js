@@ -98,6 +98,8 @@ const admissions = {
   look: "every key and session, and anybody while shoppers are let in",
   buy: "sessions, and keys with the scope sell or admin",
   sell: "keys with the scope sell or admin",
+  lease: "keys with the scope lease or admin",
+  staff: "keys with the scope read or admin",
   admin: "keys with the scope admin",
 };
 

@@ -20,22 +20,10 @@ use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce events`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples, with the admin key in SOLDONCE_ADMIN_KEY:
-  soldonce events list --url http://127.0.0.1:8080
-  soldonce events create hamlet.json --url http://127.0.0.1:8080
-  soldonce events cancel hamlet --reason 'the hall is flooded' --url http://127.0.0.1:8080
-  soldonce events drop hamlet --url http://127.0.0.1:8080
-  soldonce events drop hamlet --data ./data
-  soldonce events drop hamlet --database-url postgres://soldonce@db/soldonce
-
-`create` sends the file as the body of `POST /v1/events`; the same file again is the same event if it has an `id`.
-A cancelled event sells no more and its holds end; its bookings stay until they are cancelled.
-An event can be dropped once it is over and nothing of it has changed for 8 days. Its holds, bookings and
-history are deleted and cannot be brought back; its id stays taken. `--data` needs the ledger to itself: stop
-the server, or use `--url`.
-
-Exit codes: 0 done, 1 refused, 2 usage, 3 the server or the ledger cannot be reached
-or used.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 the server or the ledger cannot be reached
+or used."
+)]
 pub(crate) struct EventsArgs {
     #[command(subcommand)]
     command: EventsCommand,
@@ -46,13 +34,23 @@ pub(crate) struct EventsArgs {
 #[derive(Debug, Subcommand)]
 enum EventsCommand {
     /// Lists the events of a running server
+    #[command(after_help = "Example, with the admin key in SOLDONCE_ADMIN_KEY:
+  soldonce events list --url http://127.0.0.1:8080")]
     List,
     /// Makes an event of a running server
+    #[command(after_help = "Example, with the admin key in SOLDONCE_ADMIN_KEY:
+  soldonce events create hamlet.json --url http://127.0.0.1:8080
+
+The file is the body of `POST /v1/events`; the same file again is the same event if it has an `id`.")]
     Create {
         /// A JSON file: `name`, `currency`, `chart`, `prices` and more; `-` is standard input
         file: PathBuf,
     },
     /// Calls an event of a running server off
+    #[command(after_help = "Example, with the admin key in SOLDONCE_ADMIN_KEY:
+  soldonce events cancel hamlet --reason 'the hall is flooded' --url http://127.0.0.1:8080
+
+It sells no more and its holds end; its bookings stay until they are cancelled.")]
     Cancel {
         /// The event's id
         #[arg(value_parser = event_id)]
@@ -62,6 +60,12 @@ enum EventsCommand {
         reason: String,
     },
     /// Deletes an event that is over with all its holds, bookings and history
+    #[command(after_help = "Examples:
+  SOLDONCE_ADMIN_KEY=sk_.. soldonce events drop hamlet --url http://127.0.0.1:8080
+  soldonce events drop hamlet --data ./data
+
+An event can be dropped once it is over and nothing of it has changed for 8 days. What is deleted cannot be
+brought back; its id stays taken.")]
     Drop {
         /// The event's id
         #[arg(value_parser = event_id)]

@@ -2,6 +2,7 @@
 //! stopped one.
 
 use anyhow::{Context, anyhow};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -18,15 +19,6 @@ use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce keys`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  SOLDONCE_ADMIN_KEY=sk_.. soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080
-  soldonce keys create --scope admin --data ./data
-  soldonce keys list --data ./data --json
-  soldonce keys revoke cal_01j.. --data ./data
-  soldonce keys list --database-url postgres://soldonce@db/soldonce
-
-`--data` needs the ledger to itself: stop the server, or use `--url`. Exit code 1 when a key is not revoked: it is unknown,
-or the last one with scope admin.")]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
@@ -37,17 +29,27 @@ pub(crate) struct KeysArgs {
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
     /// Makes a key and prints it; it cannot be shown again
+    #[command(after_help = "Examples:
+  SOLDONCE_ADMIN_KEY=sk_.. soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080
+  soldonce keys create --scope admin --data ./data")]
     Create {
-        /// What it may do: admin, sell, read, lease; may be given several times
-        #[arg(long = "scope", required = true, value_parser = parse_scope)]
+        /// What it may do; may be given several times
+        #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = scope())]
         scopes: Vec<Scope>,
         /// Its name for people
         #[arg(long, default_value = "key")]
         name: String,
     },
     /// Lists keys, without their texts
+    #[command(after_help = "Examples:
+  soldonce keys list --data ./data --json
+  soldonce keys list --database-url postgres://soldonce@db/soldonce")]
     List,
     /// Refuses a key from now on
+    #[command(after_help = "Example:
+  soldonce keys revoke cal_01j.. --data ./data
+
+Exit code 1 when it is not revoked: it is unknown, or the last one with scope admin.")]
     Revoke {
         /// The key's id, from `list`
         #[arg(value_parser = key_id)]
@@ -55,8 +57,9 @@ enum KeysCommand {
     },
 }
 
-fn parse_scope(word: &str) -> Result<Scope, String> {
-    Scope::parse(word).ok_or_else(|| "one of admin, sell, read, lease".to_owned())
+fn scope() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::WORDS)
+        .try_map(|word| Scope::parse(&word).ok_or("it is no scope"))
 }
 
 pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {

@@ -150,3 +150,30 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that the help of each command that is typed has a line that begins with it.
+    fn assert_shown(command: &clap::Command, path: &str) {
+        let typed = command.get_subcommands().filter(|one| !one.is_hide_set());
+        for below in typed {
+            assert_shown(below, &format!("{path} {}", below.get_name()));
+        }
+        // What `lab` takes is another program's.
+        if command.has_subcommands() || path == "soldonce lab" {
+            return;
+        }
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        let lines = help.lines().map(str::trim_start);
+        let mut lines = lines.map(|line| line.trim_start_matches("SOLDONCE_ADMIN_KEY=sk_.. "));
+        assert!(lines.any(|line| line.starts_with(path)), "{path}: {help}");
+    }
+
+    #[test]
+    fn the_help_of_each_command_has_an_example() {
+        assert_shown(&Cli::command(), "soldonce");
+    }
+}

@@ -2,14 +2,13 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
+use super::api_request::listed;
+
 /// Tells whether the caller names this version, or any. The comparison is weak: encodings of one
 /// version count as the same.
 pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let named = headers.get_all(header::IF_NONE_MATCH).iter();
-    let mut named = named
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|named| named.trim().as_bytes());
+    let named = listed(headers, header::IF_NONE_MATCH);
+    let mut named = named.map(|named| named.trim().as_bytes());
     named.any(|named| named == b"*" || opaque(named) == opaque(tag.as_bytes()))
 }
 

@@ -177,14 +177,10 @@ fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
     let head = kept.collect::<Vec<_>>().join("\n");
     let text = head.replace("/assets/js/main.js", &format!("/assets/{ALL_MODULES}"));
     let text = text.replace("\"/assets/", &format!("\"/assets/{build}/"));
-    let mut links = String::new();
-    for path in modules {
-        links.push_str("    <link rel=\"modulepreload\" href=\"/assets/");
-        links.push_str(build);
-        links.push('/');
-        links.push_str(path);
-        links.push_str("\" />\n");
-    }
+    let link = |path: &String| {
+        format!("    <link rel=\"modulepreload\" href=\"/assets/{build}/{path}\" />\n")
+    };
+    let links = modules.iter().map(link).collect::<Vec<_>>().concat();
     text.replacen("  </head>", &format!("{links}  </head>"), 1)
         .into()
 }

@@ -105,7 +105,7 @@ async fn create(mut req: ApiRequest) -> Handled {
     scopes.sort_unstable();
     scopes.dedup();
     if scopes.is_empty() {
-        let rule = "name at least one of `admin`, `sell`, `read`, `lease`";
+        let rule = format!("name at least one of `{}`", Scope::WORDS.join("`, `"));
         return Err(Problem::invalid("scopes", rule));
     }
     let (made, key) = req.app.engine.create_key(name, scopes).await?;

@@ -22,16 +22,9 @@ const OF_HOLDER: Parameter = (
     "Of this holder, whichever key or session named it",
     "string",
 );
-const HOLD_STATES: Parameter = (
+const STATES: Parameter = (
     "state",
-    "One or more of `active`, `pinned`, `consumed`, `released`, `expired`, `revoked`, with commas \
-     between",
-    "string",
-);
-const BOOKING_STATES: Parameter = (
-    "state",
-    "One or more of `pending_payment`, `confirmed`, `partly_cancelled`, `cancelled`, `failed`, \
-     `expired`, `needs_refund`, `refunded`, with commas between",
+    "In one of these states, with commas between",
     "string",
 );
 const REFERENCE: Parameter = ("reference", "With this reference", "string");
@@ -65,7 +58,7 @@ pub(super) fn routes(table: &mut Table) {
                 "Holds of an event, over or not, oldest first: what was there when the first \
                  page was asked for is on exactly one page",
             )
-            .query(&[HOLD_STATES, OF_HOLDER, FROM, UNTIL, AFTER, LIMIT])
+            .query(&[STATES, OF_HOLDER, FROM, UNTIL, AFTER, LIMIT])
             .gives::<HoldList>(200, "A page of holds, perhaps an empty one"),
         holds,
     );
@@ -77,15 +70,7 @@ pub(super) fn routes(table: &mut Table) {
                 "Bookings of an event, oldest first: what was there when the first page was \
                  asked for is on exactly one page",
             )
-            .query(&[
-                BOOKING_STATES,
-                OF_HOLDER,
-                REFERENCE,
-                FROM,
-                UNTIL,
-                AFTER,
-                LIMIT,
-            ])
+            .query(&[STATES, OF_HOLDER, REFERENCE, FROM, UNTIL, AFTER, LIMIT])
             .gives::<BookingList>(200, "A page of bookings, perhaps an empty one"),
         bookings,
     );

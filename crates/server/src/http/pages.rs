@@ -88,13 +88,11 @@ pub(super) fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue
     let mut response = html(Body::from(body));
     let headers = response.headers_mut();
     coding.tell(headers);
-    if unchanged {
-        headers.remove(header::CONTENT_ENCODING);
-    }
     headers.insert(header::CONTENT_TYPE, file.media.clone());
     headers.insert(header::ETAG, file.etag.clone());
     headers.insert(header::CACHE_CONTROL, cache);
     if unchanged {
+        headers.remove(header::CONTENT_ENCODING);
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     Ok(response)

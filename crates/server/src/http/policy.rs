@@ -199,32 +199,24 @@ impl ToSchema for PolicySchema {
 
 fn property(field: &PolicyField) -> Schema {
     let object = ObjectBuilder::new().description(Some(about(field)));
-    let int = |format| Some(SchemaFormat::KnownFormat(format));
+    let known = |format| Some(SchemaFormat::KnownFormat(format));
     let (least, most) = field.bounds.range().unzip();
     let or_null = |of| SchemaType::from_iter([of, Type::Null]);
     let object = match field.kind {
         PolicyKind::Millis => object
             .schema_type(Type::Integer)
-            .format(int(KnownFormat::Int64))
-            .minimum(least)
-            .maximum(most),
-        PolicyKind::Count => object
-            .schema_type(Type::Integer)
-            .minimum(least)
-            .maximum(most),
-        PolicyKind::CountOrNull => object
-            .schema_type(or_null(Type::Integer))
-            .minimum(least)
-            .maximum(most),
+            .format(known(KnownFormat::Int64)),
+        PolicyKind::Count => object.schema_type(Type::Integer),
+        PolicyKind::CountOrNull => object.schema_type(or_null(Type::Integer)),
         PolicyKind::TimeOrNull | PolicyKind::Deadline => object
             .schema_type(or_null(Type::String))
-            .format(int(KnownFormat::DateTime)),
+            .format(known(KnownFormat::DateTime)),
         PolicyKind::Flag => object.schema_type(Type::Boolean),
         PolicyKind::Word(words) => object
             .schema_type(Type::String)
             .enum_values(Some(words.iter().copied())),
     };
-    object.into()
+    object.minimum(least).maximum(most).into()
 }
 
 /// Describes what a field is for, and what it is in an event that was created without it.

@@ -3,13 +3,11 @@
 
 use axum::http::{HeaderMap, header};
 
+use super::api_request::listed;
+
 /// Tells whether the caller asks for `OpenMetrics`.
 pub(super) fn is_open_metrics_asked(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter();
-    let mut accepted = accepted
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    accepted.any(|item| {
+    listed(headers, header::ACCEPT).any(|item| {
         let mut parts = item.split(';').map(str::trim);
         let media = parts.next().unwrap_or_default();
         let is_refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));

@@ -14,6 +14,7 @@ use serde::Serialize;
 use soldonce_core::{Chart, Event, Seq, StateKind, Tally};
 use soldonce_engine::chart;
 use soldonce_engine::live::SeatSnapshot;
+use utoipa::ToSchema;
 
 use super::answer;
 use super::api_request::ApiRequest;
@@ -164,8 +165,8 @@ struct Head<'a> {
     free: u32,
 }
 
-#[derive(Serialize)]
-struct AreaCounts<'a> {
+#[derive(Serialize, ToSchema)]
+pub(super) struct AreaCounts<'a> {
     area: &'a str,
     capacity: u32,
     free: u32,

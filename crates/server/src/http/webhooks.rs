@@ -59,7 +59,7 @@ pub(super) fn routes(table: &mut Table) {
     table.add(
         post("/v1/webhook-endpoints/{endpoint}/rotate", Admin)
             .id("rotate_webhook_endpoint")
-            .summary("Gives an endpoint another secret; the one before signs, too, for a day")
+            .summary("Gives an endpoint another secret; the two before sign, too, for a day")
             .gives::<NewWebhookEndpoint>(200, "The endpoint"),
         rotate,
     );

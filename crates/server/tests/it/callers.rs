@@ -117,8 +117,12 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
         let problem = answer.refused(404, "not_found");
         assert_eq!(problem["detail"], "there is no API key of this id");
     }
+    let none = json!({"name": "x", "scopes": []});
+    let refused = app.post("/v1/keys").by(&app.admin).json(&none).send().await;
+    let refused = refused.refused(400, "invalid_request");
+    let rule = "scopes: name at least one of `admin`, `sell`, `read`, `lease`";
+    assert_eq!(refused["detail"], rule);
     for wrong in [
-        json!({"name": "x", "scopes": []}),
         json!({"name": "x", "scopes": ["root"]}),
         json!({"name": "\n", "scopes": ["read"]}),
         json!({"name": "", "scopes": ["read"]}),

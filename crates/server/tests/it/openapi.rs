@@ -45,15 +45,17 @@ pub(crate) fn judge(method: &str, path: &str, status: StatusCode, body: &Value) 
     mismatch(&content["schema"], body, "answer")
 }
 
-/// What is wrong with a message by the description of its type.
+/// What is wrong with a message by the description of its type, and by the example there.
 pub(crate) fn judge_message(body: &Value) -> Option<String> {
     let kind = body["type"].as_str().unwrap_or_default();
     let described = &document()["webhooks"][kind]["post"]["requestBody"];
-    mismatch(
-        &described["content"]["application/json"]["schema"],
-        body,
-        "message",
-    )
+    let described = &described["content"]["application/json"];
+    let members = |message: &Value| -> Vec<String> {
+        let data = message["data"].as_object().unwrap();
+        data.keys().cloned().collect()
+    };
+    assert_eq!(members(body), members(&described["example"]), "{kind}");
+    mismatch(&described["schema"], body, "message")
 }
 
 /// The template of a path.
@@ -217,6 +219,11 @@ fn each_message_and_stream_has_an_example_of_its_schema() {
             None
         );
         assert_eq!(content["example"]["type"], kind.as_str());
+        let data = &content["example"]["data"];
+        assert_eq!(data["server_time"], Value::Null, "{kind}");
+        let lines = data["lines"].as_array().into_iter().flatten();
+        let total: i64 = lines.filter_map(|line| line["price"].as_i64()).sum();
+        assert!(data["lines"].is_null() || data["total"] == total, "{kind}");
     }
     let paths = document()["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|methods| methods.as_object().unwrap().values());
@@ -261,6 +268,15 @@ fn each_rejection_is_answered_by_an_operation() {
     let missing: Vec<&str> = rejections.filter(|code| !answered.contains(code)).collect();
     // Its notice is taken from the provider, who is not told.
     assert_eq!(missing, ["payment_mismatch"]);
+}
+
+#[test]
+fn the_page_says_who_may_use_each_route() {
+    let script = include_str!("../../web-docs/docs.js");
+    for route in route_table() {
+        let named = format!("\n  {}: \"", route.admission);
+        assert!(script.contains(&named), "{named}");
+    }
 }
 
 #[tokio::test]

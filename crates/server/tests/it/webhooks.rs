@@ -57,6 +57,13 @@ async fn deliver(app: &TestApp, receiver: &Receiver, count: usize) {
     tasks.join_all().await;
 }
 
+/// The names of all members of a JSON text, as they come.
+fn names(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> = text.split('"').collect();
+    let named = parts.windows(2).filter(|pair| pair[1].starts_with(':'));
+    named.map(|pair| pair[0]).collect()
+}
+
 async fn a_booking_arrives_and_stands_in_the_log() {
     let app = shop().await;
     let receiver = Receiver::start().unwrap();
@@ -67,8 +74,15 @@ async fn a_booking_arrives_and_stands_in_the_log() {
     let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
     let told = [(told.0.to_owned(), told.1.to_owned())];
     assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
-    let body = serde_json::from_slice(&receiver.received()[0].body).unwrap();
-    assert_eq!(openapi::judge_message(&body), None, "{body:#}");
+    let sent = String::from_utf8(receiver.received()[0].body.clone()).unwrap();
+    let manual = include_str!("../../../../docs/webhooks.md");
+    let example = manual.split("```json\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    assert_eq!(names(example), names(&sent));
+    for message in [sent.as_str(), example] {
+        let body = serde_json::from_str(message).unwrap();
+        assert_eq!(openapi::judge_message(&body), None, "{body:#}");
+    }
     let log = format!("{ENDPOINTS}/{id}/deliveries");
     let page = read(&app, &log).await;
     let row = &page["deliveries"][0];

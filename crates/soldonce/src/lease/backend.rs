@@ -122,9 +122,8 @@ impl BackendArgs {
 
     /// Explains why no lease of this length can be had; None if one can.
     pub(crate) fn refuses_ttl(&self, ttl: Duration) -> Option<String> {
-        let is_redlock = self.redis_url.len() > 1;
         let longest = self.ttl_longest;
-        (is_redlock && ttl > longest).then(|| {
+        (self.is_redlock() && ttl > longest).then(|| {
             format!(
                 "--ttl {ttl:?} is above --ttl-longest {longest:?}, for which a restarted server does not \
                  vote: raise --ttl-longest wherever these servers are named"

@@ -37,56 +37,34 @@ pub(crate) enum ShieldWord {
     Redis,
 }
 
-/// A shield that was chosen, not connected yet.
-#[derive(Clone, Debug)]
-pub(crate) struct ShieldPlace {
-    pub(crate) word: ShieldWord,
-    /// The shield that servers share, if it was chosen.
-    pub(crate) between: Option<Arc<RedisShield>>,
-}
-
-impl ShieldPlace {
-    /// Chooses the named shield, or the best possible, on its own Redis or else on the common one.
-    ///
-    /// # Errors
-    /// Names the setting that is missing or wrong; never shows the address.
-    pub(crate) fn new(
-        word: Option<ShieldWord>,
-        ledger: &LedgerPlace,
-        (own, common): (Option<&str>, Option<&str>),
-    ) -> anyhow::Result<Self> {
-        anyhow::ensure!(
-            own.is_none() || word != Some(ShieldWord::Local),
-            "shield_url: shield local uses no Redis; leave one of them out"
-        );
-        let is_best = own.is_some() || (common.is_some() && ledger.is_shared());
-        let best = if is_best {
-            ShieldWord::Redis
-        } else {
-            ShieldWord::Local
-        };
-        let word = word.unwrap_or(best);
-        if word == ShieldWord::Local {
-            return Ok(Self {
-                word,
-                between: None,
-            });
-        }
-        anyhow::ensure!(
-            ledger.is_shared(),
-            "shield: redis is for many servers, give --database-url; the embedded ledger has one server, \
-             which knows everything itself"
-        );
-        let redis = own.map(|url| ("shield_url", url));
-        let redis = redis.or(common.map(|url| ("redis_url", url)));
-        let (setting, url) = redis.context(
-            "shield: redis needs the Redis that servers share, --redis-url or --shield-url",
-        )?;
-        Ok(Self {
-            word,
-            between: Some(Arc::new(redis_shield(setting, url)?)),
-        })
+/// Creates the shield that servers share, if it was chosen or is the best possible: on its own Redis or else on the
+/// common one, not connected yet. `None` is a local shield.
+///
+/// # Errors
+/// Names the setting that is missing or wrong; never shows the address.
+pub(crate) fn shield_between(
+    word: Option<ShieldWord>,
+    ledger: &LedgerPlace,
+    (own, common): (Option<&str>, Option<&str>),
+) -> anyhow::Result<Option<Arc<RedisShield>>> {
+    anyhow::ensure!(
+        own.is_none() || word != Some(ShieldWord::Local),
+        "shield_url: shield local uses no Redis; leave one of them out"
+    );
+    let is_best = own.is_some() || (common.is_some() && ledger.is_shared());
+    if !word.map_or(is_best, |word| word == ShieldWord::Redis) {
+        return Ok(None);
     }
+    anyhow::ensure!(
+        ledger.is_shared(),
+        "shield: redis is for many servers, give --database-url; the embedded ledger has one server, \
+         which knows everything itself"
+    );
+    let redis = own.map(|url| ("shield_url", url));
+    let redis = redis.or(common.map(|url| ("redis_url", url)));
+    let (setting, url) = redis
+        .context("shield: redis needs the Redis that servers share, --redis-url or --shield-url")?;
+    Ok(Some(Arc::new(redis_shield(setting, url)?)))
 }
 
 /// Creates the client of a Redis that servers share, at the address of this setting; not connected yet.

@@ -52,7 +52,7 @@ pub(crate) async fn start(
         Some(address) => Some(listen("--admin-listen", address).await?),
         None => None,
     };
-    let redis_shield = settings.shield.between.clone();
+    let redis_shield = settings.shield.clone();
     let shield = redis_shield.clone().map(|shield| shield as Arc<dyn Shield>);
     let engine = settings.ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.pay(engine);

@@ -53,6 +53,14 @@ fn the_debian_package_has_what_a_service_needs_and_sells_a_seat() {
     ] {
         assert!(root.join("usr/share").join(file).exists(), "{file}");
     }
+    let manual = std::fs::read_to_string(root.join("usr/share/doc/soldonce/operations.md"));
+    let manual = manual.unwrap();
+    let named = manual.split('`').filter_map(|word| word.strip_prefix('/'));
+    let named: Vec<&str> = named.filter(|path| path.starts_with("usr/")).collect();
+    assert!(named.len() >= 3, "{named:?}");
+    for path in named {
+        assert!(root.join(path).exists(), "the manual names /{path}");
+    }
     let unit = root.join("lib/systemd/system/soldonce.service");
     let security = ends_well(
         Command::new("systemd-analyze")
@@ -107,7 +115,16 @@ fn the_archive_is_whole_says_what_it_needs_and_sells_a_seat() {
     let root = archive.with_extension("").with_extension("");
     let needs = std::fs::read_to_string(root.join("REQUIRES")).unwrap();
     assert!(needs.starts_with("Linux with glibc 2."), "{needs}");
-    assert!(root.join("man/soldonce-serve.1").exists());
+    for file in [
+        "man/soldonce-serve.1",
+        "docs/operations.md",
+        "prometheus/alerts.yml",
+        "grafana/soldonce.json",
+        "systemd/soldonce.sysusers",
+        "systemd/soldonce-backup.timer",
+    ] {
+        assert!(root.join(file).exists(), "{file}");
+    }
     let mut command = Command::new(root.join("bin/soldonce"));
     command.env("SOLDONCE_DATA", place.join("data"));
     sells(command, &place.join("server"));
@@ -151,6 +168,25 @@ fn the_alerts_fire_and_are_silent() {
             .args(["test", "rules"])
             .arg(rules),
     );
+}
+
+#[test]
+fn prometheus_takes_the_configuration_of_the_manual() {
+    let place = folder("packages-scrape");
+    let manual = std::fs::read_to_string(workspace().unwrap().join("docs/operations.md"));
+    let manual = manual.unwrap();
+    let config = manual.split("```yaml\n").nth(1).unwrap();
+    let config = config.split("```").next().unwrap();
+    let rules = deploy("prometheus/alerts.yml");
+    let installed = "/usr/share/soldonce/prometheus/alerts.yml";
+    let config = config.replace(installed, rules.to_str().unwrap());
+    assert!(config.contains("job_name: soldonce\n"), "{config}");
+    let file = place.join("prometheus.yml");
+    std::fs::write(&file, config).unwrap();
+    let mut check = Command::new(program("promtool").unwrap());
+    let checked = ends_well(check.args(["check", "config"]).arg(file));
+    assert!(checked.contains("rules found"), "{checked}");
+    std::fs::remove_dir_all(&place).unwrap();
 }
 
 #[test]

@@ -32,6 +32,14 @@ fn keys_make_no_ledger() {
 }
 
 #[test]
+fn a_scope_that_there_is_not_is_refused_with_those_that_there_are() {
+    let at = folder("said-scope");
+    let refused = said(&["keys", "create", "--scope", "root"], &at, 2);
+    let words = "[possible values: admin, sell, read, lease]";
+    assert!(refused.contains(words), "{refused}");
+}
+
+#[test]
 fn keys_through_a_server_name_what_is_wrong() {
     let at = folder("said-server");
     let server = Server::start(&at.join("data")).unwrap();

@@ -16,6 +16,7 @@ use http_body_util::BodyExt;
 
 pub(super) use self::open::OpenBody;
 
+use super::api_request::listed;
 use crate::limits::{
     BROTLI_WINDOW_BITS, CODED_ANSWER_BYTES_MAX, CODED_BYTES_MIN, CODING_BUFFER_BYTES,
 };
@@ -85,12 +86,8 @@ fn brotli_writer(effort: u32) -> brotli::CompressorWriter<Vec<u8>> {
 
 /// Returns how much a caller wants a coding, in thousandths; 0 is not at all.
 fn weight(headers: &HeaderMap, coding: &str) -> u32 {
-    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let accepted = accepted
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
     let mut any = 0;
-    for item in accepted {
+    for item in listed(headers, header::ACCEPT_ENCODING) {
         let (name, weight) = item.split_once(';').unwrap_or((item, ""));
         let weight = thousandths(weight.trim());
         if name.trim().eq_ignore_ascii_case(coding) {

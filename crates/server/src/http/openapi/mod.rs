@@ -178,7 +178,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         parameters.push(parameter(name, "path", about_segment(name), &text));
     }
     for (name, about, kind) in operation.route.query {
-        parameters.push(parameter(name, "query", about, &json!({"type": kind})));
+        let about = match rules::words_of_query(operation.id, name) {
+            [] => (*about).to_owned(),
+            words => format!("{about}: `{}`", words.join("`, `")),
+        };
+        parameters.push(parameter(name, "query", &about, &json!({"type": kind})));
     }
     if operation.keyed != Keyed::No {
         let schema = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});

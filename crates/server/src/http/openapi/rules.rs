@@ -87,8 +87,10 @@ pub(super) fn of_segment(name: &str) -> Option<Value> {
 /// Finds the rule of a query parameter: of its name in this operation, else of its name.
 pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     Some(match (operation, name) {
-        ("list_holds_of_event", "state") => some_of(&HoldState::WORDS),
-        ("list_bookings_of_event", "state") => some_of(&BookingState::WORDS),
+        (_, "state") => {
+            let word = format!("({})", words_of_query(operation, name).join("|"));
+            json!({"pattern": format!("^{word}(,{word})*$")})
+        }
         ("list_holds" | "list_holds_of_event", "after") => {
             json!({"pattern": format!("^hld_{MINTED}")})
         }
@@ -100,10 +102,13 @@ pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
     })
 }
 
-/// Builds the pattern of one or more of these words, with commas between.
-fn some_of(words: &[&str]) -> Value {
-    let word = format!("({})", words.join("|"));
-    json!({"pattern": format!("^{word}(,{word})*$")})
+/// Returns the words of a query parameter that is one or more of some, with commas between.
+pub(super) fn words_of_query(operation: &str, name: &str) -> &'static [&'static str] {
+    match (operation, name) {
+        ("list_holds_of_event", "state") => &HoldState::WORDS,
+        ("list_bookings_of_event", "state") => &BookingState::WORDS,
+        _ => &[],
+    }
 }
 
 /// Finds the rule of a schema: which of its fields go together. A field that is `null` is left out.

@@ -7,6 +7,8 @@
 
 use utoipa::ToSchema;
 
+use super::super::seats::AreaCounts;
+
 /// A seat plan in the native format.
 #[derive(ToSchema)]
 pub(in crate::http) struct Chart {
@@ -80,15 +82,5 @@ pub(in crate::http) struct Seats {
     held: Vec<String>,
     sold: Vec<String>,
     blocked: Vec<String>,
-    areas: Vec<AreaCounts>,
-}
-
-#[derive(ToSchema)]
-pub(in crate::http) struct AreaCounts {
-    area: String,
-    capacity: u32,
-    free: u32,
-    held: u32,
-    sold: u32,
-    blocked: u32,
+    areas: Vec<AreaCounts<'static>>,
 }

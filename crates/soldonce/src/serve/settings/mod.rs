@@ -6,9 +6,12 @@ mod stores;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use soldonce_core::Span;
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
+use soldonce_engine::shield::RedisShield;
 use soldonce_engine::webhook::address::Destinations;
 use soldonce_server::limits::{FEED_TICK_MS_MAX, FEED_TICK_MS_MIN};
 use soldonce_server::{Access, CookieSecurity, FeedSettings};
@@ -21,7 +24,6 @@ use super::ServeArgs;
 use super::leases::LeaseChoice;
 use super::ledger::LedgerPlace;
 use super::payments::PaymentPlace;
-use super::shield::ShieldPlace;
 use crate::clear_text::ClearLink;
 use crate::lease::span;
 use stores::Stores;
@@ -52,7 +54,8 @@ pub(crate) struct Settings {
     /// The server's own certificate, if it speaks HTTPS.
     pub(crate) tls: Option<Listener>,
     pub(crate) ledger: LedgerPlace,
-    pub(crate) shield: ShieldPlace,
+    /// The shield that servers share, if there is one; not connected yet.
+    pub(crate) shield: Option<Arc<RedisShield>>,
     pub(crate) leases: LeaseChoice,
     pub(crate) payments: PaymentPlace,
     pub(crate) webhooks: Destinations,

@@ -1,16 +1,20 @@
 //! The stores of a server: ledger, shield and leases.
 
+use std::sync::Arc;
+
+use soldonce_engine::shield::RedisShield;
+
 use super::Notes;
 use crate::clear_text::ClearLink;
 use crate::serve::ServeArgs;
 use crate::serve::leases::LeaseChoice;
 use crate::serve::ledger::LedgerPlace;
-use crate::serve::shield::{ShieldPlace, ShieldWord};
+use crate::serve::shield::shield_between;
 
 /// The stores that were chosen; none is connected yet.
 pub(super) struct Stores {
     pub(super) ledger: LedgerPlace,
-    pub(super) shield: ShieldPlace,
+    pub(super) shield: Option<Arc<RedisShield>>,
     pub(super) leases: LeaseChoice,
     /// The links to other machines that are not encrypted.
     pub(super) clear_links: Vec<ClearLink>,
@@ -30,7 +34,7 @@ impl Stores {
             args.shield.shield_url.as_ref(),
         );
         let urls_of_redis = (own.map(String::as_str), redis.map(String::as_str));
-        let shield = ShieldPlace::new(args.shield.shield, &ledger, urls_of_redis)?;
+        let shield = shield_between(args.shield.shield, &ledger, urls_of_redis)?;
         let urls = &args.leases.lease_url;
         let leases = LeaseChoice::new(urls.clone(), database.cloned(), data)?;
         let clear_links = [
@@ -43,10 +47,7 @@ impl Stores {
         if database.is_some() {
             notes.insert("database_url", "(hidden; in place of data)".to_owned());
         }
-        let word = match shield.word {
-            ShieldWord::Local => "local",
-            ShieldWord::Redis => "redis",
-        };
+        let word = shield.as_ref().map_or("local", |_| "redis");
         notes.insert("shield", word.to_owned());
         notes.insert("lease_url", leases.shown(!urls.is_empty()).to_owned());
         Ok(Self {
