@@ -97,18 +97,13 @@ impl Live {
         next
     }
 
-    pub(super) fn remove(&mut self, owner: Owner) -> Option<Arc<Grant>> {
-        let watched = self.grants.remove(&owner)?;
-        self.instants.remove(&(watched.next, owner.expose()));
-        Some(watched.grant)
-    }
-
     /// Removes the grant, but not another grant of the same owner.
     pub(super) fn remove_this(&mut self, grant: &Grant) {
         let owner = grant.terms.owner;
-        let watched = self.grants.get(&owner);
-        if watched.is_some_and(|watched| Arc::as_ptr(&watched.grant) == std::ptr::from_ref(grant)) {
-            self.remove(owner);
+        if !self.has_another(grant)
+            && let Some(watched) = self.grants.remove(&owner)
+        {
+            self.instants.remove(&(watched.next, owner.expose()));
         }
     }
 
