@@ -121,7 +121,6 @@ pub enum AcquireError {
     Invalid(#[from] InvalidRequest),
 }
 
-/// How an acquire ended without a grant.
 #[derive(Debug)]
 pub(crate) enum NotGranted {
     /// Another owner holds it, or held it for the whole wait.

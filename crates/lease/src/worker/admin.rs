@@ -95,7 +95,6 @@ impl Ctx {
         Grant::new(terms, confirmed, self.clock.clone(), now)
     }
 
-    /// Reads the holder of one name.
     pub(crate) async fn holder(&self, names: &Names) -> Result<Option<Holder>, BackendError> {
         let Some(name) = names.as_slice().first() else {
             return Ok(None);

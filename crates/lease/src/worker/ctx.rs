@@ -78,7 +78,6 @@ impl Ctx {
         self.clock.boot()
     }
 
-    /// Draws 64 random bits.
     pub(crate) fn draw(&self) -> u64 {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);

@@ -28,7 +28,6 @@ struct Watched {
 }
 
 impl Watched {
-    /// Computes its next instant from its present state.
     fn planned(&self) -> BootTime {
         let deadline = self.grant.deadline();
         let mut next = deadline;
@@ -120,7 +119,6 @@ impl Live {
         Some(watched.grant.clone())
     }
 
-    /// Removes all grants and returns them.
     pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
         self.instants.clear();
         self.grants
@@ -276,7 +274,6 @@ fn batches(mut renew: Vec<Arc<Grant>>, due: &mut Due) {
     due.renew.extend(batches);
 }
 
-/// Builds the message that renews `grant`.
 pub(super) fn message(grant: &Grant, ttl: Duration) -> Renew {
     Renew {
         names: grant.terms.names.clone(),

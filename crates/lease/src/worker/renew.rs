@@ -113,7 +113,6 @@ impl Worker {
         }
     }
 
-    /// Ends a grant as lost.
     fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         let ended = grant.lose(reason);
         self.ctx.unwatch(grant);

@@ -30,7 +30,6 @@ const VERSION_MIN: i32 = 140_000;
 /// A larger clock skew confuses people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
-/// The row that `doctor_settings` returns.
 struct Settings {
     in_recovery: bool,
     version_number: i32,

@@ -79,7 +79,6 @@ impl ClusterLink {
         self.rebuilt.notified().await;
     }
 
-    /// Runs a script on the primary of its shard.
     pub(super) async fn run(
         &self,
         call: &Call,
@@ -91,7 +90,6 @@ impl ClusterLink {
         self.limited((call.shard, role), within, give).await
     }
 
-    /// Runs a plain command on the primary of `shard`.
     pub(super) async fn plain(
         &self,
         (shard, command): (Shard, &Cmd),

@@ -99,12 +99,10 @@ pub(super) fn of_first(error: BackendError) -> BackendError {
     }
 }
 
-/// Tells whether the connection is broken.
 pub(super) fn breaks(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.kind() == ErrorKind::Io
 }
 
-/// Tells whether the server does not know the script.
 pub(super) fn lacks_script(error: &RedisError) -> bool {
     error.code() == Some("NOSCRIPT")
 }

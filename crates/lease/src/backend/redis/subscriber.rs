@@ -9,7 +9,6 @@ use tokio::time::timeout;
 use super::failure::{self, not_answered};
 use crate::BackendError;
 
-/// A connection that listens on sharded channels.
 pub(super) enum Subscriber {
     Server(MultiplexedConnection),
     #[cfg(feature = "cluster")]
@@ -47,7 +46,6 @@ impl Subscriber {
         }
     }
 
-    /// Unsubscribes from a sharded channel.
     pub(super) async fn unsubscribe(
         &mut self,
         channel: &str,

@@ -31,7 +31,6 @@ pub(super) struct Won {
     confirmed: Confirmed,
 }
 
-/// The outcome of one try.
 pub(super) enum Tried {
     Won(Won),
     Refused(Refusal),
@@ -140,7 +139,6 @@ impl Attempt {
         self.answered(sent, answer)
     }
 
-    /// Applies the answer to a try.
     fn answered(&mut self, sent: BootTime, answer: AcquireReply) -> Tried {
         if !matches!(answer, AcquireReply::Failed(_)) {
             self.failures = 0;

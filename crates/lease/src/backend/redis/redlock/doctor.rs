@@ -16,7 +16,6 @@ use crate::backend::{Finding, Verdict};
 /// Longest wait for one node.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// The part of a node's `INFO` that is checked.
 struct Info {
     run_id: String,
     role: String,

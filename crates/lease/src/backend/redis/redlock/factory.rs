@@ -122,7 +122,6 @@ impl Redlock {
     }
 }
 
-/// The servers that have answered.
 #[derive(Default)]
 struct Servers {
     reached: usize,
