@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_answered, not_connected};
+use super::failure::{self, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
@@ -128,7 +128,7 @@ impl ClusterLink {
         let answer = match outcome.await {
             Ok(Ok(answer)) => answer.map_err(|error| failure::of_command(&error)),
             Ok(Err(error)) => Err(error),
-            Err(_) if sent.into_inner() => Err(not_answered(within)),
+            Err(_) if sent.into_inner() => Err(BackendError::unanswered(within)),
             Err(_) => Err(not_connected(within)),
         };
         match &answer {

@@ -123,11 +123,6 @@ pub(super) fn not_connected(within: Duration) -> BackendError {
     BackendError::NotSent(format!("no connection in {} ms", within.as_millis()))
 }
 
-/// Builds the error for a time-out after the command was handed to the connection.
-pub(super) fn not_answered(within: Duration) -> BackendError {
-    BackendError::Unknown(format!("no answer in {} ms", within.as_millis()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

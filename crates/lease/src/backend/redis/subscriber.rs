@@ -6,7 +6,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value};
 use tokio::time::timeout;
 
-use super::failure::{self, not_answered};
+use super::failure;
 use crate::BackendError;
 
 pub(super) enum Subscriber {
@@ -71,7 +71,7 @@ async fn ask(connection: &mut MultiplexedConnection, word: &str, channel: &str) 
 }
 
 fn acknowledged(answer: Option<RedisResult<()>>, within: Duration) -> Result<(), BackendError> {
-    answer.map_or(Err(not_answered(within)), |answer| {
+    answer.map_or(Err(BackendError::unanswered(within)), |answer| {
         answer.map_err(|error| failure::of_command(&error))
     })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use soldonce_clock::timeout_at;
 
-use super::ctx::{Ctx, silence};
+use super::ctx::Ctx;
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
@@ -135,7 +135,8 @@ impl Attempt {
         let sent = ctx.now();
         let asking = self.backend.acquire(&self.command);
         let answer = timeout_at(&*ctx.clock, sent.plus(limit), asking).await;
-        let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
+        let silence = || AcquireReply::Failed(BackendError::unanswered(limit));
+        let answer = answer.unwrap_or_else(silence);
         self.answered(sent, answer)
     }
 
