@@ -29,7 +29,6 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Sends a command to the lease thread.
     pub(crate) fn send(&self, command: Command) {
         self.ctx.inbox.push(command);
     }

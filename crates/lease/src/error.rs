@@ -55,6 +55,11 @@ impl BackendError {
         }
     }
 
+    /// Builds the error of a call without an answer in this time.
+    pub(crate) fn unanswered(within: Duration) -> Self {
+        Self::Unknown(format!("no answer in {} ms", within.as_millis()))
+    }
+
     /// Adds the address of the server to the text of the error.
     #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn at(self, address: &dyn std::fmt::Display) -> Self {
@@ -121,7 +126,6 @@ pub enum AcquireError {
     Invalid(#[from] InvalidRequest),
 }
 
-/// How an acquire ended without a grant.
 #[derive(Debug)]
 pub(crate) enum NotGranted {
     /// Another owner holds it, or held it for the whole wait.

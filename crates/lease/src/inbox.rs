@@ -55,7 +55,6 @@ impl Drop for Unclaimed {
 /// The channel for the outcome of an acquire or a resume.
 pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
-/// The commands of callers to the lease thread.
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
     Resume(LeaseTicket, Recipient),

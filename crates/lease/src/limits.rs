@@ -11,6 +11,9 @@ pub const NAMESPACE_BYTES_MAX: usize = 32;
 /// Most names in one grant.
 pub const NAMES_MAX: usize = 64;
 
+/// How many nodes a Redlock may have: an even number survives no more failures than one less.
+pub const REDLOCK_NODES: [usize; 3] = [3, 5, 7];
+
 /// Most renewals or releases in one batch.
 pub const BATCH_MAX: usize = 100;
 

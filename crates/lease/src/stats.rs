@@ -101,7 +101,6 @@ impl Time {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $kind:ident -> $value:ty = $metric:literal $($label:ident $is:literal)?;)*) => {
-        /// The counters of one [`crate::Leases`].
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: $kind,)*

@@ -184,6 +184,22 @@ impl Finding {
         }
         Self::new(check, bad, found, fix)
     }
+
+    /// Judges a round trip, which may take a twentieth of the shortest ttl.
+    pub(crate) fn round_trip(took: Duration) -> Self {
+        const MOST: Duration = Duration::from_millis(50);
+        let check = ("round trip", took <= MOST, Verdict::Warn);
+        let fix = "use ttls of at least twenty round trips, or a nearer server";
+        Self::judged(check, format!("{} ms", took.as_millis()), fix)
+    }
+
+    /// Judges how many epochs are left: a tenth at least.
+    pub(crate) fn epochs_left(used: u32) -> Self {
+        const ALL: u32 = crate::EPOCH_MAX;
+        let check = ("epochs left", used < ALL / 10 * 9, Verdict::Warn);
+        let fix = "find out who takes them, and move to a new namespace before they are used up";
+        Self::judged(check, format!("{used} of {ALL} used"), fix)
+    }
 }
 
 /// How a check of the doctor ended.

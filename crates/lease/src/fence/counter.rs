@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use super::record::{self, form};
 use crate::{FenceError, FenceKind, Namespace};
 
-/// The files of one namespace.
 pub(super) struct CounterFiles {
     kind: FenceKind,
     folder: PathBuf,

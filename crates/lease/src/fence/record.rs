@@ -10,7 +10,6 @@ use crate::{FenceKind, Namespace};
 /// Bytes of the hash that end a line.
 const CHECK_BYTES: usize = 8;
 
-/// The file format of one kind of number.
 pub(super) struct Form {
     /// The word for the kind, in the line and in the file's name.
     pub(super) word: &'static str,

@@ -132,7 +132,6 @@ impl Grant {
         }
     }
 
-    /// Returns why it is lost, if it is.
     pub(crate) fn lost(&self) -> Option<LostReason> {
         let life = *self.life();
         match life.end.or_else(|| life.end_at(self.clock.boot())) {
@@ -269,7 +268,6 @@ impl Grant {
         }
     }
 
-    /// Returns a token that is cancelled when the lease is lost.
     #[cfg(feature = "tokio-util")]
     pub(super) fn cancellation(&self) -> tokio_util::sync::CancellationToken {
         let token = self.cancel.get_or_init(Default::default).clone();

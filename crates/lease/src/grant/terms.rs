@@ -26,7 +26,6 @@ pub(crate) struct Terms {
     pub(crate) holder: Whereabouts,
 }
 
-/// Where the holder of a grant is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whereabouts {
     /// In this process, which renews the grant and gives it back.
@@ -35,7 +34,6 @@ pub(crate) enum Whereabouts {
     Elsewhere,
 }
 
-/// How often a release is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletes {
     Once,

@@ -58,7 +58,6 @@ impl LeaseTicket {
     }
 }
 
-/// The serialised form of a ticket.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

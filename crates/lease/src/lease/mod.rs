@@ -55,7 +55,6 @@ impl std::fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// Creates the guard of a grant.
     pub(crate) fn of(grant: Arc<Grant>, client: Arc<Client>) -> Self {
         let reader = LeaseRef { grant };
         Self { reader, client }

@@ -42,7 +42,6 @@ impl BackendFactory for InProcess {
     }
 }
 
-/// A backend that exists already.
 struct Given(Arc<dyn Backend>);
 
 impl BackendFactory for Given {

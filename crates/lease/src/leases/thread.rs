@@ -29,7 +29,6 @@ pub enum Doctor {
     Off,
 }
 
-/// The arguments of the thread.
 pub(super) struct Start {
     pub(super) connect: Box<dyn BackendFactory>,
     pub(super) doctor: Doctor,

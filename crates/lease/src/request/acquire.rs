@@ -39,7 +39,8 @@ impl Request {
         }
     }
 
-    /// Asks until it is granted, at most for `span`. `None` if another owner held it all that time.
+    /// Asks until it is granted, at most for `span`; zero asks as [`Request::try_acquire`] does. `None` if another owner
+    /// held it all that time.
     ///
     /// # Errors
     /// [`AcquireError`].
@@ -47,11 +48,11 @@ impl Request {
     /// # Cancel safety
     /// As [`Request::try_acquire`].
     pub async fn acquire_within(self, span: Duration) -> Result<Option<Lease>, AcquireError> {
-        Ok(self.ask(Wait::UpTo(span)).await?.ok())
+        Ok(self.ask(Wait::up_to(span)).await?.ok())
     }
 
     /// Acquires as [`Request::acquire_within`] does, but returns the refusal, which lists every
-    /// conflict, in place of `None`. Zero asks once.
+    /// conflict, in place of `None`.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -79,9 +80,7 @@ impl Request {
         self,
         span: Duration,
     ) -> Result<Result<Lease, Refusal>, AcquireError> {
-        let once = span.is_zero();
-        self.ask(if once { Wait::No } else { Wait::UpTo(span) })
-            .await
+        self.ask(Wait::up_to(span)).await
     }
 
     async fn ask(self, wait: Wait) -> Result<Result<Lease, Refusal>, AcquireError> {

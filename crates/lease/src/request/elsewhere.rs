@@ -72,9 +72,7 @@ impl Request {
         span: Duration,
     ) -> Result<Result<RemoteGrant, Refusal>, AcquireError> {
         let client = self.client.clone();
-        let once = span.is_zero();
-        let wait = if once { Wait::No } else { Wait::UpTo(span) };
-        let params = self.into_params(wait, Some(owner))?;
+        let params = self.into_params(Wait::up_to(span), Some(owner))?;
         if params.command.fair {
             let what = "queue a holder elsewhere";
             return Err(super::validate::unsupported(&client.ctx.facts, what).into());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ctx::{Ctx, silence};
+use super::ctx::Ctx;
 use super::job::Why;
 use super::{Answer, Called, Worker, release, renew};
 use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
@@ -95,14 +95,13 @@ impl Ctx {
         Grant::new(terms, confirmed, self.clock.clone(), now)
     }
 
-    /// Reads the holder of one name.
     pub(crate) async fn holder(&self, names: &Names) -> Result<Option<Holder>, BackendError> {
         let Some(name) = names.as_slice().first() else {
             return Ok(None);
         };
         let call = self.backend.inspect(names.group(), name);
         let answer = self.within(self.call_timeout, call).await;
-        answer.unwrap_or_else(|| Err(silence(self.call_timeout)))
+        answer.unwrap_or_else(|| Err(BackendError::unanswered(self.call_timeout)))
     }
 
     /// Releases one name by its holder's own owner and the exact token that was read: a holder that took
@@ -126,7 +125,7 @@ impl Ctx {
         }];
         let reply = release::reply(self, &*self.backend, &batch);
         let reply = self.within(self.call_timeout, reply).await;
-        let silence = || ReleaseReply::Failed(silence(self.call_timeout));
+        let silence = || ReleaseReply::Failed(BackendError::unanswered(self.call_timeout));
         reply.unwrap_or_else(silence).outcome()
     }
 }

@@ -17,7 +17,7 @@ use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BackendError, BootTime, Clock, Entropy};
+use crate::{BootTime, Clock, Entropy};
 use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
@@ -78,7 +78,6 @@ impl Ctx {
         self.clock.boot()
     }
 
-    /// Draws 64 random bits.
     pub(crate) fn draw(&self) -> u64 {
         let mut bits = [0; 8];
         self.entropy.fill(&mut bits);
@@ -215,9 +214,4 @@ impl Ctx {
         self.notices
             .tell(|| fill(Notice::of(what, self.facts.kind)));
     }
-}
-
-/// Returns the failure of a call that got no answer within `limit`.
-pub(super) fn silence(limit: Duration) -> BackendError {
-    BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()))
 }

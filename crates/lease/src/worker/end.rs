@@ -9,7 +9,6 @@ use super::{Later, Worker};
 use crate::grant::Grant;
 use crate::{BootTime, Drained};
 
-/// The state of a shutdown.
 pub(super) struct Ending {
     drained: Drained,
     /// The deadline; `None` without one: each release gives up by itself.

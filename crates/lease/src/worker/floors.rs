@@ -7,7 +7,6 @@ use crate::backend::Names;
 use crate::limits::FLOORS_MAX;
 use crate::{FencingToken, Name};
 
-/// Floors by group and name.
 #[derive(Default)]
 pub(crate) struct Floors(HashMap<(Option<Name>, Name), FencingToken>);
 

@@ -28,7 +28,6 @@ struct Watched {
 }
 
 impl Watched {
-    /// Computes its next instant from its present state.
     fn planned(&self) -> BootTime {
         let deadline = self.grant.deadline();
         let mut next = deadline;
@@ -97,18 +96,13 @@ impl Live {
         next
     }
 
-    pub(super) fn remove(&mut self, owner: Owner) -> Option<Arc<Grant>> {
-        let watched = self.grants.remove(&owner)?;
-        self.instants.remove(&(watched.next, owner.expose()));
-        Some(watched.grant)
-    }
-
     /// Removes the grant, but not another grant of the same owner.
     pub(super) fn remove_this(&mut self, grant: &Grant) {
         let owner = grant.terms.owner;
-        let watched = self.grants.get(&owner);
-        if watched.is_some_and(|watched| Arc::as_ptr(&watched.grant) == std::ptr::from_ref(grant)) {
-            self.remove(owner);
+        if !self.has_another(grant)
+            && let Some(watched) = self.grants.remove(&owner)
+        {
+            self.instants.remove(&(watched.next, owner.expose()));
         }
     }
 
@@ -125,7 +119,6 @@ impl Live {
         Some(watched.grant.clone())
     }
 
-    /// Removes all grants and returns them.
     pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
         self.instants.clear();
         self.grants
@@ -281,7 +274,6 @@ fn batches(mut renew: Vec<Arc<Grant>>, due: &mut Due) {
     due.renew.extend(batches);
 }
 
-/// Builds the message that renews `grant`.
 pub(super) fn message(grant: &Grant, ttl: Duration) -> Renew {
     Renew {
         names: grant.terms.names.clone(),

@@ -33,7 +33,6 @@ pub(super) struct Position<'a> {
     queue: LocalQueue,
 }
 
-/// The queue is full.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -42,7 +41,6 @@ impl LocalQueues {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether any waiter is queued for `names`.
     pub(super) fn is_contended(&self, names: &Names) -> bool {
         let queues = self.queues();
         !queues.is_empty() && queues.contains_key(names)

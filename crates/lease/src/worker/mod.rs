@@ -64,14 +64,12 @@ enum Later {
     Alarm(oneshot::Sender<()>),
 }
 
-/// An acquire that has ended.
 struct Acquired {
     pending: Box<PendingAcquire>,
     /// `None` when no caller waits for it any more.
     result: Option<Result<Won, NotGranted>>,
 }
 
-/// A single call that has ended.
 enum Called {
     Renewed(Vec<Answer>),
     Released(Vec<(ReleaseJob, crate::backend::ReleaseReply)>),
@@ -79,7 +77,6 @@ enum Called {
     Answered,
 }
 
-/// The answer to one renewal.
 struct Answer {
     grant: Arc<Grant>,
     confirmed: Confirmed,

@@ -1,7 +1,7 @@
 //! Releases: of guards, of lost leases, and of what acquires left behind. Each is tried until the
 //! backend answers or the ttl has ended what it would end.
 
-use super::ctx::{Ctx, silence};
+use super::ctx::Ctx;
 use super::job::{Next, ReleaseJob, Why};
 use crate::backend::{Backend, Release, ReleaseReply};
 use crate::limits::BATCH_MAX;
@@ -89,7 +89,7 @@ pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, R
     debug_assert!(batch.len() <= BATCH_MAX);
     let replies = ctx.within(ctx.call_timeout, ctx.backend.release(&batch));
     let mut replies = replies.await.unwrap_or_default().into_iter();
-    let silence = || ReleaseReply::Failed(silence(ctx.call_timeout));
+    let silence = || ReleaseReply::Failed(BackendError::unanswered(ctx.call_timeout));
     let paired = jobs
         .into_iter()
         .map(|job| (job, replies.next().unwrap_or_else(silence)));
@@ -99,6 +99,6 @@ pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, R
 /// Sends one release over `backend` without a time-out: the lease thread takes over an overdue one.
 pub(super) async fn reply(ctx: &Ctx, backend: &dyn Backend, one: &[Release; 1]) -> ReleaseReply {
     let replies = backend.release(one).await;
-    let silence = || ReleaseReply::Failed(silence(ctx.call_timeout));
+    let silence = || ReleaseReply::Failed(BackendError::unanswered(ctx.call_timeout));
     replies.into_iter().next().unwrap_or_else(silence)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use super::ctx::{Ctx, silence};
+use super::ctx::Ctx;
 use super::job::Why;
 use super::live::{Due, Renewed, message};
 use super::{Answer, Called, Worker};
@@ -113,7 +113,6 @@ impl Worker {
         }
     }
 
-    /// Ends a grant as lost.
     fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         let ended = grant.lose(reason);
         self.ctx.unwatch(grant);
@@ -218,7 +217,7 @@ pub(super) async fn send(
     let sent = ctx.now();
     let replies = ctx.within(limit, ctx.backend.renew(&batch)).await;
     let mut replies = replies.unwrap_or_default().into_iter();
-    let silence = || RenewReply::Failed(silence(limit));
+    let silence = || RenewReply::Failed(BackendError::unanswered(limit));
     let answer = |(grant, asked)| Answer {
         grant,
         confirmed: Confirmed {

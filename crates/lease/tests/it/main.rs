@@ -15,6 +15,8 @@
 #[macro_use]
 mod pass_on;
 
+#[cfg(feature = "redis")]
+mod awake;
 mod conformance;
 mod epochs;
 #[cfg(feature = "test-kit")]

@@ -7,6 +7,7 @@ use clap::Args;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::backend::postgres::{PgConfig, migrate};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
+use soldonce_lease::limits::REDLOCK_NODES;
 use soldonce_lease::{BackendError, Builder, Doctor, FileFence, Leases, Namespace, PgFence};
 
 use super::span::span;
@@ -111,9 +112,8 @@ impl BackendArgs {
             ([_, ..], Some(_)) if database => {
                 "--epochs and --database-url both anchor the tokens: give one of them"
             }
-            (nodes @ [_, _, ..], _) if nodes.len() % 2 == 0 => {
-                "an even number of servers tolerates no more than one less: give --redis-url once, \
-                 or 3, 5 or 7 times"
+            (nodes @ [_, _, ..], _) if !REDLOCK_NODES.contains(&nodes.len()) => {
+                "a Redlock has 3, 5 or 7 servers: give --redis-url so often, or once"
             }
             _ => return None,
         };

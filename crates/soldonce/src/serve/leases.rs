@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use clap::Args;
+use soldonce_lease::limits::REDLOCK_NODES;
 use soldonce_lease::{Clock, FileFence, Leases};
 use soldonce_server::limits::LEASE_TTL_MS_MAX;
 use soldonce_server::{LeasePlace, LeaseSettings};
@@ -69,7 +70,7 @@ impl LeaseChoice {
                 Ok(Self::Backend(args))
             }
             [one] if is_redis(one) => Self::anchored(urls, database, data),
-            [_, _, _, ..] if urls.len() % 2 == 1 && urls.iter().all(is_single) => {
+            several if REDLOCK_NODES.contains(&several.len()) && several.iter().all(is_single) => {
                 Self::anchored(urls, database, data)
             }
             _ => anyhow::bail!(
@@ -171,9 +172,10 @@ mod tests {
 
     #[test]
     fn what_is_no_place_is_refused() {
-        let wrong: [&[&str]; 5] = [
+        let wrong: [&[&str]; 6] = [
             &["http://a"],
             &["redis://a", "redis://b"],
+            &["redis://a"; 9],
             &["postgres://a/x", "postgres://b/x", "postgres://c/x"],
             &["redis://a", "redis://b", "postgres://c/x"],
             &["redis+cluster://a:1", "redis://b", "redis://c"],

@@ -59,7 +59,6 @@ impl Held {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue(Vec<(Waiter, BootTime)>);
 
-/// The queue has no place left.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -121,7 +120,6 @@ impl State {
         }
     }
 
-    /// Returns the live holder at `place`.
     pub(super) fn live(&self, place: &LeaseKey, now: BootTime) -> Option<&Held> {
         self.held.get(place).filter(|held| held.is_live(now))
     }

@@ -62,7 +62,6 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
     }
 }
 
-/// Reads the token of a column.
 pub(super) fn token(number: i64) -> Result<FencingToken, BackendError> {
     let number = u64::try_from(number).ok();
     let token = number.and_then(FencingToken::new);

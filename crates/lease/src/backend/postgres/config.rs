@@ -80,7 +80,6 @@ impl PgConfig {
         self
     }
 
-    /// Opens a connection.
     pub(super) async fn connect(&self) -> Result<(Client, tls::Connection), tokio_postgres::Error> {
         tls::connect(&self.driver, self.tls()).await
     }

@@ -6,8 +6,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::{Postgres, pooling, schema};
+use crate::BackendError;
 use crate::backend::{Finding, Verdict};
-use crate::{BackendError, EPOCH_MAX};
 
 const SETTINGS: &str = "\
 -- doctor_settings
@@ -30,10 +30,6 @@ const VERSION_MIN: i32 = 140_000;
 /// A larger clock skew confuses people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
-/// A twentieth of the shortest ttl.
-const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
-
-/// The row that `doctor_settings` returns.
 struct Settings {
     in_recovery: bool,
     version_number: i32,
@@ -162,11 +158,7 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
         .unwrap_or(here);
     let apart = Duration::from_millis(here.abs_diff(server)).saturating_sub(took);
     vec![
-        Finding::judged(
-            ("round trip", took <= ROUND_TRIP_MAX, Verdict::Warn),
-            format!("{} ms", took.as_millis()),
-            "use a ttl of at least 20 round trips, or a server that is nearer",
-        ),
+        Finding::round_trip(took),
         Finding::judged(
             ("wall clocks agree", apart <= OFFSET_MAX, Verdict::Warn),
             format!("{} ms apart", apart.as_millis()),
@@ -194,11 +186,5 @@ async fn epochs(backend: &Postgres) -> Option<Finding> {
     let params = [(&backend.namespace.as_str() as _, Type::TEXT)];
     let rows = backend.settling.query(EPOCH, &params).await.ok()?;
     let epoch: i32 = rows.first()?.try_get(0).ok()?;
-    let epoch = u32::try_from(epoch).ok()?;
-    let are_enough = epoch <= EPOCH_MAX / 10 * 9;
-    Some(Finding::judged(
-        ("epochs left", are_enough, Verdict::Warn),
-        format!("{} of {EPOCH_MAX}", EPOCH_MAX.saturating_sub(epoch)),
-        "nine tenths are used: find out who takes them, and plan a new namespace",
-    ))
+    u32::try_from(epoch).ok().map(Finding::epochs_left)
 }

@@ -106,7 +106,6 @@ impl Link {
         }
     }
 
-    /// Returns the longest wait for one answer.
     pub(super) fn limit(&self) -> Duration {
         self.limit
     }

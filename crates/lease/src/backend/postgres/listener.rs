@@ -32,7 +32,6 @@ pub(super) struct Listener {
     task: Mutex<JoinSet<()>>,
 }
 
-/// The state of the listening task.
 #[derive(Clone)]
 struct Subscription {
     config: PgConfig,
@@ -55,7 +54,6 @@ impl Listener {
         }
     }
 
-    /// Returns the channel on which releases are notified.
     pub(super) fn channel(&self) -> &str {
         &self.subscription.channel
     }

@@ -64,7 +64,6 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
     }
 }
 
-/// Reads the version that is installed; `None` if none is.
 pub(super) async fn installed(link: &Link) -> Result<Option<i32>, BackendError> {
     installed_within(link, link.limit().max(CONNECT_LEAST)).await
 }

@@ -35,7 +35,6 @@ const UNDER_WAY_MAX: usize = 2;
 
 /// A command that is sent in batches.
 pub(super) trait Batched: Clone + Send + Sync + 'static {
-    /// The server's answer to one item.
     type Reply: Send + 'static;
 
     fn names(&self) -> &Names;
@@ -89,7 +88,6 @@ impl Batched for Release {
     }
 }
 
-/// The channel for the answer to an item.
 type To<R> = oneshot::Sender<Result<R, BackendError>>;
 
 /// A batch, and the channels for the answers to its items.
@@ -100,7 +98,6 @@ pub(super) struct Batcher<F: Batched> {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// The state that the tasks share.
 struct Dispatch<F: Batched> {
     link: Arc<Link>,
     calls: Arc<Calls>,
@@ -374,7 +371,6 @@ struct BatchRun<F: Batched> {
 }
 
 impl<F: Batched> BatchRun<F> {
-    /// Runs until nothing waits.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
             let replies = self.dispatch.send_batch(&batch).await;

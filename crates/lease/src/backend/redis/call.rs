@@ -70,7 +70,6 @@ pub(super) struct RenewPart {
     pub(super) grants: Vec<(usize, usize)>,
 }
 
-/// Builds calls in one namespace.
 pub(super) struct Calls {
     pub(super) keys: Arc<Keyspace>,
     pub(super) scripts: &'static Scripts,
@@ -92,7 +91,6 @@ impl Calls {
         })
     }
 
-    /// Writes the terms of an acquire: ttl, cap, floor.
     fn terms(&self, command: &mut Cmd, ask: &Acquire) {
         command.arg(millis(ask.ttl)).arg(ask.cap.map_or(0, millis));
         match ask.floor {

@@ -19,16 +19,13 @@ use tokio::time::timeout;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_answered, not_connected};
+use super::failure::{self, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
-use super::watchdog::Watchdog;
+use super::watchdog::{self, Watchdog};
 use crate::BackendError;
 use crate::backend::BackendContext;
-
-/// Longest wait for one node while a connection to the cluster is made.
-const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Longest `WAIT` for replicas.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,7 +50,7 @@ impl ClusterLink {
         keys: Arc<Keyspace>,
         with: &BackendContext,
     ) -> Result<Self, BackendError> {
-        let entry = Entry::new(seeds)?;
+        let entry = Entry::new(seeds, watchdog::node_timeout(with))?;
         let quick = build(entry.builder().response_timeout(with.call_timeout))?;
         let patient = build(entry.builder().response_timeout(WAIT_TIMEOUT))?;
         let rebuilt = Arc::new(Notify::new());
@@ -82,7 +79,6 @@ impl ClusterLink {
         self.rebuilt.notified().await;
     }
 
-    /// Runs a script on the primary of its shard.
     pub(super) async fn run(
         &self,
         call: &Call,
@@ -94,7 +90,6 @@ impl ClusterLink {
         self.limited((call.shard, role), within, give).await
     }
 
-    /// Runs a plain command on the primary of `shard`.
     pub(super) async fn plain(
         &self,
         (shard, command): (Shard, &Cmd),
@@ -133,7 +128,7 @@ impl ClusterLink {
         let answer = match outcome.await {
             Ok(Ok(answer)) => answer.map_err(|error| failure::of_command(&error)),
             Ok(Err(error)) => Err(error),
-            Err(_) if sent.into_inner() => Err(not_answered(within)),
+            Err(_) if sent.into_inner() => Err(BackendError::unanswered(within)),
             Err(_) => Err(not_connected(within)),
         };
         match &answer {
@@ -162,10 +157,12 @@ impl ClusterLink {
             .use_protocol(ProtocolVersion::RESP3)
             .push_sender(heard);
         let client = build(builder)?;
-        match timeout(within, client.get_async_connection()).await {
+        // It is made of many, too, and a node that hangs takes its whole time.
+        let limit = within.max(self.entry.node_timeout.saturating_mul(watchdog::CONNECT_NODES));
+        match timeout(limit, client.get_async_connection()).await {
             Ok(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
             Ok(Err(error)) => Err(failure::of_connect(&error)),
-            Err(_) => Err(not_connected(within)),
+            Err(_) => Err(not_connected(limit)),
         }
     }
 }
@@ -173,13 +170,14 @@ impl ClusterLink {
 /// The seeds of a cluster, and the certificates for its nodes.
 struct Entry {
     seeds: Vec<ConnectionInfo>,
+    node_timeout: Duration,
     /// Those of the first seed apply to all nodes.
     #[cfg(feature = "tls")]
     certificates: Option<redis::TlsCertificates>,
 }
 
 impl Entry {
-    fn new(configs: &[RedisConfig]) -> Result<Self, BackendError> {
+    fn new(configs: &[RedisConfig], node_timeout: Duration) -> Result<Self, BackendError> {
         let seeds: Result<Vec<_>, _> = configs.iter().map(RedisConfig::driver).collect();
         let seeds = seeds?;
         if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
@@ -189,6 +187,7 @@ impl Entry {
         }
         Ok(Self {
             seeds,
+            node_timeout,
             #[cfg(feature = "tls")]
             certificates: match configs.first() {
                 Some(first) => first.certificates()?,
@@ -202,7 +201,7 @@ impl Entry {
         // Our own limit bounds every call, and `hop` follows redirections.
         let builder = ClusterClientBuilder::new(self.seeds.clone())
             .retries(0)
-            .connection_timeout(NODE_TIMEOUT)
+            .connection_timeout(self.node_timeout)
             .overall_response_timeout(None)
             .tcp_settings(tcp);
         #[cfg(feature = "tls")]

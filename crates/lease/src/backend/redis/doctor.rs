@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::server_info::{self, ServerInfo};
 use super::{ConnectionRole, RedisBackend, keys::Shard, reply};
-use crate::EPOCH_MAX;
 use crate::backend::{Finding, Kind, Verdict};
 
 /// Oldest version with script flags and sharded channels.
@@ -17,23 +16,11 @@ const OFFSET_MAX: Duration = Duration::from_secs(1);
 /// Total error, in ms, of three times that are rounded to whole milliseconds.
 const ROUNDED_MS: i64 = 2;
 
-/// A twentieth of the shortest ttl.
-const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
-
-/// Epochs in use from which on the doctor warns: 90 %.
-const EPOCHS_WARN: u32 = EPOCH_MAX / 10 * 9;
-
 impl RedisBackend {
     pub(super) async fn examine(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
         let sent = self.clock.boot();
         let info = self.look(&["INFO"]).await;
-        let round_trip = self.clock.boot().since(sent);
-        findings.push(Finding::judged(
-            ("round trip", round_trip <= ROUND_TRIP_MAX, Verdict::Warn),
-            format!("{} ms", round_trip.as_millis()),
-            "use ttls of at least twenty round trips, or a nearer server",
-        ));
+        let mut findings = vec![Finding::round_trip(self.clock.boot().since(sent))];
         let shown = info.as_deref().map(ServerInfo::of);
         if self.calls.fenced {
             findings.push(tokens(shown.as_ref()));
@@ -160,12 +147,7 @@ impl RedisBackend {
     async fn epochs_left(&self) -> Finding {
         let fence = self.keys.fence(Shard::default());
         let record = self.look(&["GET", &fence]).await;
-        let used = record.map_or(0, |record| reply::epoch_of(&record));
-        Finding::judged(
-            ("epochs left", used < EPOCHS_WARN, Verdict::Warn),
-            format!("{used} of {EPOCH_MAX} used"),
-            "move to a new namespace before they are used up",
-        )
+        Finding::epochs_left(record.map_or(0, |record| reply::epoch_of(&record)))
     }
 }
 

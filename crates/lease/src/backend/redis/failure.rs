@@ -99,12 +99,10 @@ pub(super) fn of_first(error: BackendError) -> BackendError {
     }
 }
 
-/// Tells whether the connection is broken.
 pub(super) fn breaks(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || error.kind() == ErrorKind::Io
 }
 
-/// Tells whether the server does not know the script.
 pub(super) fn lacks_script(error: &RedisError) -> bool {
     error.code() == Some("NOSCRIPT")
 }
@@ -123,11 +121,6 @@ pub(super) fn is_demoted(error: &RedisError) -> bool {
 /// Builds the error for a time-out before there was a connection.
 pub(super) fn not_connected(within: Duration) -> BackendError {
     BackendError::NotSent(format!("no connection in {} ms", within.as_millis()))
-}
-
-/// Builds the error for a time-out after the command was handed to the connection.
-pub(super) fn not_answered(within: Duration) -> BackendError {
-    BackendError::Unknown(format!("no answer in {} ms", within.as_millis()))
 }
 
 #[cfg(test)]

@@ -38,7 +38,6 @@ impl Shard {
     }
 }
 
-/// The keys of one namespace.
 #[derive(Debug)]
 pub(super) struct Keyspace {
     namespace: Namespace,
@@ -57,7 +56,6 @@ impl Keyspace {
         }
     }
 
-    /// Returns the number of shards.
     pub(super) fn shards(&self) -> u16 {
         self.scheme.shards()
     }

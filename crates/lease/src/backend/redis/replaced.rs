@@ -3,7 +3,6 @@
 use crate::Notices;
 use crate::backend::Kind;
 
-/// Reports that a connection of one backend was replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Replaced {
     kind: Kind,

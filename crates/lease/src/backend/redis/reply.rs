@@ -8,7 +8,6 @@ use crate::backend::worst::OfName;
 use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
 use crate::{BackendError, Conflict, FencingToken, Name, Owner, Refusal};
 
-/// The answer of a script to an acquire.
 pub(super) enum Answer {
     Reply(AcquireReply),
     /// The script for plain acquires leaves it to the one that serves every kind.
@@ -207,7 +206,6 @@ fn queued(command: &Acquire) -> bool {
     command.fair && command.waiter.is_some()
 }
 
-/// The answer of one node of a Redlock.
 #[cfg(feature = "redlock")]
 pub(super) enum Vote {
     Reply(AcquireReply),

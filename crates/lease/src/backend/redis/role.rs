@@ -1,6 +1,5 @@
 //! The connections to one server. `lease.md` 8.
 
-/// The connection that a call is sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionRole {
     /// All calls that have no reason to take another.

@@ -27,7 +27,6 @@ impl Script {
 
 macro_rules! scripts {
     ($($(#[$when:meta])* $name:ident = $file:literal;)*) => {
-        /// The scripts of a backend.
         pub(super) struct Scripts {
             $($(#[$when])* pub(super) $name: Script,)*
         }
@@ -66,7 +65,6 @@ scripts! {
 static SHIPPED: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 impl Scripts {
-    /// Returns the scripts of this crate.
     pub(super) fn shipped() -> &'static Self {
         &SHIPPED
     }

@@ -11,7 +11,7 @@ use soldonce_clock::timeout_at;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_answered, not_connected};
+use super::failure::{self, not_connected};
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
@@ -111,7 +111,7 @@ impl ServerLink {
                 if attempt.timed_out() {
                     role.give_up(&attempt);
                 }
-                Err(not_answered(within))
+                Err(BackendError::unanswered(within))
             }
             None => Err(not_connected(within)),
         };

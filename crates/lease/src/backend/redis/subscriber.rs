@@ -6,10 +6,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value};
 use tokio::time::timeout;
 
-use super::failure::{self, not_answered};
+use super::failure;
 use crate::BackendError;
 
-/// A connection that listens on sharded channels.
 pub(super) enum Subscriber {
     Server(MultiplexedConnection),
     #[cfg(feature = "cluster")]
@@ -47,7 +46,6 @@ impl Subscriber {
         }
     }
 
-    /// Unsubscribes from a sharded channel.
     pub(super) async fn unsubscribe(
         &mut self,
         channel: &str,
@@ -73,7 +71,7 @@ async fn ask(connection: &mut MultiplexedConnection, word: &str, channel: &str) 
 }
 
 fn acknowledged(answer: Option<RedisResult<()>>, within: Duration) -> Result<(), BackendError> {
-    answer.map_or(Err(not_answered(within)), |answer| {
+    answer.map_or(Err(BackendError::unanswered(within)), |answer| {
         answer.map_err(|error| failure::of_command(&error))
     })
 }

@@ -68,7 +68,6 @@ impl Topics {
         }
     }
 
-    /// Lists every shard that has a channel here.
     pub(super) fn shards(&self) -> Vec<Shard> {
         self.channels().keys().copied().collect()
     }

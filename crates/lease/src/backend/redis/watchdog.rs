@@ -20,8 +20,11 @@ use crate::backend::reconnecting::{Attempt, Reconnecting};
 use crate::backend::{BackendContext, Kind};
 use crate::{BackendError, BootTime, Clock};
 
-/// Longest wait for a whole connection to the cluster.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Least time-out of connecting to one node, which otherwise has the time of a call.
+const NODE_LEAST: Duration = Duration::from_millis(500);
+
+/// The time-out of a whole connection to the cluster, in those of a node.
+pub(super) const CONNECT_NODES: u32 = 4;
 
 /// Calls in a row without an answer, on one shard, before a replacement. A count over all shards
 /// would be reset by healthy ones.
@@ -33,6 +36,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 pub(super) struct Watchdog {
     client: ClusterClient,
+    /// The time-out of a whole connection.
+    limit: Duration,
     connection: Arc<Reconnecting<ClusterConnection>>,
     /// Calls without an answer since the last answer, by shard.
     silent: Vec<AtomicU32>,
@@ -62,6 +67,7 @@ impl Watchdog {
         let next = clock.boot();
         Self {
             client,
+            limit: node_timeout(with).saturating_mul(CONNECT_NODES),
             connection: Arc::new(Reconnecting::unmade()),
             silent: (0..shards).map(|_| AtomicU32::new(0)).collect(),
             pace: Mutex::new(Pace {
@@ -83,8 +89,8 @@ impl Watchdog {
     pub(super) fn connect(
         &self,
     ) -> impl Future<Output = Result<ClusterConnection, BackendError>> + Send + use<> {
-        let client = self.client.clone();
-        async move { connect(&client).await }
+        let (client, limit) = (self.client.clone(), self.limit);
+        async move { connect(&client, limit).await }
     }
 
     /// Resets the count of the shard, which answered or refused, and after a silence the back-off.
@@ -124,10 +130,10 @@ impl Watchdog {
     fn replace(&self, shard: Shard) {
         let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
-        let role = self.role.as_str();
+        let (role, limit) = (self.role.as_str(), self.limit);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.spawn(async move {
-            match connect(&client).await {
+            match connect(&client, limit).await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
@@ -139,9 +145,17 @@ impl Watchdog {
     }
 }
 
-async fn connect(client: &ClusterClient) -> Result<ClusterConnection, BackendError> {
-    match timeout(CONNECT_TIMEOUT, client.get_async_connection()).await {
+/// Returns the time-out of connecting to one node.
+pub(super) fn node_timeout(with: &BackendContext) -> Duration {
+    with.call_timeout.max(NODE_LEAST)
+}
+
+async fn connect(
+    client: &ClusterClient,
+    limit: Duration,
+) -> Result<ClusterConnection, BackendError> {
+    match timeout(limit, client.get_async_connection()).await {
         Ok(made) => made.map_err(|error| failure::of_connect(&error)),
-        Err(_) => Err(not_connected(CONNECT_TIMEOUT)),
+        Err(_) => Err(not_connected(limit)),
     }
 }

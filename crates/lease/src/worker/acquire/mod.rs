@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use soldonce_clock::timeout_at;
 
-use super::ctx::{Ctx, silence};
+use super::ctx::Ctx;
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
@@ -31,7 +31,6 @@ pub(super) struct Won {
     confirmed: Confirmed,
 }
 
-/// The outcome of one try.
 pub(super) enum Tried {
     Won(Won),
     Refused(Refusal),
@@ -90,27 +89,31 @@ impl Attempt {
         }
     }
 
-    /// Tries until there is a grant or the wait is over.
+    /// Tries until there is a grant or the wait is over. An acquire without time for another try repeats one that was
+    /// not heard.
     pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, NotGranted> {
-        match wait {
-            Wait::No => self.once().await,
+        let result = match wait {
+            Wait::No => self.try_once().await.into_result(),
             Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
             Wait::Forever => self.wait(None).await,
+        };
+        match result {
+            Err(NotGranted::Failed(error)) if self.attempts == 1 && self.repeats(wait, &error) => {
+                self.try_once().await.into_result()
+            }
+            result => result,
         }
     }
 
-    /// Tries once, and again with the same owner if the first try got no answer.
-    async fn once(&mut self) -> Result<Won, NotGranted> {
-        let mut tried = self.try_once().await;
+    /// Tells whether the only try of an acquire, which failed by `error`, is repeated with the same owner.
+    fn repeats(&self, wait: Wait, error: &AcquireError) -> bool {
         // A connection may have been under way: to a server that is far away it takes longer than one call may.
-        let is_unheard = |error: &AcquireError| {
-            let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
-            not_sent || matches!(error, AcquireError::Unknown { .. })
-        };
-        if matches!(&tried, Tried::Failed(error) if is_unheard(error)) {
-            tried = self.try_once().await;
+        let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
+        match wait {
+            Wait::No => not_sent || matches!(error, AcquireError::Unknown { .. }),
+            Wait::UpTo(span) => not_sent && span < self.ctx.call_timeout,
+            Wait::Forever => false,
         }
-        tried.into_result()
     }
 
     async fn try_once(&mut self) -> Tried {
@@ -132,11 +135,11 @@ impl Attempt {
         let sent = ctx.now();
         let asking = self.backend.acquire(&self.command);
         let answer = timeout_at(&*ctx.clock, sent.plus(limit), asking).await;
-        let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
+        let silence = || AcquireReply::Failed(BackendError::unanswered(limit));
+        let answer = answer.unwrap_or_else(silence);
         self.answered(sent, answer)
     }
 
-    /// Applies the answer to a try.
     fn answered(&mut self, sent: BootTime, answer: AcquireReply) -> Tried {
         if !matches!(answer, AcquireReply::Failed(_)) {
             self.failures = 0;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{Acquire, Release, Waiter};
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_lease::backend::{Acquire, AcquireReply, Names, Release, Waiter};
+use soldonce_lease::limits::WAITER_ALIVE;
+use soldonce_lease::{BootTime, Clock, SystemClock};
 
 use super::{Bench, acquire, ask, granted, one, owner, refused, release};
 
@@ -29,20 +30,52 @@ pub(crate) async fn a_release_wakes(bench: &dyn Bench) {
     assert!(hint.is_ok(), "a hint before the wait was lost");
 }
 
-fn fair(bench: &dyn Bench, n: u64) -> Acquire {
+fn fair(bench: &dyn Bench, names: &Names, n: u64) -> Acquire {
     Acquire {
         fair: true,
         waiter: Some(Waiter(n)),
-        ..ask(bench, &one("q"), n)
+        ..ask(bench, names, n)
     }
 }
 
-/// Holds the name for owner 1 and queues 2 and 3 behind it.
-async fn queue_of_two(bench: &dyn Bench) {
-    granted(bench.backend().acquire(&fair(bench, 1)).await);
+/// Queues 2 and 3 behind owner 1, who gives the name back.
+async fn queue_of_two(bench: &dyn Bench, names: &Names) {
+    granted(bench.backend().acquire(&fair(bench, names, 1)).await);
     for n in [2, 3] {
-        let refusal = refused(bench.backend().acquire(&fair(bench, n)).await);
+        let refusal = refused(bench.backend().acquire(&fair(bench, names, n)).await);
         assert!(refusal.queued, "{n} has no place");
+    }
+    release(bench, names, 1, None).await;
+}
+
+/// An answer behind a queue of two.
+struct QueueAnswer {
+    names: Names,
+    begun: BootTime,
+    reply: AcquireReply,
+}
+
+/// Asks `then` after the queue was made and `skipped` has passed. Waiters are alive for three seconds: if the machine
+/// stood still meanwhile, the answer shows nothing, and another name is asked for.
+async fn behind_two(
+    bench: &dyn Bench,
+    skipped: Duration,
+    then: impl Fn(&Names) -> Acquire,
+) -> QueueAnswer {
+    let mut at = 0;
+    loop {
+        at += 1;
+        let (names, begun) = (one(&format!("q:{at}")), SystemClock.boot());
+        queue_of_two(bench, &names).await;
+        bench.advance(skipped).await;
+        let reply = bench.backend().acquire(&then(&names)).await;
+        if skipped + SystemClock.boot().since(begun) < WAITER_ALIVE {
+            return QueueAnswer {
+                names,
+                begun,
+                reply,
+            };
+        }
     }
 }
 
@@ -50,37 +83,37 @@ pub(crate) async fn a_fair_queue_keeps_the_order(bench: &dyn Bench) {
     if !bench.backend().facts().fair {
         return;
     }
-    queue_of_two(bench).await;
-    release(bench, &one("q"), 1, None).await;
-    let refusal = refused(bench.backend().acquire(&fair(bench, 3)).await);
+    let third = |names: &Names| fair(bench, names, 3);
+    let QueueAnswer { names, reply, .. } = behind_two(bench, Duration::ZERO, third).await;
+    let refusal = refused(reply);
     assert!(
         refusal.queued && refusal.conflicts.is_empty(),
         "{refusal:?}"
     );
-    granted(bench.backend().acquire(&fair(bench, 2)).await);
-    release(bench, &one("q"), 2, None).await;
-    granted(bench.backend().acquire(&fair(bench, 3)).await);
+    granted(bench.backend().acquire(&fair(bench, &names, 2)).await);
+    release(bench, &names, 2, None).await;
+    granted(bench.backend().acquire(&third(&names)).await);
 }
 
 pub(crate) async fn nobody_overtakes_a_live_waiter(bench: &dyn Bench) {
     if !bench.backend().facts().fair {
         return;
     }
-    queue_of_two(bench).await;
-    release(bench, &one("q"), 1, None).await;
-    let refusal = refused(acquire(bench, &one("q"), 9).await);
+    let other = |names: &Names| ask(bench, names, 9);
+    let QueueAnswer { names, reply, .. } = behind_two(bench, Duration::ZERO, other).await;
+    let refusal = refused(reply);
     assert!(refusal.conflicts.is_empty(), "{refusal:?}");
     // A waiter that gives up leaves at once.
     for n in [2, 3] {
         let leave = [Release {
-            names: one("q"),
+            names: names.clone(),
             owner: owner(n),
             token: None,
             waiter: Some(Waiter(n)),
         }];
         bench.backend().release(&leave).await;
     }
-    granted(acquire(bench, &one("q"), 9).await);
+    granted(acquire(bench, &names, 9).await);
 }
 
 pub(crate) async fn a_dead_waiter_costs_three_seconds(bench: &dyn Bench) {
@@ -88,16 +121,17 @@ pub(crate) async fn a_dead_waiter_costs_three_seconds(bench: &dyn Bench) {
         return;
     }
     let [skipped, rest] = [500, 2_500].map(Duration::from_millis);
-    let begun = SystemClock.boot();
-    queue_of_two(bench).await;
-    release(bench, &one("q"), 1, None).await;
-    bench.advance(skipped).await;
     // Waiter 3 asks on, waiter 2 is dead and still counts.
-    let refusal = refused(bench.backend().acquire(&fair(bench, 3)).await);
-    let left = refusal.retry_after;
+    let third = |names: &Names| fair(bench, names, 3);
+    let QueueAnswer {
+        names,
+        begun,
+        reply,
+    } = behind_two(bench, skipped, third).await;
+    let left = refused(reply).retry_after;
     let passed = skipped + SystemClock.boot().since(begun);
     let most = rest + Duration::from_millis(10);
     assert!(left <= most && left + passed >= skipped + rest, "{left:?}");
     bench.advance(rest + bench.slack()).await;
-    granted(bench.backend().acquire(&fair(bench, 3)).await);
+    granted(bench.backend().acquire(&third(&names)).await);
 }

@@ -94,6 +94,25 @@ async fn not_sent_is_asked_again_once() {
             .is_some()
     );
     assert_eq!(world.faulty.calls(Op::Acquire), 2);
+    world.faulty.next(Op::Acquire, Fault::NotSent);
+    let no_wait = world.locks.lease("b").acquire_within(ms(0)).await;
+    assert!(no_wait.unwrap().is_some());
+    assert_eq!(world.faulty.calls(Op::Acquire), 4);
+}
+
+/// The connection is under way, and takes longer than the wait.
+#[tokio::test]
+async fn not_sent_is_asked_again_once_after_a_short_wait() {
+    let world = World::start().await;
+    world.faulty.next(Op::Acquire, Fault::NotSent);
+    world.faulty.pause();
+    let mut asking = Box::pin(world.locks.lease("a").acquire_within(ms(5)));
+    assert!(is_pending(&mut asking).await);
+    until(|| world.faulty.calls(Op::Acquire) == 1).await;
+    world.jump(ms(5));
+    world.faulty.resume();
+    assert!(soon(asking).await.unwrap().is_some());
+    assert_eq!(world.faulty.calls(Op::Acquire), 2);
 }
 
 #[tokio::test]

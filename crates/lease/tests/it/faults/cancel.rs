@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use soldonce_testkit::chaos::{Fault, FaultProxy};
 
 use super::site::{Kind, Site};
 use super::{PATIENCE, ms, rest, within};
+use crate::awake::Awake;
 
 /// Long: what goes away before it is over did not go away by itself.
 const TTL: Duration = Duration::from_secs(20);
 
-/// When nothing may be left (`lease.md` 11.6): half the ttl, when releases are repeated, and a second; three
-/// more for a busy machine.
-const CLEAN_WITHIN: Duration = Duration::from_secs(14);
+/// When nothing may be left (`lease.md` 11.6): half the ttl, when releases are repeated, and a second; six
+/// more for a machine that stalls.
+const CLEAN_WITHIN: Duration = Duration::from_secs(17);
 
 /// Each reply takes so long, so that a call is cut at each of its steps.
 const REPLY: Duration = ms(3);
@@ -50,16 +52,15 @@ struct Bench {
     locks: Leases,
     /// Holds what is waited for.
     other: Leases,
+    awake: Awake,
 }
 
 impl Bench {
     async fn start(kind: Kind) -> Self {
         let site = Site::start(kind).await;
-        let proxies = site.proxies();
-        let patient =
-            |through: &[FaultProxy]| site.builder(through).call_timeout(Duration::from_secs(5));
-        let locks = patient(&proxies).connect().await.unwrap();
-        let other = patient(&[]).connect().await.unwrap();
+        let (proxies, awake) = (site.proxies(), Awake::start());
+        let locks = patient(&site, &proxies, &awake).connect().await.unwrap();
+        let other = patient(&site, &[], &awake).connect().await.unwrap();
         for proxy in &proxies {
             proxy.set(Fault::Delay(REPLY));
         }
@@ -68,13 +69,8 @@ impl Bench {
             proxies,
             locks,
             other,
+            awake,
         }
-    }
-
-    fn slow(&self) -> Builder {
-        self.site
-            .builder(&self.proxies)
-            .call_timeout(Duration::from_secs(5))
     }
 
     async fn held(&self, name: &str) -> Lease {
@@ -93,7 +89,7 @@ impl Bench {
         }
         let future: Fut<'static, ()> = match call {
             Call::BackendFactory => {
-                let slow = self.slow();
+                let slow = patient(&self.site, &self.proxies, &self.awake);
                 Box::pin(async move { drop(slow.connect().await.unwrap()) })
             }
             Call::TryAcquire => {
@@ -158,6 +154,12 @@ impl Bench {
     }
 }
 
+/// Leases whose calls have five seconds, by a clock that stands still with the machine: votes of a Redlock have 200 ms.
+fn patient(site: &Site, through: &[FaultProxy], awake: &Awake) -> Builder {
+    let builder = site.builder(through).call_timeout(Duration::from_secs(5));
+    builder.clock(Arc::new(awake.clock()))
+}
+
 /// Polls so often, then drops it; whether it ended before. Halfway, what it waits for comes free.
 async fn poll_up_to(mut future: Fut<'static, ()>, polls: usize, waited_for: Option<Lease>) -> bool {
     const HALFWAY: usize = 15;
@@ -197,6 +199,7 @@ async fn cut(bench: Bench, calls: &[Call]) {
         locks,
         other,
         proxies,
+        ..
     } = bench;
     for locks in [locks, other] {
         let drained = locks.shutdown(PATIENCE).await;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::site::{
-    Numbers, Site, TTL, anchored, ask, code, granted, group, one, owner, refused, release, renew,
-    settings, until,
+    Numbers, Site, TTL, anchored, ask, ask_fair, code, granted, group, one, owner, refused,
+    release, renew, settings, until,
 };
 
 fn failed(reply: AcquireReply) -> BackendError {
@@ -131,6 +131,33 @@ async fn without_tokens_a_server_may_hide_info() {
     let tokens = RedisBackend::connect(&redis.url().into(), settings()).await;
     let reply = tokens.unwrap().acquire(&ask(one("a"))).await;
     assert!(matches!(reply, AcquireReply::Failed(_)), "{reply:?}");
+}
+
+/// A script that stopped behind its first write would have changed what it is said not to have.
+#[tokio::test]
+async fn a_script_that_may_not_read_lives_writes_nothing() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    granted(&site.backend, &mine).await;
+    let stored = site.redis.cli(&["DBSIZE"]).unwrap();
+    let set_user = |rule| {
+        let command = ["ACL", "SETUSER", "default", rule];
+        site.redis.cli(&command).unwrap()
+    };
+    set_user("-pttl");
+    let longer = Acquire {
+        ttl: TTL * 6,
+        ..mine
+    };
+    for asked in [longer, ask_fair(one("a"), 1)] {
+        failed(site.backend.acquire(&asked).await);
+    }
+    set_user("+pttl");
+    let now_stored = site.redis.cli(&["DBSIZE"]).unwrap();
+    assert_eq!(now_stored, stored, "a place in the queue stays");
+    let key = site.redis.cli(&["KEYS", "sl:*:l:a"]).unwrap();
+    let left: u64 = site.redis.cli(&["PTTL", &key]).unwrap().parse().unwrap();
+    assert!(left <= 10_000, "{left} ms");
 }
 
 #[tokio::test]

@@ -205,7 +205,7 @@ pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     }
 }
 
-/// A backend on a cluster. Its driver gives each node half a second, which a busy machine may exceed.
+/// A backend on a cluster. A busy machine may exceed the time that its driver gives a node.
 #[cfg(feature = "cluster")]
 pub(super) async fn on_cluster(seeds: &[RedisConfig], settings: &BackendContext) -> RedisBackend {
     until(

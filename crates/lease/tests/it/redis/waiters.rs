@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use soldonce_lease::{BootTime, Clock, Doctor, Lease, Leases, SystemClock};
+use soldonce_lease::{BootTime, Builder, Clock, Doctor, Lease, Leases, SystemClock};
 use soldonce_testkit::redis::Redis;
 use tokio::task::JoinSet;
 
 use super::batches::scripts;
 use super::site::until;
+use crate::awake::Awake;
 
 const WAITERS: usize = 1_000;
 const PROCESSES: usize = 10;
@@ -23,8 +25,7 @@ const NAME: &str = "q";
 /// Set in a process that only waits: where Redis is, how many waiters.
 const ROLE: &str = "SOLDONCE_LEASE_WAITERS";
 
-/// A hint that was lost costs a poll, of 0.8 s at least. A busy machine may stall that long, too, more often among ten
-/// processes.
+/// A hint that was lost costs a poll, of 0.8 s at least. Among ten processes a machine that stalls costs as much.
 const SLOW: Duration = Duration::from_millis(750);
 const SLOW_MAX: usize = 2;
 const SLOW_MAX_OF_TEN: usize = WAITERS / 50;
@@ -38,10 +39,13 @@ struct Turn {
     at: BootTime,
 }
 
-async fn locks(url: &str) -> Leases {
+fn builder(url: &str) -> Builder {
     let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
-    let builder = builder.call_timeout(Duration::from_secs(5));
-    builder.connect().await.unwrap()
+    builder.call_timeout(Duration::from_secs(5))
+}
+
+async fn locks(url: &str) -> Leases {
+    builder(url).connect().await.unwrap()
 }
 
 /// Holds the name while the others line up.
@@ -51,14 +55,19 @@ async fn hold(locks: &Leases) -> Lease {
 }
 
 /// `count` waiters in the order of their arrival; each gives the name back when `turn` has seen it.
-async fn wait_in_line(locks: &Leases, count: usize, turn: impl Fn(Turn) + Clone + Send + 'static) {
+async fn wait_in_line(
+    locks: &Leases,
+    count: usize,
+    clock: &(impl Clock + Clone),
+    turn: impl Fn(Turn) + Clone + Send + 'static,
+) {
     let mut waiting = JoinSet::new();
     for waiter in 0..count {
-        let (locks, turn) = (locks.clone(), turn.clone());
+        let (locks, clock, turn) = (locks.clone(), clock.clone(), turn.clone());
         waiting.spawn(async move {
             let ask = locks.lease(NAME).ttl(Duration::from_mins(1)).fair();
             let lease = ask.acquire().await.unwrap();
-            let (process, at) = (0, SystemClock.boot());
+            let (process, at) = (0, clock.boot());
             let token = lease.token_for_logs().unwrap().number();
             turn(Turn {
                 token,
@@ -89,12 +98,15 @@ fn assert_in_order(turns: &[Turn]) {
 
 #[tokio::test]
 async fn a_thousand_waiters_in_one_process_are_served_in_order() {
-    let redis = Redis::start().unwrap();
-    let locks = locks(&redis.url()).await;
+    let (redis, awake) = (Redis::start().unwrap(), Awake::start());
+    let clock = awake.clock();
+    let locks = builder(&redis.url()).clock(Arc::new(clock.clone()));
+    let locks = locks.connect().await.unwrap();
     let held = hold(&locks).await;
     let (told, turns) = channel();
     let before = scripts(&redis);
-    let waiting = wait_in_line(&locks, WAITERS, move |turn| told.send(turn).unwrap());
+    let turn = move |turn| told.send(turn).unwrap();
+    let waiting = wait_in_line(&locks, WAITERS, &clock, turn);
     let release = async { held.release().await.unwrap() };
     tokio::join!(waiting, release);
     let sent = usize::try_from(scripts(&redis) - before).unwrap();
@@ -191,11 +203,11 @@ fn is_waiter() -> bool {
         let locks = locks(url).await;
         println!("connected");
         std::io::stdin().read_line(&mut String::new()).unwrap();
-        wait_in_line(&locks, waiters.parse().unwrap(), |turn| {
+        let turn = |turn: Turn| {
             let at = turn.at.since(BootTime::default()).as_micros();
             println!("turn {} {} {at}", turn.token, turn.waiter);
-        })
-        .await;
+        };
+        wait_in_line(&locks, waiters.parse().unwrap(), &SystemClock, turn).await;
     });
     true
 }

@@ -314,6 +314,17 @@ async fn a_silent_node_keeps_nobody_from_the_majority() {
     Redlock::connect(config, settings).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_redlock_has_three_five_or_seven_nodes() {
+    for count in [1, 2, 4, 9] {
+        let named = vec![RedisConfig::new("127.0.0.1", 1); count];
+        let settings = BackendContext::new(Namespace::new("app").unwrap());
+        let refused = Redlock::connect(RedlockConfig::new(named), settings).await;
+        let error = refused.err().unwrap();
+        assert!(matches!(error, BackendError::Config(_)), "{count}: {error}");
+    }
+}
+
 /// A durable sequence, as far as this process lives.
 struct Sequence(std::sync::atomic::AtomicU64);
 

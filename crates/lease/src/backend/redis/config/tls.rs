@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::BackendError;
 
-/// The files of certificates and keys.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Tls {
     /// The authorities that must have certified the server; without it those of the system.

@@ -16,7 +16,6 @@ use crate::backend::{Finding, Verdict};
 /// Longest wait for one node.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// The part of a node's `INFO` that is checked.
 struct Info {
     run_id: String,
     role: String,
@@ -38,7 +37,6 @@ pub(super) async fn examine(redlock: &Redlock) -> Vec<Finding> {
     }
     nodes.sort_by_key(|(at, _)| *at);
     vec![
-        count(redlock.nodes.len()),
         reached(redlock.nodes.len(), &silent),
         distinct(&nodes),
         alone(&nodes),
@@ -73,13 +71,6 @@ fn of_nodes(
     let is_good = faults.is_empty();
     let found = if is_good { all } else { faults.join("; ") };
     Finding::judged((check, is_good, bad), found, fix)
-}
-
-fn count(nodes: usize) -> Finding {
-    let fix = "name 3, 5 or 7 nodes: an even number survives no more failures than one less";
-    let is_good = matches!(nodes, 3 | 5 | 7);
-    let check = ("number of nodes", is_good, Verdict::Warn);
-    Finding::judged(check, nodes.to_string(), fix)
 }
 
 fn reached(nodes: usize, silent: &[String]) -> Finding {

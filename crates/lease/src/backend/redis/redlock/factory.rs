@@ -16,6 +16,7 @@ use crate::backend::redis::config::RedisConfig;
 use crate::backend::redis::factory::sooner;
 use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
+use crate::limits::REDLOCK_NODES;
 use crate::{BackendError, Builder, Leases};
 
 /// Longest wait for each further answer once a majority has answered.
@@ -60,9 +61,10 @@ impl Redlock {
         config: RedlockConfig,
         with: BackendContext,
     ) -> Result<Self, BackendError> {
-        if config.nodes.len() < 3 {
-            let why = "a Redlock needs at least 3 nodes; for one server use Leases::redis";
-            return Err(BackendError::Config(why.to_owned()));
+        let count = config.nodes.len();
+        if !REDLOCK_NODES.contains(&count) {
+            let why = format!("a Redlock has 3, 5 or 7 nodes, and not {count}");
+            return Err(BackendError::Config(why));
         }
         let node = |at: &RedisConfig| {
             let node = RedisBackend::of_server(Kind::Redlock, at, with.clone())?;
@@ -120,7 +122,6 @@ impl Redlock {
     }
 }
 
-/// The servers that have answered.
 #[derive(Default)]
 struct Servers {
     reached: usize,

@@ -128,7 +128,6 @@ impl Redlock {
     }
 }
 
-/// Waits for all answers.
 async fn ended(mut answers: Withdrawal) {
     while answers.recv().await.is_some() {}
 }

@@ -62,7 +62,6 @@ pub struct Redlock {
 }
 
 impl RedisBackend {
-    /// Asks one node for its vote.
     async fn vote(
         &self,
         command: &Acquire,

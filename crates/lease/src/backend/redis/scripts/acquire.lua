@@ -65,8 +65,10 @@ if #ours == final - 2 or any and #ours == 1 then
   end
   local lives = {}
   for i = 1, #ours do
-    call('PEXPIRE', ours[i], granted, 'GT')
     lives[i] = call('PTTL', ours[i])
+  end
+  for i = 1, #ours do
+    call('PEXPIRE', ours[i], granted, 'GT')
   end
   granted = math.max(granted, math.min(unpack(lives)))
   if queue and waiter ~= '' then
@@ -108,6 +110,12 @@ for i = 1, #places, 2 do
 end
 
 if #others > 0 or first and (not mine or first < mine) then
+  local answer = #others == 0 and {8, dies} or {0, #others}
+  for _, other in ipairs(others) do
+    answer[#answer + 1] = other[1] - 3
+    answer[#answer + 1] = call('PTTL', KEYS[other[1]])
+    answer[#answer + 1] = other[2]
+  end
   if #ours > 0 then
     call('DEL', unpack(ours))
   end
@@ -121,15 +129,6 @@ if #others > 0 or first and (not mine or first < mine) then
     call('HSET', queue, waiter, string.format('%.0f:%.0f', mine or last + 1, now))
     call('PEXPIRE', queue, QUEUE_MS)
     call('SET', mark, '1', 'PX', MARK_MS)
-  end
-  if #others == 0 then
-    return {8, dies}
-  end
-  local answer = {0, #others}
-  for _, other in ipairs(others) do
-    answer[#answer + 1] = other[1] - 3
-    answer[#answer + 1] = call('PTTL', KEYS[other[1]])
-    answer[#answer + 1] = other[2]
   end
   return answer
 end

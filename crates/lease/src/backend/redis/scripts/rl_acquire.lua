@@ -54,8 +54,10 @@ if one and #ours == #KEYS / 2 then
   end
   local lives = {}
   for i = 1, #ours do
-    redis.call('PEXPIRE', ours[i], granted, 'GT')
     lives[i] = redis.call('PTTL', ours[i])
+  end
+  for i = 1, #ours do
+    redis.call('PEXPIRE', ours[i], granted, 'GT')
   end
   granted = math.max(granted, math.min(unpack(lives)))
   return {1, token, granted, 1}

@@ -1,11 +1,13 @@
 //! B7 on a cluster whose nodes are known by their proxies, at the end of its memory, and gone.
 
+use std::time::Duration;
+
 use soldonce_lease::BackendError;
 use soldonce_lease::backend::Backend;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{FullCoverage, Redis};
 
-use super::{Site, key_of, name};
+use super::{Site, ask, granted, key_of, name, one};
 use crate::conformance::{
     Unheard, b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
     b7_what_ran_unheard_is_unknown,
@@ -45,6 +47,20 @@ async fn b7_what_ran_on_a_cluster_unheard_is_unknown() {
     b7_what_ran_unheard_is_unknown(&backend, &witness, Unheard::Stays, lose).await;
     for proxy in &proxies {
         assert_eq!(proxy.to_come(), 0, "an answer that was not lost");
+    }
+}
+
+/// Nodes are far away: to connect to one takes longer than half a second, and a call may take five.
+#[tokio::test]
+async fn a_node_may_be_connected_for_as_long_as_a_call_takes() {
+    let site = Site::start(FullCoverage::NotRequired).await;
+    let proxies = behind_proxies(site.cluster.nodes()).await;
+    for proxy in &proxies {
+        proxy.set(Fault::Delay(Duration::from_millis(600)));
+    }
+    let backend = site.connect().await;
+    for place in 0..3 {
+        granted(&backend, &ask(one(&site.name_on(place)))).await;
     }
 }
 

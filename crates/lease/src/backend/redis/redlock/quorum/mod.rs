@@ -8,7 +8,6 @@ use crate::backend::redis::reply::Vote;
 use crate::backend::{Acquire, AcquireReply, ReleaseReply, RenewReply};
 use crate::{BackendError, Conflict, FencingToken, Refusal};
 
-/// Computes how many of `nodes` are a majority.
 pub(super) const fn majority(nodes: usize) -> usize {
     nodes / 2 + 1
 }
@@ -26,7 +25,6 @@ pub(super) enum Outcome {
     Lost(AcquireReply),
 }
 
-/// The votes for one acquire.
 pub(super) struct Votes {
     nodes: usize,
     answered: usize,
