@@ -5,7 +5,6 @@ use clap::Args;
 use comfy_table::Table;
 use serde_json::json;
 use soldonce_engine::ledger::{Tombstone, TombstoneBody, postgres, sqlite};
-use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_engine::reply::TransitionBody;
 
 use crate::block_on;
@@ -38,12 +37,11 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     }
     let found = match &place {
         LedgerPlace::Folder(options) => {
-            let asked =
-                sqlite::verify::unit_history(&options.folder, event, unit, UNIT_HISTORY_MAX);
+            let asked = sqlite::verify::unit_history(&options.folder, event, unit, usize::MAX);
             asked.map_err(LedgerPlace::unread)?
         }
         LedgerPlace::Database(options) => {
-            let asked = postgres::unit_history(options, event, unit, UNIT_HISTORY_MAX);
+            let asked = postgres::unit_history(options, event, unit, usize::MAX);
             block_on(asked)?.context("database_url")?
         }
     };

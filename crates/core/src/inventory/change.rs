@@ -38,7 +38,7 @@ impl Inventory {
         let added = self.added_units(work, book, hold, (&units, &add))?;
         units.extend(&added);
         units.sort_unstable();
-        require_adjacency(work, book, &units, Some(hold.id))?;
+        require_adjacency(work, book, &units, Some(hold))?;
         Ok(self.make_change(work, change.on.hold, &drop, &added))
     }
 

@@ -11,8 +11,8 @@ use crate::pick::{Want, best_seats};
 use crate::seating::Availability;
 use crate::unit::Owner;
 use crate::{
-    Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Rejection, Selection,
-    Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
+    Adjacency, Alternative, AreaNo, Conflict, ConflictState, Hold, HoldId, Holder, Rejection,
+    Selection, Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
 };
 
 /// Units found for a wish, in unit order.
@@ -179,7 +179,8 @@ fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
 }
 
 /// Checks the event's adjacency rule over the result: `units` is everything the hold will have,
-/// sorted; the units it has now count as available before.
+/// sorted; the units that `own` has now count as available before. What it left single then, as the
+/// engine's pick of a price class may, refuses it nothing.
 ///
 /// # Errors
 /// `AdjacencyRefused` with the seats that would be left single.
@@ -187,17 +188,27 @@ pub(super) fn require_adjacency(
     work: &mut Work<'_>,
     book: &OpenEvent,
     units: &[UnitNo],
-    own: Option<HoldId>,
+    own: Option<&Hold>,
 ) -> Result<(), Rejection> {
     match book.event.policy.adjacency {
         Adjacency::None => return Ok(()),
         Adjacency::NoOrphan => rest_on_neighbours(work, book, units),
     }
-    let orphans = orphans(&book.event.chart, &WithoutHold { book, own }, units);
-    if orphans.is_empty() {
+    let hall = WithoutHold {
+        book,
+        own: own.map(|own| own.id),
+    };
+    let mut left = orphans(&book.event.chart, &hall, units);
+    if let Some(own) = own.filter(|_| !left.is_empty()) {
+        let before: Vec<UnitNo> = own.unit_nos().collect();
+        rest_on_neighbours(work, book, &before);
+        let before = orphans(&book.event.chart, &hall, &before);
+        left.retain(|seat| !before.contains(seat));
+    }
+    if left.is_empty() {
         Ok(())
     } else {
-        Err(Rejection::AdjacencyRefused(orphans))
+        Err(Rejection::AdjacencyRefused(left))
     }
 }
 

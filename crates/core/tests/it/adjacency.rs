@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use soldonce_core::{Adjacency, Policy, Rejection, UnitNo};
+use soldonce_core::{
+    Adjacency, Change, Command, HoldId, Policy, Rejection, Selection, Together, UnitNo, Wish,
+};
 
 use crate::brute;
 use crate::fixed::cases;
 use crate::hall::{hall, shown};
-use crate::world::policy;
+use crate::world::{World, held, on, policy};
 
 fn no_orphan() -> Policy {
     Policy {
@@ -96,18 +98,48 @@ fn a_change_is_judged_by_its_result() {
     for (has, add, drop, expected) in cases {
         let mut world = hall("......", &no_orphan());
         let hold = world.hold("ann", has);
-        let change = soldonce_core::Change {
-            on: crate::world::on(hold),
-            add: world.select(add),
-            drop: world.select(drop).seats().to_vec(),
-            drop_places: soldonce_core::Selection::default(),
-        };
-        let found = match world.apply(soldonce_core::Command::Change(Box::new(change))) {
-            Ok(_) => "ok".to_owned(),
-            Err(Rejection::AdjacencyRefused(orphans)) => world.names(orphans),
-            Err(other) => other.code().to_owned(),
-        };
+        let found = changed(&mut world, hold, (add, drop));
         assert_eq!(found, expected, "{has} + {add} - {drop}");
+    }
+}
+
+/// Changes a hold; answers with the seats that would be left single, or `ok`.
+fn changed(world: &mut World, hold: HoldId, (add, drop): (&str, &str)) -> String {
+    let change = Change {
+        on: on(hold),
+        add: world.select(add),
+        drop: world.select(drop).seats().to_vec(),
+        drop_places: Selection::default(),
+    };
+    match world.apply(Command::Change(Box::new(change))) {
+        Ok(_) => "ok".to_owned(),
+        Err(Rejection::AdjacencyRefused(orphans)) => world.names(orphans),
+        Err(other) => other.code().to_owned(),
+    }
+}
+
+/// Of one price class the engine takes seats that leave single ones where each place of the class would.
+#[test]
+fn what_a_hold_left_single_before_refuses_no_change() {
+    let mut world = hall(".aa. ......", &no_orphan());
+    let wish = Wish::Best {
+        quantity: 2,
+        category: world.chart().category("a"),
+        together: Together::Required,
+    };
+    let applied = world.try_wish("ann", wish).unwrap();
+    let hold = held(&applied);
+    let units = hold.units.iter().map(|held| held.unit);
+    assert_eq!(world.names(units), "A-2 A-3");
+    let hold = hold.id;
+    for (add, drop, expected) in [
+        ("B-1 B-2", "", "ok"),
+        ("B-4", "", "B-3"),
+        ("", "A-2", "ok"),
+        ("", "B-1", "B-1"),
+    ] {
+        let found = changed(&mut world, hold, (add, drop));
+        assert_eq!(found, expected, "+ {add} - {drop}");
     }
 }
 

@@ -9,7 +9,8 @@ pub struct Migrated {
     pub schema_before: i64,
     /// The schema version now: the newest one of this program.
     pub schema: i64,
-    /// The migrations that this call applied, in their order, by name: `V1__ledger`.
+    /// The migrations that this call applied, in their order, by name: `V1__ledger`; or `guards`, where a database of
+    /// this schema lacked some.
     pub steps: Vec<String>,
 }
 

@@ -40,6 +40,29 @@ async function asksAgain({ page }) {
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
 }
 
+/** Lets the page's machine sleep, on a clock that does not count it. */
+function maySleep(shopper) {
+  shopper.foreseeNoServer();
+  return shopper.page.addInitScript(() => {
+    const now = performance.now.bind(performance);
+    let [sleptAt, lost] = [NaN, 0];
+    performance.now = () => (Number.isNaN(sleptAt) ? now() : sleptAt) - lost;
+    window.sleeps = () => (sleptAt = now());
+    window.sleptFor = () => now() - sleptAt;
+    window.wakes = () => {
+      lost += now() - sleptAt;
+      sleptAt = NaN;
+    };
+  });
+}
+
+/** Sleeps for longer than a countdown may be off. */
+async function sleep(shopper) {
+  await shopper.page.evaluate(() => window.sleeps());
+  await shopper.until(() => window.sleptFor() > 4000);
+  await shopper.page.evaluate(() => window.wakes());
+}
+
 test("in a quiet hall the countdown keeps to the server's time", async (t) => {
   const event = await stage.server.event();
   // The first answers are slow, so that later ones look more exact.
@@ -80,18 +103,7 @@ test("behind a cache that keeps everything the countdowns are right all the same
 test("after a sleep that its clock did not count, a page that stayed visible learns the time anew", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);
-  shopper.foreseeNoServer();
-  await shopper.page.addInitScript(() => {
-    const now = performance.now.bind(performance);
-    let [sleptAt, lost] = [NaN, 0];
-    performance.now = () => (Number.isNaN(sleptAt) ? now() : sleptAt) - lost;
-    window.sleeps = () => (sleptAt = now());
-    window.sleptFor = () => now() - sleptAt;
-    window.wakes = () => {
-      lost += now() - sleptAt;
-      sleptAt = NaN;
-    };
-  });
+  await maySleep(shopper);
   await shopper.visit(event);
   await shopper.press("A-1");
   const { hold } = await shopper.state();
@@ -101,12 +113,18 @@ test("after a sleep that its clock did not count, a page that stayed visible lea
   await stands("live");
   await shopper.page.context().setOffline(true);
   await stands("lost");
-  await shopper.page.evaluate(() => window.sleeps());
-  await shopper.until(() => window.sleptFor() > 4000);
-  await shopper.page.evaluate(() => window.wakes());
+  await sleep(shopper);
   await shopper.page.context().setOffline(false);
   await stands("live");
   await countsDownTo(shopper, "countdown", hold.expires_at);
+  // "My bookings" has no connection that breaks: it hears of the network, or of being shown again.
+  await shopper.part("mine-link").click();
+  await shopper.part("mine-time").waitFor();
+  for (const type of ["online", "visibilitychange"]) {
+    await sleep(shopper);
+    await shopper.page.evaluate((type) => (type === "online" ? window : document).dispatchEvent(new Event(type)), type);
+    await countsDownTo(shopper, "mine-time", hold.expires_at);
+  }
 });
 
 for (const off of [-TEN_MINUTES_MS, TEN_MINUTES_MS]) {

@@ -117,6 +117,31 @@ test("a server that is too busy offers the same choice again", () => {
   assert.deepEqual(shopper.held, ["A-1"]);
 });
 
+test("places or best seats that were made unseen are found by their key when they are asked for again", () => {
+  /** @type {((shopper: Shopper) => void)[]} */
+  const acts = [
+    (shopper) => shopper.floor(2),
+    (shopper) => shopper.press({ kind: "best", quantity: 2, category: null }),
+  ];
+  for (const code of ["outcome_unknown", "internal_error"]) {
+    for (const act of acts) {
+      const { server, shopper } = shopperIn();
+      act(shopper);
+      server.perform(shopper.sent[0]);
+      shopper.refuse(code);
+      act(shopper);
+      shopper.settle();
+      assert.deepEqual([shopper.held.length, server.holds.size], [2, 1]);
+      // What is asked for after an answer is another hold.
+      shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] });
+      shopper.settle();
+      act(shopper);
+      shopper.settle();
+      assert.deepEqual([shopper.held.length, server.holds.size], [2, 2]);
+    }
+  }
+});
+
 test("what is tried again becomes what was chosen, and no more: places are not summed", () => {
   const { shopper } = shopperIn();
   shopper.floor(1);

@@ -50,6 +50,7 @@ export function answered(state, action) {
     case "read":
       return read(state, action.answer);
     case "hold":
+      return accept({ ...state, requested: null }, action.answer);
     case "change":
       return accept(state, action.answer);
     case "extend":
@@ -57,7 +58,7 @@ export function answered(state, action) {
     case "release":
       return released(state, action.command);
     case "best":
-      return replace(done, action.command, action.answer);
+      return replace({ ...done, requested: null }, action.command, action.answer);
     case "confirm":
       return leave(done, action.answer.id, false);
     case "checkout":

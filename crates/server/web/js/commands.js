@@ -73,8 +73,7 @@ function reconcile(state, key) {
   const { add, drop } = difference(heldIn(state), wanted);
   if (add.length === 0 && drop.length === 0) return null;
   if (!hold) {
-    const made = { id: state.event.id, body: { units: add }, key };
-    return command(state, "hold", call("POST /v1/events/{event}/holds", made), { asked: add });
+    return command(state, "hold", request(state, { units: add }, key), { asked: add });
   }
   if (wanted.size === 0) return release(state, hold);
   const body = { fence: hold.fence, ...(add.length ? { add } : {}), ...(drop.length ? { drop } : {}) };
@@ -120,9 +119,14 @@ function taskCommand(state, key) {
 function best(state, { quantity, category }, key) {
   /** @type {import("./wire.js").BestRequest} */
   const asked = { quantity, ...(category ? { category } : {}), together: "preferred" };
-  const made = { id: state.event.id, body: { best: asked }, key };
-  const instead = { asked: state.wanted.requests() };
-  return command(state, "best", call("POST /v1/events/{event}/holds", made), instead);
+  return command(state, "best", request(state, { best: asked }, key), { asked: state.wanted.requests() });
+}
+
+/** The same request for a hold has the same key, for a hold that was made unseen.
+ *  @param {State} state @param {import("./wire.js").Body<"POST /v1/events/{event}/holds">} body @param {string} key */
+function request({ event, requested }, body, key) {
+  const same = JSON.stringify(requested?.body) === JSON.stringify(body) ? requested?.key : undefined;
+  return call("POST /v1/events/{event}/holds", { id: event.id, body, key: same ?? key });
 }
 
 /** A test card, or what the buyer says to the bank. @param {State} state

@@ -22,6 +22,7 @@ export function initial(event, payments, restoring) {
   return {
     event,
     payments,
+    requested: null,
     hold: null,
     wanted: new Basket(),
     replaced: null,
@@ -174,6 +175,7 @@ function sent(state, command) {
   const fence = state.hold?.fence;
   const rounds = RECONCILING.includes(kind) ? state.rounds + 1 : state.rounds;
   const next = { ...state, pending: command, rounds };
+  if (kind === "hold" || kind === "best") return { ...next, requested: call };
   if (kind === "confirm") return { ...next, kept: { ...state.kept, confirmKey: call.key, confirmFence: fence } };
   if (kind === "checkout") return { ...next, kept: { ...state.kept, payKey: call.key, payFence: fence } };
   return next;

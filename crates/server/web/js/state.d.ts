@@ -9,6 +9,8 @@ export interface State {
   /** The terms of the event, and how its bookings are paid. */
   readonly event: SaleEvent;
   readonly payments: Payments;
+  /** The last request for a hold until one answers it: refused at last, an earlier sending of it may have made one. */
+  readonly requested: Call | null;
   /** What is held, as the server last reported. */
   readonly hold: Hold | null;
   /** What the shopper wants to hold. */

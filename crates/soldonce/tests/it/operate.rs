@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -136,6 +137,18 @@ fn verify_and_why_read_what_servers_are_at_work_on() {
     let numbered = "SELECT count(*) FROM feed";
     let all = || database.query(numbered).is_ok_and(|count| count == "2");
     until("both commits have numbers", PATIENCE, all).unwrap();
+    // More than a server answers with.
+    let mut client = server.client("staff");
+    for _ in 0..=UNIT_HISTORY_MAX / 2 {
+        for step in ["block", "unblock"] {
+            let body = json!({"units": [{"seat": "A-2"}], "reason": "a camera"});
+            let path = format!("/v1/events/hamlet-1/{step}");
+            done(&mut client, &Ask::post(&path, body));
+        }
+    }
+    let story = soldonce(&["why", "hamlet-1", "A-2", "--json"], &database);
+    let story: Value = serde_json::from_str(&story).unwrap();
+    assert_eq!(story.as_array().unwrap().len(), UNIT_HISTORY_MAX + 2);
 }
 
 #[test]

@@ -256,7 +256,9 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
         command.env("HOME", &place);
         command
     };
-    let whole = "postgresql.password=a b/c,secrets.admin_key=an-admin-key-of-a-test";
+    let whole = "postgresql.password=a b/c,secrets.admin_key=an-admin-key-of-a-test,\
+                 settings.trusted_proxies={10.0.0.0/8,192.0.2.1},\
+                 secrets.lease_url={redis://a,redis://b,redis://c}";
     ends_well(&mut run_helm(&["lint", "--strict"], whole));
     let bare = "existingSecret=mine,postgresql.enabled=false,redis.enabled=false,\
                 ingress.enabled=true,podAnnotations=null";
@@ -282,8 +284,12 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
         let is_known = name == "POSTGRES_PASSWORD" || options.contains(&format!("[env: {name}"));
         assert!(is_known, "{name} is no setting");
     }
+    let leases = "SOLDONCE_LEASE_URL=redis://a redis://b redis://c\n";
+    assert!(settings.contains(leases), "{settings}");
     let shown = ends_well(&mut command);
-    assert!(shown.contains("0.0.0.0:8081"), "{shown}");
+    for told in ["0.0.0.0:8081", "10.0.0.0/8, 192.0.2.1 "] {
+        assert!(shown.contains(told), "{shown}");
+    }
     std::fs::remove_dir_all(&place).unwrap();
 }
 

@@ -23,3 +23,9 @@ envFrom:
   - configMapRef: { name: {{ .Release.Name }} }
   - secretRef: { name: {{ .Values.existingSecret | default .Release.Name }} }
 {{- end }}
+
+{{- /* A list as its variable wants it: addresses of leases may have commas of their own. */ -}}
+{{- define "soldonce.variable" -}}
+{{- $name := first . -}}
+SOLDONCE_{{ upper $name }}: {{ join (eq $name "lease_url" | ternary " " ",") (last .) | quote }}
+{{- end }}

@@ -71,13 +71,27 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         .run_async(connection.driver()?)
         .await
         .map_err(|error| OpenError::Failed(format!("the migration failed: {}", chain(&error))))?;
-    // Also when a call before was cut off between the two, or a guard was dropped.
-    if found < SCHEMA || !guards::missing(&mut connection).await?.is_empty() {
+    let mut migrated = Migrated::new(found, SCHEMA, &report);
+    let is_bare = lacks_guards(&mut connection, &mut migrated).await?;
+    if is_bare || found < SCHEMA {
         connection.run(guards::GUARDS).await?;
         guards::require(&mut connection).await?;
     }
     connection.run(UNLOCK).await?;
-    Ok(Migrated::new(found, SCHEMA, &report))
+    Ok(migrated)
+}
+
+/// Tells whether tables of this schema lack a guard: a call before was cut off before it made them, or one was
+/// dropped. Then to make them is a step, too.
+async fn lacks_guards(
+    connection: &mut Connection,
+    migrated: &mut Migrated,
+) -> Result<bool, Failure> {
+    if migrated.schema_before < SCHEMA || guards::missing(connection).await?.is_empty() {
+        return Ok(false);
+    }
+    migrated.steps.push("guards".to_owned());
+    Ok(true)
 }
 
 /// Returns what [`migrate`] would do, without doing it. Takes no lock; a standby serves, too.
@@ -86,12 +100,15 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
 /// [`OpenError`]: `Schema` when the tables are newer than this program.
 pub async fn migration(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
-    let found = version(&mut database.connection().await?).await?;
+    let mut connection = database.connection().await?;
+    let found = version(&mut connection).await?;
     if found > SCHEMA {
         return Err(mismatch(found));
     }
     let runner = migrations::migrations::runner();
-    Ok(Migrated::to_come(found, SCHEMA, &runner))
+    let mut migrated = Migrated::to_come(found, SCHEMA, &runner);
+    lacks_guards(&mut connection, &mut migrated).await?;
+    Ok(migrated)
 }
 
 /// Fails unless the database is no standby, has our tables and guards, and settings with which it

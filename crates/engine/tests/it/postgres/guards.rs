@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use soldonce_core::Command;
-use soldonce_engine::ledger::postgres::migrate;
+use soldonce_engine::ledger::postgres::{migrate, migration};
 use soldonce_testkit::postgres;
 
 use super::Servers;
@@ -171,15 +171,20 @@ async fn each_guard_of_a_database_refuses_alone_and_nothing_else_does() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_lacks_no_guard_unnoticed() {
     let servers = Servers::start(1).await;
+    let guards = vec!["guards".to_owned()];
     servers.event(|_| {}).await;
     for name in names(GUARDS) {
         servers.database.query(&drop_guard(name)).unwrap();
         let opened = servers.open_one().await;
         let refused = opened.err().unwrap().to_string();
         assert!(refused.contains(name), "{name}: {refused}");
-        migrate(&servers.options).await.unwrap();
+        let dry = migration(&servers.options).await.unwrap();
+        let done = migrate(&servers.options).await.unwrap();
+        assert_eq!((dry.steps, done.steps), (guards.clone(), guards.clone()));
         drop(servers.open_one().await.unwrap());
     }
+    let dry = migration(&servers.options).await.unwrap();
+    assert!(dry.steps.is_empty(), "{dry:?}");
 }
 
 /// Guards of another form under the right name, and what undoes those that `migrate` does not make anew.

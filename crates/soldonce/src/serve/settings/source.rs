@@ -55,7 +55,7 @@ impl Sources {
         line: impl IntoIterator<Item = OsString>,
         file: &str,
     ) -> anyhow::Result<Self> {
-        let file: Table = toml::from_str(file)?;
+        let file: Table = toml::from_str(file).map_err(|error| named(&error, file))?;
         let over = over(&file, command.clone())?;
         // A value in the file is right also where another wins over it.
         let alone = env::without(over.clone()).try_get_matches_from(["serve"]);
@@ -102,6 +102,13 @@ impl Sources {
         let given: Vec<_> = given.map(OsStr::to_string_lossy).collect();
         given.join(", ")
     }
+}
+
+/// Names the line that is no TOML. The error's own text shows it, and it may have a secret.
+fn named(error: &toml::de::Error, file: &str) -> anyhow::Error {
+    let before = error.span().and_then(|span| file.get(..span.start));
+    let line = before.unwrap_or_default().matches('\n').count() + 1;
+    anyhow::anyhow!("line {line}: {}", error.message())
 }
 
 /// Returns what clap says of a wrong value, without its hint at `--help`.

@@ -73,7 +73,6 @@ pub async fn verify(
         if is_dropped {
             continue;
         }
-        report.events += 1;
         connection.begin(SNAPSHOT).await?;
         let checked = event::check(&mut connection, &charts, no, (&mut report, &mut meter)).await;
         note(&mut report, None, checked)?;

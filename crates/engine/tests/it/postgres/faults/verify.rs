@@ -334,6 +334,31 @@ async fn verifying_a_live_ledger_finds_nothing_and_stops_no_buyer() {
     }
 }
 
+/// What a server does in the background, with an event that is over.
+const DROP_OTHELLO: &str = "INSERT INTO dropped_events (event_no, n, at, request, seq, hash)
+VALUES (1, 1, 0, '', 0, ''); SELECT clear_dropped_14(1000)";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_is_dropped_meanwhile_is_not_damaged() {
+    let servers = Servers::start(1).await;
+    for id in ["hamlet-1", "othello"] {
+        servers.event_named(id).await;
+    }
+    let url = &servers.options.url;
+    let mut told = 0;
+    let report = verify(&servers.options, &mut |_| {
+        told += 1;
+        // At first before the events are listed, then after the first of them.
+        if told == 2 {
+            postgres::query(url, DROP_OTHELLO).unwrap();
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(report.findings, []);
+    assert_eq!(report.events, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verification_that_hangs_delays_no_buyer() {
     let servers = Servers::start(1).await;
