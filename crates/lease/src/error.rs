@@ -87,7 +87,8 @@ pub struct Conflict {
 }
 
 /// Another owner holds the names, or some of them.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, thiserror::Error)]
+#[error("held by another owner; retry after {} ms", .retry_after.as_millis())]
 pub struct Refusal {
     /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,
@@ -126,29 +127,13 @@ pub enum AcquireError {
     Invalid(#[from] InvalidRequest),
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NotGranted {
     /// Another owner holds it, or held it for the whole wait.
+    #[error(transparent)]
     Refused(Refusal),
-    Failed(AcquireError),
-}
-
-impl From<AcquireError> for NotGranted {
-    fn from(error: AcquireError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl std::fmt::Display for NotGranted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NotGranted::Refused(refusal) => {
-                let free = refusal.retry_after.as_millis();
-                write!(f, "held by another owner; retry after {free} ms")
-            }
-            NotGranted::Failed(error) => error.fmt(f),
-        }
-    }
+    #[error(transparent)]
+    Failed(#[from] AcquireError),
 }
 
 /// Why a request can never be granted.
