@@ -272,7 +272,7 @@ pub enum ReleaseOutcome {
 pub struct Unsettled;
 
 /// Why `run` did not end with the output of its body alone.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError<T, E> {
     /// The lease was lost while the body ran.
