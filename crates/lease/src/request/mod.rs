@@ -115,7 +115,8 @@ impl Request {
     }
 
     /// Adds a line of text for people who inspect the lease. All lines together take at most 256
-    /// bytes, as `key=value` joined by `;`.
+    /// bytes, as `key=value` joined by `;`. Neither part may hold a `;` or a control character, and a key is not
+    /// empty and holds no `=`.
     pub fn meta(mut self, key: &str, value: &str) -> Self {
         if let Ok(text) = &mut self.meta {
             let separator = if text.is_empty() { "" } else { ";" };
