@@ -146,7 +146,7 @@ impl Request {
     /// Reads the holder of the name; `None` if it is free. For a request of one name.
     ///
     /// # Errors
-    /// When the backend does not answer.
+    /// [`BackendError`] when the backend does not answer; `Config` for several names, or one that is not valid.
     ///
     /// # Cancel safety
     /// Harmless.
@@ -178,7 +178,7 @@ impl Request {
     /// ```
     ///
     /// # Errors
-    /// When the backend does not answer; with `Unknown` it may have been released.
+    /// As [`Request::inspect`]; with `Unknown` it may have been released.
     ///
     /// # Cancel safety
     /// Dropped after sending, the release may have happened.
