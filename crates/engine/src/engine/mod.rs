@@ -80,7 +80,8 @@ struct Parts {
 /// Why a call on the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The rules or the ledger refused.
+    /// The rules or the ledger refused. Each call that writes may be answered with `Overloaded`, `ReadOnly`,
+    /// `ShuttingDown` or `OutcomeUnknown`, too: its own list does not repeat them.
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// The store could not be read.
