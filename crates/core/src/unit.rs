@@ -157,8 +157,9 @@ pub struct Transition {
     pub unit: UnitNo,
     pub from: UnitState,
     pub to: UnitState,
-    /// The fence after the step; the version is that after it, too.
+    /// The fence after the step.
     pub fence: Fence,
+    /// The version after the step.
     pub version: Version,
     pub cause: Cause,
     /// The hold in whose name it was done; `None` for staff and bookings.

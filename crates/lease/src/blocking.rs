@@ -34,8 +34,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Blocks this thread until `future` is ready: for code without an executor. The lease thread does the
-/// work, so this works inside a runtime too; there it keeps one of the runtime's threads from other work.
+/// Blocks this thread until `future`, of this crate, is ready: for code without an executor. The lease thread does
+/// the work, so this works inside a runtime too; there it keeps one of the runtime's threads from other work. A
+/// future that needs that runtime, such as one of its timers, may never be ready.
 ///
 /// ```
 /// use soldonce_lease::{Leases, block_on};

@@ -87,7 +87,8 @@ pub struct Conflict {
 }
 
 /// Another owner holds the names, or some of them.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, thiserror::Error)]
+#[error("held by another owner; retry after {} ms", .retry_after.as_millis())]
 pub struct Refusal {
     /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,
@@ -115,40 +116,24 @@ pub enum AcquireError {
     /// The fence source gave no number for the token.
     #[error(transparent)]
     Fence(#[from] FenceError),
-    /// Too many wait for this name already.
-    #[error("too many waiters for this name")]
+    /// Too many wait for this name already: 10,000 of this process, or 128 in the backend's fair queue.
+    #[error("too many wait for this name already: try again later")]
     QueueFull,
     /// The [`crate::Leases`] were shut down.
     #[error("these leases are shut down")]
     Closed,
     /// The request can never be granted.
-    #[error("invalid request: {0}")]
+    #[error(transparent)]
     Invalid(#[from] InvalidRequest),
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NotGranted {
     /// Another owner holds it, or held it for the whole wait.
+    #[error(transparent)]
     Refused(Refusal),
-    Failed(AcquireError),
-}
-
-impl From<AcquireError> for NotGranted {
-    fn from(error: AcquireError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl std::fmt::Display for NotGranted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NotGranted::Refused(refusal) => {
-                let free = refusal.retry_after.as_millis();
-                write!(f, "held by another owner; retry after {free} ms")
-            }
-            NotGranted::Failed(error) => error.fmt(f),
-        }
-    }
+    #[error(transparent)]
+    Failed(#[from] AcquireError),
 }
 
 /// Why a request can never be granted.
@@ -191,8 +176,8 @@ pub enum InvalidRequest {
         /// The highest number of names.
         most: usize,
     },
-    /// The meta text is too long, or holds a control character.
-    #[error("meta must be printable and at most 256 bytes with its keys")]
+    /// The meta text is too long, or has a key or a character that it may not have.
+    #[error("meta has at most 256 bytes, no `;`, no control character, and keys without `=`")]
     Meta,
     /// The backend cannot do what was asked.
     #[error("{backend} cannot {what}")]
@@ -230,10 +215,10 @@ pub enum LostReason {
 impl std::fmt::Display for LostReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LostReason::Deadline => f.write_str("deadline passed"),
+            LostReason::Deadline => f.write_str("the deadline passed without a renewal"),
             LostReason::Gone => f.write_str("gone from the backend"),
             LostReason::Taken { by } => write!(f, "taken by token {by}"),
-            LostReason::CapReached => f.write_str("cap reached"),
+            LostReason::CapReached => f.write_str("its longest life is over"),
             LostReason::Overtaken { by } => write!(f, "overtaken by token {by}"),
         }
     }
@@ -287,7 +272,7 @@ pub enum ReleaseOutcome {
 pub struct Unsettled;
 
 /// Why `run` did not end with the output of its body alone.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError<T, E> {
     /// The lease was lost while the body ran.

@@ -1,5 +1,9 @@
+// The first definition of a link counts: on docs.rs this one, in the repository that of the README.
+//! [SPEC.md]: https://docs.rs/crate/soldonce-lease/latest/source/SPEC.md
+//! [GUARANTEES.md]: https://docs.rs/crate/soldonce-lease/latest/source/GUARANTEES.md
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod backend;
 mod blocking;

@@ -17,11 +17,11 @@ pub struct Namespace(Box<str>);
 
 /// Why a text is not a name or not a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} `{shown}` {why}")]
+#[error("{what} `{shown}` {rule}")]
 pub struct InvalidName {
     what: &'static str,
     shown: String,
-    why: &'static str,
+    rule: &'static str,
 }
 
 /// Most characters of a wrong text that an error repeats.
@@ -34,19 +34,13 @@ fn checked(
     legal: fn(u8) -> bool,
     rule: &'static str,
 ) -> Result<Box<str>, InvalidName> {
-    let why = if text.is_empty() {
-        "is empty"
-    } else if text.len() > most {
-        "is too long"
-    } else if text.bytes().all(legal) {
+    if (1..=most).contains(&text.len()) && text.bytes().all(legal) {
         return Ok(text.into());
-    } else {
-        rule
-    };
+    }
     // Without line ends and the like: errors go into logs.
     let shown = text.chars().take(SHOWN_CHARS).flat_map(char::escape_debug);
     let shown = shown.collect();
-    Err(InvalidName { what, shown, why })
+    Err(InvalidName { what, shown, rule })
 }
 
 impl Name {
@@ -56,7 +50,7 @@ impl Name {
     /// [`InvalidName`] when it is empty, longer than 128 bytes, or holds another character.
     pub fn new(text: &str) -> Result<Self, InvalidName> {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
-        let rule = "may hold only letters, digits and . _ : -";
+        let rule = "must be 1 to 128 letters, digits or . _ : -";
         checked("name", text, NAME_BYTES_MAX, legal, rule).map(Self)
     }
 
@@ -78,7 +72,7 @@ impl Namespace {
     /// [`InvalidName`] when it is empty, longer than 32 bytes, or holds another character.
     pub fn new(text: &str) -> Result<Self, InvalidName> {
         let legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let rule = "may hold only small letters, digits and -";
+        let rule = "must be 1 to 32 small letters, digits or -";
         checked("namespace", text, NAMESPACE_BYTES_MAX, legal, rule).map(Self)
     }
 

@@ -4,6 +4,7 @@
 //! `postgres` (feature of that name) reads what a database's address asks of TLS, as libpq does, [`Listener`] is
 //! the certificate of a server that changes while it serves, [`ClientFiles`] are for drivers that take PEM, and
 //! [`choose_cryptography`] is for clients that ask the process.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "postgres")]
 mod binding;

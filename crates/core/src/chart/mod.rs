@@ -117,6 +117,7 @@ impl Chart {
         }
     }
 
+    /// Returns the price class of a unit; the first one if the chart has no such unit.
     pub fn category_of(&self, unit: UnitNo) -> CategoryNo {
         // Most rows are of one class, and the list of rows is short enough to stay in the cache.
         if let Some(row) = self.row_no_of(unit) {
@@ -218,7 +219,7 @@ impl Chart {
             .then(|| UnitNo(area.first.0.saturating_add(parsed - 1)))
     }
 
-    /// Returns the public name of a unit.
+    /// Returns the public name of a unit; that of a seat without an id if the chart has no such unit.
     pub fn unit_name(&self, unit: UnitNo) -> UnitName<'_> {
         match (self.index.text(unit), self.area_of(unit)) {
             (Some(id), _) => UnitName::Seat(id),

@@ -26,8 +26,8 @@ impl Inventory {
     /// Returns the units of a wish, all open to a new owner at `now`.
     ///
     /// # Errors
-    /// `UnitUnavailable` with every conflict; `AdjacencyRefused` for named seats. What is chosen
-    /// here leaves no orphan that it need not.
+    /// `UnitUnavailable` with every conflict. The adjacency of named seats is for the caller to check; seats that are
+    /// picked here leave a single one only where their row has no better place.
     pub(super) fn claim(
         &self,
         book: &OpenEvent,
@@ -178,9 +178,8 @@ fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
         .find(|places| places.len() == wanted)
 }
 
-/// Checks the event's adjacency rule over the result: `units` is everything the hold will have,
-/// sorted; the units that `own` has now count as available before. What it left single then, as the
-/// engine's pick of a price class may, refuses it nothing.
+/// Checks the event's adjacency rule. `units` are all that the hold `own` will have, sorted; what it has now counts as
+/// free. Seats that it left single before, as the engine's pick of a price class may, are not refused again.
 ///
 /// # Errors
 /// `AdjacencyRefused` with the seats that would be left single.

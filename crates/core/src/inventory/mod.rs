@@ -84,6 +84,10 @@ impl Inventory {
     ///
     /// # Errors
     /// The [`Rejection`]; then nothing changed.
+    ///
+    /// # Panics
+    /// When a new id is another's already, a selection is of another event's chart, or what was restored contradicts
+    /// itself. The inventory may then be half changed: it must not be used again.
     pub fn apply(
         &mut self,
         now: Timestamp,
@@ -176,6 +180,7 @@ impl Inventory {
         self.book(event).map(|book| &book.event)
     }
 
+    /// Returns an event; `None` if it was dropped or never was.
     pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
         self.open(event).map(|book| &book.event)
     }
@@ -192,6 +197,7 @@ impl Inventory {
         gone.map(|(id, no)| (id, *no))
     }
 
+    /// Finds the number of an event by its id, also of one that was dropped.
     pub fn find_event(&self, id: &EventId) -> Option<EventNo> {
         self.by_id.get(id).copied()
     }

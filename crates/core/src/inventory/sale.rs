@@ -1,8 +1,9 @@
 //! The only place that makes a unit SOLD. `sell_hold` is called for confirm (`confirm.rs`), paid checkout
 //! (`payment.rs`) and exchange (`exchange.rs`), `sell_lines` for the box office (`sell.rs`) and late money
-//! (`payment.rs`); a tidy test finds another file of `core` that names the step. Each unit takes it
-//! by `Inventory::step`, which panics unless the unit is held by this hold, or free. What is sold stays so in a
-//! correction of the clock, and is put back as it was when a ledger is read and when a trial ends.
+//! (`payment.rs`); a tidy test fails if another file of `core` names this state as a target. Each unit goes through
+//! `Inventory::step`, which panics unless the unit is held by this hold, or free. Units that are SOLD already are
+//! written elsewhere, too: a correction of the clock keeps their booking, and `Seating::restore` puts back what is
+//! stored, or what was before a trial.
 
 use super::Inventory;
 use super::confirm::lines_of;

@@ -145,15 +145,15 @@ impl Inventory {
         self.bookings.get(&booking).expect(KNOWN)
     }
 
-    /// Returns the same, to be changed, and notes it as changed.
+    /// Returns a known booking to be changed, and notes it as changed.
     pub(super) fn booking_mut(&mut self, work: &mut Work<'_>, booking: BookingId) -> &mut Booking {
         self.remember_booking(booking);
         work.changed_booking(booking);
         self.bookings.get_mut(&booking).expect(KNOWN)
     }
 
-    /// Changes a hold that is not terminal. It is removed from the indexes before, and added again
-    /// after, unless it is terminal then.
+    /// Changes a hold that is not terminal. The indexes lose it before the change, and get it back after, unless it is
+    /// terminal then.
     pub(super) fn change_hold<T>(
         &mut self,
         work: &mut Work<'_>,
@@ -201,7 +201,8 @@ impl Inventory {
         });
     }
 
-    /// Returns how a hold is over that is not written down as ended: by the clock, or with its event. None if it lives.
+    /// Returns how a hold has ended whose stored state does not say so yet: by the clock, or with its event. None if it
+    /// lives.
     pub(super) fn end_of(&self, id: HoldId) -> Option<(HoldState, Cause)> {
         let hold = self.holds.get(&id)?;
         if !hold.is_live(self.clock) {
@@ -281,7 +282,7 @@ impl Inventory {
     }
 }
 
-/// Returns what a booking becomes that waits for its payment when its hold ends.
+/// Returns the next state of a booking that waits for its payment and whose hold ends for `cause`.
 pub(super) fn ended_by(cause: Cause) -> BookingState {
     if cause == Cause::Expired {
         BookingState::Expired

@@ -55,7 +55,8 @@ pub struct World {
     pub entropy: Arc<dyn Entropy>,
 }
 
-/// An open ledger with everything in front of it. Cheap to clone.
+/// An open ledger with everything in front of it. Cheap to clone. The drop of the last clone of an embedded one
+/// blocks until the writer has ended: call [`Engine::close`] first.
 #[derive(Clone)]
 pub struct Engine {
     parts: Arc<Parts>,
@@ -79,7 +80,8 @@ struct Parts {
 /// Why a call on the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The rules or the ledger refused.
+    /// The rules or the ledger refused. Each call that writes may be answered with `Overloaded`, `ReadOnly`,
+    /// `ShuttingDown` or `OutcomeUnknown`, too: its own list does not repeat them.
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// The store could not be read.
@@ -113,7 +115,9 @@ impl Reply {
 
 impl Engine {
     /// Opens the ledger in a folder, or creates it, by the machine's clock: for a program that
-    /// embeds the engine.
+    /// embeds the engine. Blocks while it reads the folder, and starts no tasks: [`run_sweeper`], [`run_outbox`],
+    /// [`run_reconciler`] and [`run_webhooks`] are for the caller to spawn. Without the sweeper a hold ends in time,
+    /// but maps and the feed show it only when its seats are asked for.
     ///
     /// # Errors
     /// [`OpenError`] when the folder belongs to another process, is damaged, or lacks commits.

@@ -67,6 +67,7 @@ pub struct BackendContext {
     pub notices: Notices,
     /// Another text for the script of Redis in this file: a test must see that a wrong script fails.
     #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
+    #[doc(hidden)]
     pub script: Option<(&'static str, String)>,
 }
 

@@ -77,7 +77,7 @@ pub trait Backend: Send + Sync + 'static {
     /// listens, or given up. Hints only: the stream may never wake.
     fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream>;
 
-    /// Checks the server's settings, and returns what endangers leases.
+    /// Checks the server's settings, and returns one finding for each check.
     fn doctor(&self) -> Fut<'_, Vec<Finding>>;
 }
 

@@ -53,12 +53,12 @@ impl LeaseRef {
         self.grant.terms.fenced.then_some(self.grant.terms.token)
     }
 
-    /// Returns the names that are leased, in order.
+    /// Returns the names that are leased, in order. Of [`crate::Leases::any_of`] it is the one that was granted.
     pub fn names(&self) -> &[Name] {
         self.grant.terms.names.as_slice()
     }
 
-    /// Computes the state at this instant.
+    /// Computes the state at this instant. Asks nothing of the backend: [`crate::Lease::verify`] does.
     pub fn state(&self) -> LeaseState {
         self.grant.state()
     }
@@ -104,13 +104,14 @@ impl LeaseRef {
     /// ```
     ///
     /// # Cancel safety
-    /// A dropped call loses no change, but changes back and forth count as none.
+    /// A dropped call loses no change. A state that came and went between two looks is not seen.
     pub async fn changed(&self, seen: LeaseState) -> LeaseState {
         let other = |state: LeaseState| (!state.same_kind(seen)).then_some(state);
         self.grant.wait_for(other).await
     }
 
-    /// Returns a token that is cancelled when the lease is lost.
+    /// Returns a token that is cancelled when the lease is lost, but not when it is released. Every call returns
+    /// the same one: cancel a `child_token` of it, or you stop all that watch this lease.
     #[cfg(feature = "tokio-util")]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
         self.grant.cancellation()

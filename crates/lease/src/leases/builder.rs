@@ -66,13 +66,13 @@ impl Builder {
     }
 
     /// Takes numbers for tokens from `source`: they rise even if the backend loses its data.
-    /// PostgreSQL needs no source.
+    /// PostgreSQL keeps its own: with another source [`Builder::connect`] fails.
     pub fn fence(mut self, source: impl FenceSource) -> Self {
         self.context.fencing = Fencing::Source(Arc::new(source));
         self
     }
 
-    /// Gives no tokens at all.
+    /// Gives no tokens at all: [`crate::LeaseRef::token`] fails.
     pub fn no_fencing(mut self) -> Self {
         self.context.fencing = Fencing::Off;
         self
@@ -83,7 +83,7 @@ impl Builder {
         Self { doctor, ..self }
     }
 
-    /// Sets the longest wait for one answer of the backend; the default is 500 ms.
+    /// Sets the longest wait for one answer of the backend, above zero; the default is 500 ms.
     pub fn call_timeout(mut self, call_timeout: Duration) -> Self {
         self.context.call_timeout = call_timeout;
         self

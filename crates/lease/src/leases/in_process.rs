@@ -7,12 +7,13 @@ use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
 
 impl Leases {
-    /// Starts a builder for leases in this process.
+    /// Starts a builder for leases among the tasks and threads of this process; they end with it.
     pub fn memory() -> Builder {
         Builder::of(InProcess)
     }
 
-    /// Starts a builder for a backend that exists already, on this clock or its own.
+    /// Starts a builder for a backend that exists already. It keeps its own namespace, clock and fence source: what
+    /// the builder sets of these is not passed on to it.
     pub fn backend(backend: Arc<dyn Backend>) -> Builder {
         Builder::of(Given(backend))
     }

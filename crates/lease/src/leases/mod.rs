@@ -49,7 +49,8 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// Starts a request for a single name.
+    /// Starts a request for a single name. What is wrong with a name or with an option is told by the call that
+    /// acquires, as [`AcquireError::Invalid`].
     pub fn lease(&self, name: impl AsRef<str>) -> Request {
         Request::new(self.client.clone(), name_of(name).map(Names::one))
     }
@@ -155,7 +156,8 @@ impl Leases {
         }
     }
 
-    /// Checks the backend for settings that endanger leases. Empty after the end of these leases.
+    /// Checks the settings of the backend, and returns what each check found: also of those that passed, see
+    /// [`Finding::verdict`]. Empty in memory and after the end of these leases.
     ///
     /// # Cancel safety
     /// Harmless.
@@ -207,7 +209,7 @@ impl Leases {
     }
 
     /// Releases all live leases, waits for all releases under way, at most `within`, and ends the
-    /// thread. Later callers get `Closed`.
+    /// thread. Later callers get [`AcquireError::Closed`].
     ///
     /// An acquire that never got its answer is released a second time after half its ttl, for a
     /// command that was still in a buffer. If that time comes `within`, it is waited for, else it
@@ -233,6 +235,7 @@ impl Leases {
         let (to, answer) = oneshot::channel();
         self.client.send(Command::Shutdown(within, to));
         let drained = answer.await.unwrap_or_default();
+        // Blocks for a moment: the answer is the last act of the thread.
         self.client.join();
         drained
     }

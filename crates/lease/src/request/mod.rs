@@ -115,7 +115,8 @@ impl Request {
     }
 
     /// Adds a line of text for people who inspect the lease. All lines together take at most 256
-    /// bytes, as `key=value` joined by `;`.
+    /// bytes, as `key=value` joined by `;`. Neither part may hold a `;` or a control character, and a key is not
+    /// empty and holds no `=`.
     pub fn meta(mut self, key: &str, value: &str) -> Self {
         if let Ok(text) = &mut self.meta {
             let separator = if text.is_empty() { "" } else { ";" };
@@ -145,7 +146,7 @@ impl Request {
     /// Reads the holder of the name; `None` if it is free. For a request of one name.
     ///
     /// # Errors
-    /// When the backend does not answer.
+    /// [`BackendError`] when the backend does not answer; `Config` for several names, or one that is not valid.
     ///
     /// # Cancel safety
     /// Harmless.
@@ -177,7 +178,7 @@ impl Request {
     /// ```
     ///
     /// # Errors
-    /// When the backend does not answer; with `Unknown` it may have been released.
+    /// As [`Request::inspect`]; with `Unknown` it may have been released.
     ///
     /// # Cancel safety
     /// Dropped after sending, the release may have happened.

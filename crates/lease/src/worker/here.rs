@@ -39,6 +39,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// Leaves a release to the lease thread if the call that sends it is dropped before its answer.
 struct Handover<'a> {
     ctx: &'a Ctx,
     sent: Arc<Sent>,

@@ -111,6 +111,8 @@ impl Worker {
                 break;
             }
             let next = self.next_instant();
+            // A sleep that ends too early stays, for a new timer costs more than a turn without work. `None` is below
+            // every instant: without a next one there is no sleep.
             let too_late = sleep.as_ref().map(|(at, _)| *at) > next || sleep.is_none();
             if too_late {
                 sleep = next.map(|at| (at, ctx.clock.sleep_until(at)));

@@ -74,8 +74,7 @@ impl Outcome {
     /// Builds the outcome of a lease that another owner held, for the whole wait if there was one.
     pub(crate) fn refused(refusal: &Refusal, wait: Duration) -> Self {
         Self::Refused(if wait.is_zero() {
-            let free = refusal.retry_after.as_millis();
-            format!("held by another owner; retry after {free} ms")
+            refusal.to_string()
         } else {
             let waited = wait.as_millis();
             format!("still held by another owner after {waited} ms")

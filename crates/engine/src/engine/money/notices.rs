@@ -19,6 +19,7 @@ impl Engine {
     /// # Errors
     /// Why it was not committed: then the provider must send it again.
     ///
+    /// # Cancel safety
     /// Dropped, it may have been committed: the provider sends it again, and it works once.
     pub async fn take_notice(&self, notice: &Notice) -> Result<(), EngineError> {
         let Some(subject) = &notice.subject else {

@@ -36,7 +36,7 @@ pub(super) async fn run(
         let mut replica = if let Ok(replica) = slot.replica.try_lock() {
             replica
         } else {
-            // Its owner may be waiting for a connection.
+            // Given back before the wait: the task that has the cache may be waiting for a connection.
             connection = None;
             slot.replica.lock().await
         };

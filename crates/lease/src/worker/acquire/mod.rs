@@ -198,7 +198,7 @@ impl Attempt {
         if self.holder == Whereabouts::Elsewhere {
             // Its holder may have it already, so that it is not given back, however little is left.
             if remaining.is_zero() {
-                return Tried::Failed(self.unanswered());
+                return Tried::Failed(self.unknown());
             }
         } else if remaining < timing::half_left(confirmed.asked, self.safety) {
             self.unanswered = self.unanswered.saturating_add(1);
@@ -255,7 +255,7 @@ impl Attempt {
         self.leave();
         self.command.owner = Owner::draw(&SystemEntropy);
         self.unanswered = 0;
-        Tried::Failed(self.unanswered())
+        Tried::Failed(self.unknown())
     }
 
     fn failed(&mut self, error: BackendError) -> Tried {
@@ -265,7 +265,7 @@ impl Attempt {
                 self.ctx.counters.unknown_acquire.add(1);
                 self.ctx
                     .tell(NoticeKind::Unknown, |notice| notice.because(why));
-                Tried::Failed(self.unanswered())
+                Tried::Failed(self.unknown())
             }
             error if error.is_lasting() => Tried::Hopeless(error.into()),
             BackendError::NotSent(_) | BackendError::Rejected { .. } | BackendError::Config(_) => {
@@ -274,7 +274,7 @@ impl Attempt {
         }
     }
 
-    fn unanswered(&self) -> AcquireError {
+    fn unknown(&self) -> AcquireError {
         AcquireError::Unknown {
             retry_after: self.command.ttl,
         }

@@ -94,9 +94,9 @@ impl Attempt {
         (end, mut last): (Option<BootTime>, NotGranted),
     ) -> Result<Won, NotGranted> {
         let ctx = Arc::clone(&self.ctx);
-        // No question is asked after the end: what is under way then takes one limit of a call.
+        // Nothing is asked after the end, so the wait is over one call timeout later at most.
         while !self.is_over(end) {
-            // A release that was notified by now is seen by the try that follows.
+            // The try that follows sees every release that was notified by now.
             wake.forget();
             position.forget_poke().await;
             let pause;

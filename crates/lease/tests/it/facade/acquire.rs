@@ -162,6 +162,8 @@ async fn a_refusal_lists_conflicts_and_is_no_error_for_those_who_ask_so() {
         .map(|held| held.name.as_str())
         .collect();
     assert_eq!(names, ["A-1", "A-3"]);
+    let said = "held by another owner; retry after 10000 ms";
+    assert_eq!(refusal.to_string(), said);
     assert!(wanted().try_acquire().await.unwrap().is_none());
     held.release().await.unwrap();
     let seats = wanted().try_acquire().await.unwrap();

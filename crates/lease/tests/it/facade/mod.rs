@@ -23,8 +23,8 @@ use std::time::Duration;
 use soldonce_lease::backend::{Backend, Memory};
 use soldonce_lease::test_kit::FaultyBackend;
 use soldonce_lease::{
-    Builder, Clock, LeaseRef, Leases, ManualClock, Name, Notice, NoticeStream, Request, RunError,
-    SystemClock,
+    Builder, Clock, LeaseRef, Leases, LostReason, ManualClock, Name, Notice, NoticeStream, Request,
+    RunError, SystemClock,
 };
 
 pub(super) const fn ms(millis: u64) -> Duration {
@@ -189,6 +189,14 @@ pub(super) async fn run_graced<T, E, Fut: Future<Output = Result<T, E>>>(
 ) -> Result<T, RunError<T, E>> {
     let lease = request.acquire().await.unwrap();
     lease.run_cooperative(grace, body).await
+}
+
+/// What `run` returns after a loss.
+pub(super) fn lost<T, E>(
+    reason: LostReason,
+    output: Option<Result<T, E>>,
+) -> Result<T, RunError<T, E>> {
+    Err(RunError::Lost { reason, output })
 }
 
 /// Polls once, and answers whether the future is still pending.

@@ -7,11 +7,11 @@ use std::thread::{self, ThreadId};
 use soldonce_lease::backend::Memory;
 use soldonce_lease::{
     AcquireError, BackendError, BootTime, Clock, Drained, FencingToken, Lease, LeaseRef,
-    LeaseState, Leases, LostReason, ManualClock, Name, NoticeKind, RenewError, RunError,
-    SleepFuture, TokenError, Unsettled,
+    LeaseState, Leases, LostReason, ManualClock, Name, NoticeKind, RenewError, SleepFuture,
+    TokenError, Unsettled,
 };
 
-use super::{drain, is_pending, run_graced, run_under, secs, soon, until};
+use super::{drain, is_pending, lost, run_graced, run_under, secs, soon, until};
 
 /// Panics once, at the look that it is told, on any thread but the test's.
 struct Breaking {
@@ -172,18 +172,10 @@ async fn work_under_a_lease_ends_with_its_thread() {
     assert!(is_pending(&mut run).await);
     assert!(is_pending(&mut graced).await && is_pending(&mut ungraced).await);
     blow(&clock, &locks).await;
-    assert_eq!(lost(&soon(run).await), (LostReason::Gone, None));
-    assert_eq!(lost(&soon(graced).await), (LostReason::Gone, Some(Ok(1))));
+    assert_eq!(soon(run).await, lost(LostReason::Gone, None));
+    assert_eq!(soon(graced).await, lost(LostReason::Gone, Some(Ok(1))));
     // Without the thread nothing keeps time for a grace.
-    assert_eq!(lost(&soon(ungraced).await), (LostReason::Gone, None));
-}
-
-#[track_caller]
-fn lost(outcome: &Result<u32, RunError<u32, &'static str>>) -> (LostReason, Option<Done>) {
-    let Err(RunError::Lost { reason, output }) = outcome else {
-        panic!("{outcome:?}");
-    };
-    (*reason, *output)
+    assert_eq!(soon(ungraced).await, lost(LostReason::Gone, None));
 }
 
 /// Looks at the clock that a turn with two ends has at least.

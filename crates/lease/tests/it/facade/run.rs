@@ -5,7 +5,7 @@ use std::cell::Cell;
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{LostReason, RunError};
 
-use super::{World, is_pending, ms, run_graced, run_under, secs, soon, until};
+use super::{World, is_pending, lost, ms, run_graced, run_under, secs, soon, until};
 
 type Done = Result<u32, &'static str>;
 
@@ -25,11 +25,7 @@ async fn lost_lease_stops_the_work() {
     }
     world.faulty.pause();
     world.jump(secs(10));
-    let outcome = soon(run).await;
-    let Err(RunError::Lost { reason, output }) = outcome else {
-        panic!("{outcome:?}");
-    };
-    assert_eq!((reason, output), (LostReason::Deadline, None));
+    assert_eq!(soon(run).await, lost(LostReason::Deadline, None));
 }
 
 /// Another may have the lease from then on.
@@ -41,11 +37,7 @@ async fn a_shutdown_stops_the_work() {
     let mut run = Box::pin(lease.run(body));
     assert!(is_pending(&mut run).await);
     soon(world.locks.clone().shutdown(secs(5))).await;
-    let outcome = soon(run).await;
-    let Err(RunError::Lost { reason, output }) = outcome else {
-        panic!("{outcome:?}");
-    };
-    assert_eq!((reason, output), (LostReason::Gone, None));
+    assert_eq!(soon(run).await, lost(LostReason::Gone, None));
 }
 
 #[tokio::test]
@@ -88,19 +80,13 @@ async fn refused_and_lost_are_different() {
         world.jump(secs(10));
         Ok(7)
     };
-    let lost = run_under(world.locks.lease("a"), late).await;
-    let Err(RunError::Lost { reason, output }) = lost else {
-        panic!("{lost:?}");
-    };
-    assert_eq!((reason, output), (LostReason::Deadline, Some(Ok(7))));
+    let finished = run_under(world.locks.lease("a"), late).await;
+    assert_eq!(finished, lost(LostReason::Deadline, Some(Ok(7))));
     world.faulty.resume();
     until(|| world.locks.stats().live == 0).await;
     let fails = async |_| -> Done { Err("no paper") };
     let failed = run_under(world.locks.lease("b"), fails).await;
-    assert!(
-        matches!(failed, Err(RunError::Body("no paper"))),
-        "{failed:?}"
-    );
+    assert_eq!(failed, Err(RunError::Body("no paper")));
     world.settle().await;
     assert!(!world.holds("b").await);
 }
@@ -117,10 +103,7 @@ async fn a_cooperative_body_gets_its_grace_and_no_more() {
     until_running(&world, &mut run).await;
     world.faulty.pause();
     world.jump(secs(10));
-    let Err(RunError::Lost { output, .. }) = soon(run).await else {
-        panic!("not lost");
-    };
-    assert_eq!(output, Some(Ok(1)));
+    assert_eq!(soon(run).await, lost(LostReason::Deadline, Some(Ok(1))));
     world.faulty.resume();
     let stubborn = async |_| std::future::pending::<Done>().await;
     let request = world.locks.lease("b");
@@ -133,10 +116,7 @@ async fn a_cooperative_body_gets_its_grace_and_no_more() {
     world.settle().await;
     assert!(is_pending(&mut run).await, "no grace");
     world.jump(secs(1));
-    let Err(RunError::Lost { output, .. }) = soon(run).await else {
-        panic!("not lost");
-    };
-    assert_eq!(output, None);
+    assert_eq!(soon(run).await, lost(LostReason::Deadline, None));
 }
 
 async fn until_running<F: Future + Unpin>(world: &World, run: &mut F) {
