@@ -50,6 +50,7 @@ mod readme;
 mod redis;
 #[cfg(all(feature = "redlock", feature = "test-kit"))]
 mod redlock;
+mod requests;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "test-kit"))]
 mod secrets;
 #[cfg(feature = "redis")]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{Acquire, Release, Waiter};
+use soldonce_lease::backend::{Acquire, Waiter};
 use soldonce_lease::{Clock, SystemClock};
 
-use super::{Bench, acquire, ask, granted, one, owner, refused, release};
+use super::{Bench, acquire, ask, granted, one, refused, release};
+use crate::requests;
 
 /// Longest wait for a hint that must come.
 const HINT_LIMIT: Duration = Duration::from_secs(5);
@@ -72,13 +73,7 @@ pub(crate) async fn nobody_overtakes_a_live_waiter(bench: &dyn Bench) {
     assert!(refusal.conflicts.is_empty(), "{refusal:?}");
     // A waiter that gives up leaves at once.
     for n in [2, 3] {
-        let leave = [Release {
-            names: one("q"),
-            owner: owner(n),
-            token: None,
-            waiter: Some(Waiter(n)),
-        }];
-        bench.backend().release(&leave).await;
+        requests::release(bench.backend(), &fair(bench, n), None).await;
     }
     granted(acquire(bench, &one("q"), 9).await);
 }
