@@ -23,7 +23,7 @@ use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_testkit::postgres::{PgBouncer, Postgres, query};
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, runtime, until};
 
 use crate::oracle::Oracle;
 
@@ -253,8 +253,7 @@ pub(crate) fn verified(options: &PostgresOptions) {
     // From a thread of its own: this one has a runtime.
     let report = std::thread::scope(|scope| {
         let judge = scope.spawn(|| {
-            let mut runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = runtime.enable_all().build().unwrap();
+            let runtime = runtime().unwrap();
             let report = runtime.block_on(postgres_verify(&direct, &mut |_| {}));
             report.unwrap()
         });

@@ -16,4 +16,4 @@ pub use port::Port;
 pub(crate) use process::Process;
 pub(crate) use site::{Site, close_bridge_port, make_bridge, open_bridge_port};
 pub(crate) use wait::off_the_runtime;
-pub use wait::{PATIENCE, until, until_some};
+pub use wait::{PATIENCE, runtime, until, until_some};

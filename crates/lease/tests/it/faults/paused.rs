@@ -10,6 +10,7 @@ use soldonce_lease::{FencingToken, FileFence, Lease, LeaseState, Leases, PgConfi
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
+use soldonce_testkit::runtime;
 
 use super::counter::{self, Counter, Gate};
 use crate::folder::TempFolder;
@@ -104,11 +105,6 @@ fn played(runtime: &tokio::runtime::Runtime) -> bool {
     true
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
-
 /// The story over SQL: whether the stale write got in, and the value in the end, to which two have
 /// added one each.
 async fn over_sql(backend: &str, gate: Gate) -> (bool, i64) {
@@ -140,7 +136,7 @@ async fn over_sql(backend: &str, gate: Gate) -> (bool, i64) {
 
 #[test]
 fn a_holder_that_stood_still_is_refused_at_the_target() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }
@@ -152,7 +148,7 @@ fn a_holder_that_stood_still_is_refused_at_the_target() {
 
 #[test]
 fn a_holder_that_stood_still_loses_an_update_where_there_is_no_gate() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }
@@ -163,7 +159,7 @@ fn a_holder_that_stood_still_loses_an_update_where_there_is_no_gate() {
 /// This process is the target here; the holder's write comes with the token it had.
 #[test]
 fn a_holder_that_stood_still_is_refused_by_an_embedded_gate() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }

@@ -104,7 +104,7 @@ impl Run {
             client::play(part);
             return None;
         }
-        let runtime = client::runtime();
+        let runtime = soldonce_testkit::runtime().unwrap();
         let mut site = runtime.block_on(Site::start(self.kind));
         let target = Postgres::start().unwrap();
         counter::make(&target, &NAMES);
