@@ -153,8 +153,6 @@ impl Observer for Recorder {
         self.committed(inventory, &numbered);
     }
 
-    fn batch(&self, _commands: usize, _commit: Duration) {}
-
     fn distrusted(&self) {
         self.distrusted.fetch_add(1, Ordering::Relaxed);
     }

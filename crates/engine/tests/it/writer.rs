@@ -37,8 +37,6 @@ impl Meddler {
 }
 
 impl Observer for Meddler {
-    fn opened(&self, _inventory: &Inventory) {}
-
     fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {
         let what = *self.what.lock().unwrap();
         assert!(what != What::Panic, "the test wants it");
@@ -49,9 +47,6 @@ impl Observer for Meddler {
                 .unwrap(),
         );
     }
-
-    fn batch(&self, _commands: usize, _commit: Duration) {}
-    fn failed(&self, _why: &str) {}
 }
 
 /// A ledger with one event, whose writer the test can stop.

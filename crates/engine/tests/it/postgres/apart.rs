@@ -3,12 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
-use soldonce_core::{
-    Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Rejection, Seq,
-};
+use soldonce_core::{Answer, Command, Commit, Event, EventNo, Hold, HoldState, Rejection, Seq};
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
@@ -33,16 +30,11 @@ impl FeedSeqs {
 }
 
 impl Observer for FeedSeqs {
-    fn opened(&self, _: &Inventory) {}
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
     fn numbered(&self, commits: &[Commit]) {
         for commit in commits {
             self.0.lock().unwrap().insert(commit.event, commit.seq);
         }
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 /// A server, and a second one whose feed is watched, behind a proxy; two events.

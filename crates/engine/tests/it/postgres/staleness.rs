@@ -75,12 +75,9 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
 struct Fragile(AtomicBool);
 
 impl Observer for Fragile {
-    fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {
         assert!(!self.0.swap(false, Ordering::Relaxed), "as planned");
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,7 +107,6 @@ async fn a_panic_ends_one_batch_and_not_the_event() {
 struct EventCount(AtomicU64);
 
 impl Observer for EventCount {
-    fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, applied: &[Applied]) {
         let events = applied
             .iter()
@@ -118,8 +114,6 @@ impl Observer for EventCount {
         let count = u64::try_from(events.count()).unwrap();
         self.0.fetch_add(count, Ordering::Relaxed);
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

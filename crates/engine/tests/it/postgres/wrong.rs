@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
-    Applied, Authority, BookingId, Command, Conflict, ConflictState, Hold, Inventory, LineChoice,
-    Rejection,
+    Authority, BookingId, Command, Conflict, ConflictState, Hold, LineChoice, Rejection,
 };
 use soldonce_engine::ledger::postgres::{OpenError, PostgresLedger, migrate, verify};
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -22,13 +20,9 @@ use crate::ledgers::{Recorder, booked, held, on, transaction};
 struct Doubts(AtomicU64);
 
 impl Observer for Doubts {
-    fn opened(&self, _: &Inventory) {}
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn batch(&self, _: usize, _: Duration) {}
     fn distrusted(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
-    fn failed(&self, _: &str) {}
 }
 
 /// One server, and how often it found its memory wrong.
