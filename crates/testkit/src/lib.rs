@@ -8,6 +8,7 @@
 
 mod authority;
 pub mod chaos;
+pub mod log;
 pub mod netns;
 pub mod planted;
 pub mod player;

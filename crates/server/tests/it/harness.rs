@@ -20,12 +20,13 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
+use soldonce_testkit::log;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::database::Database;
 use crate::variant::{self, Store, Transport};
-use crate::{log, openapi, over_grpc};
+use crate::{openapi, over_grpc};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
 pub(crate) const NOON: i64 = 1_796_126_400_000;
