@@ -2,7 +2,6 @@
 //! that happened with the auditor.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +22,7 @@ use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_testkit::postgres::{PgBouncer, Postgres, query};
-use soldonce_testkit::{PATIENCE, runtime, until};
+use soldonce_testkit::{PATIENCE, TempFolder, runtime, until};
 
 use crate::oracle::Oracle;
 
@@ -59,32 +58,6 @@ pub(crate) fn log() {
         .with_test_writer()
         .try_init()
         .ok();
-}
-
-/// A folder that goes away with the test.
-pub(crate) struct TempFolder(PathBuf);
-
-impl TempFolder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("soldonce-engine-{}-{n}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // What a killed test of this number left, if anything.
-        std::fs::remove_dir_all(&path).ok();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        // It may never have been made.
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
 }
 
 /// Writes down all commits of one process, for the auditor.
@@ -320,7 +293,7 @@ impl TestLedger {
 
     pub(crate) fn sqlite() -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
-        let folder = TempFolder::new();
+        let folder = TempFolder::new().unwrap();
         let options = SqliteOptions::new(folder.path());
         let ledger = open_in(&options, &clock, &recorder).unwrap();
         let folder = Some(folder);

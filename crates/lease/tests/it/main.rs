@@ -26,7 +26,6 @@ mod facade;
     feature = "test-kit"
 ))]
 mod faults;
-mod folder;
 #[cfg(all(
     feature = "cluster",
     feature = "postgres",

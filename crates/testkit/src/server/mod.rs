@@ -11,6 +11,7 @@ mod wait;
 
 pub(crate) use account::Account;
 pub(crate) use folder::Folder;
+pub use folder::TempFolder;
 pub(crate) use intake::{Intake, Request};
 pub use port::Port;
 pub(crate) use process::Process;

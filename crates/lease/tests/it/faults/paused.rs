@@ -10,10 +10,9 @@ use soldonce_lease::{FencingToken, FileFence, Lease, LeaseState, Leases, PgConfi
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
-use soldonce_testkit::runtime;
+use soldonce_testkit::{TempFolder, runtime};
 
 use super::counter::{self, Counter, Gate};
-use crate::folder::TempFolder;
 use crate::table::Table;
 
 /// For the holder that is stopped. Long enough that a stall of the machine is no end of it.
@@ -75,7 +74,7 @@ impl Story {
         Self {
             target,
             redis: Redis::start().unwrap(),
-            epochs: TempFolder::new(),
+            epochs: TempFolder::new().unwrap(),
         }
     }
 
@@ -164,7 +163,7 @@ fn a_holder_that_stood_still_is_refused_by_an_embedded_gate() {
         return;
     }
     runtime.block_on(async {
-        let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+        let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
         let (url, folder) = (redis.url(), epochs.path().to_str().unwrap());
         let (gate, mut tx) = (Embedded::new(Table), BTreeMap::new());
         let mut holder = Player::start(&["redis", &url, folder, "embedded"]).unwrap();
