@@ -34,14 +34,7 @@ pub(super) struct ApiCall<'a> {
     /// The idempotency key, for the notices.
     pub(super) key: Option<&'a str>,
     /// Whether a refund that it creates fails.
-    pub(super) refund_fails: RefundFails,
-}
-
-/// How a refund ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RefundFails {
-    No,
-    Yes,
+    pub(super) refund_fails: bool,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +84,7 @@ impl Account {
             Route::Confirm => self.confirm(id, form).and_then(|_| self.shown(id, form)),
             Route::Capture => self.capture(id, form).and_then(|_| self.shown(id, form)),
             Route::Cancel => self.cancel(id, form).and_then(|_| self.shown(id, form)),
-            Route::CreateRefund => self.create_refund(form, asked.refund_fails),
+            Route::CreateRefund => self.create_refund(asked),
             Route::RetrieveRefund => self.retrieve_refund(id),
             Route::ListRefunds => self.list_refunds(form),
             Route::ListEvents => self.list_notices(form),
