@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::cards::Card;
 use super::super::failure::Failure;
 use super::super::form::Form;
-use super::super::intent::{Expansion, Intent, Status};
+use super::super::intent::{Intent, Status};
 use super::super::money::MoneyEffect;
 use super::super::refund::{Refund, RefundStatus};
 use super::{Account, Answered, ApiCall, amount_of, list};
@@ -97,7 +97,7 @@ impl Account {
 /// Returns the amount to refund: `wanted`, else all that is left. Fails if less is left.
 fn refundable(intent: &Intent, wanted: Option<i64>) -> Result<i64, Failure> {
     if intent.status != Status::Succeeded {
-        return Err(Failure::state(intent.json(Expansion::Named), "refunded"));
+        return Err(Failure::state(intent, "refunded"));
     }
     let left = intent.refundable();
     if left == 0 {
