@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Answer, Command, Commit, Event, EventNo, Hold, HoldState, Rejection, Seq};
-use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
@@ -60,13 +59,11 @@ impl Pair {
             panic!("no event: {made:?}")
         };
         let shown = Arc::new(FeedSeqs::default());
-        let watched = Arc::clone(&shown) as Arc<dyn Observer>;
-        let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
         let proxy = FaultProxy::to(servers.database.address()).unwrap();
         let url = proxy.url(&servers.database.url(), servers.database.address());
         let options = servers.unprepared_at(url);
-        let opened = PostgresLedger::open(&options, clock, &entropy, watched);
-        servers.ledgers.push(Arc::new(opened.await.unwrap()));
+        let opened = servers.open(&options, shown.clone()).await;
+        servers.ledgers.push(Arc::new(opened.unwrap()));
         Self {
             servers,
             proxy,

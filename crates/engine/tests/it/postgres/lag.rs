@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Commit, Seq};
 use soldonce_engine::ledger::Observer;
-use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
@@ -36,10 +35,7 @@ impl Observer for Feed {
 async fn watched() -> (Servers, Arc<Feed>) {
     let mut servers = Servers::start(1).await;
     let feed = Arc::new(Feed::default());
-    let observer = Arc::clone(&feed) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(feed.clone()).await;
     (servers, feed)
 }
 

@@ -74,18 +74,30 @@ impl Servers {
 
     /// Opens one more ledger, with options of its own.
     async fn one_more(&self, options: &PostgresOptions) -> Arc<PostgresLedger> {
-        // Every process draws its own name.
-        let entropy = SeededEntropy::new(self.next.fetch_add(1, Ordering::Relaxed));
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
+        let opened = self.open(options, Arc::new(Recorder::default()));
         Arc::new(opened.await.unwrap())
+    }
+
+    /// Adds a ledger that this observer watches.
+    async fn add_watched(&mut self, observer: Arc<dyn Observer>) {
+        let opened = self.open(&self.options, observer).await;
+        self.ledgers.push(Arc::new(opened.unwrap()));
     }
 
     /// What one more server meets when it starts.
     async fn open_one(&self) -> Result<PostgresLedger, OpenError> {
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let entropy = SeededEntropy::new(5);
-        PostgresLedger::open(&self.options, Arc::new(SystemClock), &entropy, observer).await
+        let observer = Arc::new(Recorder::default());
+        self.open(&self.options, observer).await
+    }
+
+    async fn open(
+        &self,
+        options: &PostgresOptions,
+        observer: Arc<dyn Observer>,
+    ) -> Result<PostgresLedger, OpenError> {
+        // Every process draws its own name.
+        let entropy = SeededEntropy::new(self.next.fetch_add(1, Ordering::Relaxed));
+        PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer).await
     }
 
     fn deadlocks(&self) -> String {

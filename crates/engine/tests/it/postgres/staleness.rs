@@ -85,10 +85,7 @@ async fn a_panic_ends_one_batch_and_not_the_event() {
     let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let observer = Arc::new(Fragile::default());
-    let watched = Arc::clone(&observer) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(observer.clone()).await;
     observer.0.store(true, Ordering::Relaxed);
     let torn = servers.hold(1, &event, "ann", &["A-1"]).await;
     assert!(is_unknown(&torn), "{torn:?}");
@@ -120,10 +117,7 @@ impl Observer for EventCount {
 async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
     let mut servers = Servers::start(1).await;
     let shown = Arc::new(EventCount::default());
-    let watched = Arc::clone(&shown) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(shown.clone()).await;
     for n in 0..10_u32 {
         let id = format!("night-{n}");
         let new = new_event(&id, crate::ledgers::HALL, |_| {});
@@ -289,11 +283,8 @@ async fn what_was_stored_without_an_answer_is_known_without_another_command() {
     let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let live = Arc::new(Live::new(Arc::default()));
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let watched = Arc::clone(&live) as Arc<dyn Observer>;
     let options = servers.unprepared_at(url);
-    let shaky = PostgresLedger::open(&options, clock, &entropy, watched);
-    let shaky = shaky.await.unwrap();
+    let shaky = servers.open(&options, live.clone()).await.unwrap();
     let seat = || select(&event, &["A-1"], &[]);
     let ask = async |command| shaky.transact(transaction(command, None)).await;
     let block = Command::Block {

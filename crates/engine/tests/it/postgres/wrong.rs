@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
     Authority, BookingId, Command, Conflict, ConflictState, Hold, LineChoice, Rejection,
 };
-use soldonce_engine::ledger::postgres::{OpenError, PostgresLedger, migrate, verify};
+use soldonce_engine::ledger::postgres::{OpenError, migrate, verify};
 use soldonce_engine::ledger::{Ledger, Observer};
 
 use super::Servers;
@@ -28,12 +27,8 @@ impl Observer for Doubts {
 /// One server, and how often it found its memory wrong.
 async fn server() -> (Servers, Arc<Doubts>) {
     let mut servers = Servers::start(0).await;
-    let options = servers.options.clone();
     let doubts = Arc::new(Doubts::default());
-    let watched = Arc::clone(&doubts) as Arc<dyn Observer>;
-    let entropy = SeededEntropy::new(77);
-    let opened = PostgresLedger::open(&options, Arc::new(SystemClock), &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(doubts.clone()).await;
     (servers, doubts)
 }
 
@@ -212,9 +207,7 @@ async fn a_database_that_does_not_track_transactions_is_refused() {
     let servers = Servers::start(0).await;
     let untracked = "ALTER DATABASE postgres SET track_activities = off";
     servers.database.query(untracked).unwrap();
-    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
-    let opened = PostgresLedger::open(&servers.options, Arc::new(SystemClock), &entropy, observer);
-    let refused = opened.await.err();
+    let refused = servers.open_one().await.err();
     assert!(
         matches!(&refused, Some(OpenError::Untracked)),
         "{refused:?}"
@@ -242,9 +235,8 @@ async fn the_databases_default_isolation_is_not_the_servers() {
     let mut servers = Servers::start(0).await;
     let stricter = "ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'";
     servers.database.query(stricter).unwrap();
-    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
     let without_settings = servers.unprepared_at(servers.database.url());
-    let opened = PostgresLedger::open(&without_settings, Arc::new(SystemClock), &entropy, observer);
+    let opened = servers.open(&without_settings, Arc::new(Recorder::default()));
     let refused = opened.await.err();
     assert!(
         matches!(&refused, Some(OpenError::Isolation { found }) if found == "repeatable read"),
@@ -281,11 +273,7 @@ async fn a_database_without_one_of_its_guards_is_not_served() {
     ];
     for (name, hole) in holes {
         servers.database.query(hole).unwrap();
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let entropy = SeededEntropy::new(5);
-        let clock = Arc::new(SystemClock);
-        let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
-        let refused = opened.await.err();
+        let refused = servers.open_one().await.err();
         let Some(OpenError::Guards { missing }) = &refused else {
             panic!("{refused:?}")
         };
