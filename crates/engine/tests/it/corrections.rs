@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Authority, BookingId, Cause, Command, Effect, Event, Hold, HoldState, LineChoice,
-    Rejection, Selection, Span, TtlMax,
+    BookingId, Cause, Command, Effect, Event, Hold, HoldState, Rejection, Selection, Span, TtlMax,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, correct_clock as correct_database, migrate,
@@ -17,8 +16,8 @@ use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
-    HALL, Recorder, TestLedger, booked, busy, held, holder, new_event, on, open_in, select,
-    transaction, verified,
+    HALL, Recorder, TestLedger, booked, busy, cancel, created, held, holder, new_event, on,
+    open_in, select, transaction, verified,
 };
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -47,14 +46,6 @@ fn everything(event: &Event) -> Selection {
         "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
     ];
     select(event, &seats, &[("floor", 5)])
-}
-
-fn cancel_all(booking: BookingId) -> Command {
-    Command::Cancel {
-        booking,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    }
 }
 
 /// Another event, sold out.
@@ -121,7 +112,7 @@ async fn a_folder_that_is_a_day_ahead_is_set_back_and_goes_on() {
     );
     assert_eq!(overdue(&*test.ledger).await, steps, "none is hidden");
     goes_on(&test, &event, &kept).await;
-    booked(test.ask(cancel_all(booking.id)).await).unwrap();
+    booked(test.ask(cancel(booking.id)).await).unwrap();
     test.ledger.close().await;
     let report = verify::verify(&folder, &mut |_| {}).unwrap();
     assert!(report.is_clean(), "{:#?}", report.findings);
@@ -177,13 +168,7 @@ async fn ask(ledger: &PostgresLedger, command: Command) -> Result<Done, Rejectio
 
 async fn event(ledger: &PostgresLedger, id: &str) -> Arc<Event> {
     let new = new_event(id, HALL, |_| {});
-    match ask(ledger, Command::CreateEvent(Box::new(new))).await {
-        Ok(Done::Fresh {
-            answer: Answer::EventCreated(event),
-            ..
-        }) => event,
-        other => panic!("no event: {other:?}"),
-    }
+    created(ask(ledger, Command::CreateEvent(Box::new(new))).await)
 }
 
 async fn hold(ledger: &PostgresLedger, event: &Event, n: u128, seat: &str) -> Hold {
@@ -270,7 +255,7 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
     // Commands are taken and numbered as before.
     let more = hold(&ledger, &hall, 3, "A-3").await;
     assert!(more.created_at.ms() < active.created_at.ms());
-    booked(ask(&ledger, cancel_all(BookingId::from_bits(8))).await).unwrap();
+    booked(ask(&ledger, cancel(BookingId::from_bits(8))).await).unwrap();
     let release = Command::Release { on: on(&kept) };
     let released = held(ask(&ledger, release).await).unwrap();
     assert_eq!(released.state, HoldState::Released);

@@ -10,8 +10,8 @@ use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Effect, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms,
-    Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport, PaymentState,
-    Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, TtlMax, Wish,
+    Holder, HolderName, Inventory, LineChoice, NewEvent, NewHold, OnHold, Origin, PaymentReport,
+    PaymentState, Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, TimeSource, migrate,
@@ -476,13 +476,7 @@ impl TestLedger {
             chart: Some(json.as_bytes().into()),
             ..asked
         };
-        match self.ledger.transact(asked).await.unwrap() {
-            Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            } => event,
-            other => panic!("no event: {other:?}"),
-        }
+        created(self.ledger.transact(asked).await)
     }
 
     /// An event of 3 rows of 10 seats and a floor of 5 places.
@@ -520,11 +514,7 @@ impl TestLedger {
     }
 
     pub(crate) fn confirm_command(&self, hold: &Hold) -> Command {
-        Command::Confirm {
-            on: on(hold),
-            booking: self.booking_id(),
-            reference: None,
-        }
+        confirm(hold, self.bits())
     }
 }
 
@@ -637,6 +627,23 @@ pub(crate) fn on(hold: &Hold) -> OnHold {
     }
 }
 
+pub(crate) fn confirm(hold: &Hold, booking: u128) -> Command {
+    Command::Confirm {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+    }
+}
+
+/// The house cancels all of a booking.
+pub(crate) fn cancel(booking: BookingId) -> Command {
+    Command::Cancel {
+        booking,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    }
+}
+
 pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
     OnHold {
         fence: Some(fence),
@@ -664,6 +671,17 @@ pub(crate) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
 /// Whether the outcome of a command is unknown.
 pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
     matches!(done, Err(Rejection::OutcomeUnknown))
+}
+
+/// The event of an answer, which must be there.
+pub(crate) fn created(done: Result<Done, Rejection>) -> Arc<Event> {
+    match done {
+        Ok(Done::Fresh {
+            answer: Answer::EventCreated(event),
+            ..
+        }) => event,
+        other => panic!("no event: {other:?}"),
+    }
 }
 
 /// The hold of an answer.

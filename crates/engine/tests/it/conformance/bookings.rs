@@ -11,7 +11,9 @@ use soldonce_core::{
 use soldonce_engine::ledger::Ledger;
 use tokio::task::JoinSet;
 
-use crate::ledgers::{HALL, TestLedger, booked, caller, euro, held, holder, on, on_with, select};
+use crate::ledgers::{
+    HALL, TestLedger, booked, caller, cancel, euro, held, holder, on, on_with, select,
+};
 
 pub(super) async fn a_confirm_sells_every_unit_once(test: TestLedger) {
     let event = test.event().await;
@@ -99,13 +101,7 @@ pub(super) async fn a_unit_is_freed_and_held_again_at_once(test: TestLedger) {
             let hold = test.hold(&event, &buyer, &[seat]).await.unwrap();
             sold.push(test.confirm(&hold).await.unwrap());
         }
-        let cancel = |n: usize| {
-            test.ask(Command::Cancel {
-                booking: sold[n].id,
-                by: Authority::Staff,
-                lines: LineChoice::All,
-            })
-        };
+        let cancel = |n: usize| test.ask(cancel(sold[n].id));
         let hold =
             |seat| test.ask(test.hold_command(&event, &format!("bob-{round}-{seat}"), &[seat]));
         // They enter the queue in this sequence.
@@ -299,12 +295,7 @@ pub(super) async fn a_booking_is_read_whole_while_it_changes(test: TestLedger) {
         test.ask(paid(&begun, PaymentState::Captured))
             .await
             .unwrap();
-        let cancel = Command::Cancel {
-            booking: begun.id,
-            by: Authority::Staff,
-            lines: LineChoice::All,
-        };
-        test.ask(cancel).await.unwrap();
+        test.ask(cancel(begun.id)).await.unwrap();
         watchers.join_all().await;
     }
 }

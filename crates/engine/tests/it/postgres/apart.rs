@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{Answer, Command, Commit, Event, EventNo, Hold, HoldState, Rejection, Seq};
-use soldonce_engine::ledger::{Done, Ledger, Observer};
+use soldonce_core::{Command, Commit, Event, EventNo, Hold, HoldState, Rejection, Seq};
+use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{HALL, held, holder, new_event, on, transaction, wait_for_numbers};
+use crate::ledgers::{held, holder, on, transaction, wait_for_numbers};
 
 /// The ledger's time goes on by eleven minutes: every hold is over.
 const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
@@ -49,15 +49,7 @@ impl Pair {
     async fn start() -> Self {
         let mut servers = Servers::start(1).await;
         let sick = servers.event(|_| {}).await;
-        let other = new_event("othello-1", HALL, |_| {});
-        let made = servers.ask(0, Command::CreateEvent(Box::new(other))).await;
-        let Ok(Done::Fresh {
-            answer: Answer::EventCreated(well),
-            ..
-        }) = made
-        else {
-            panic!("no event: {made:?}")
-        };
+        let well = servers.event_named("othello-1").await;
         let shown = Arc::new(FeedSeqs::default());
         let proxy = FaultProxy::to(servers.database.address()).unwrap();
         let url = proxy.url(&servers.database.url(), servers.database.address());

@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Auditor, Command, Commit, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold,
-    Policy, Rejection, Selection, TtlMax, Wish,
+    Auditor, Command, Commit, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
+    Rejection, Selection, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, OpenError, PostgresLedger, PostgresOptions, Statements, migrate,
@@ -36,7 +36,7 @@ use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_testkit::postgres::Postgres;
 
 use crate::ledgers::{
-    HALL, Recorder, held, holder, log, new_event, select, transaction, wait_for_numbers,
+    HALL, Recorder, created, held, holder, log, new_event, select, transaction, wait_for_numbers,
 };
 
 /// One database and some servers on it.
@@ -127,14 +127,7 @@ impl Servers {
     }
 
     async fn make(&self, new: NewEvent) -> Arc<Event> {
-        let command = Command::CreateEvent(Box::new(new));
-        match self.ledgers[0].transact(transaction(command, None)).await {
-            Ok(Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            }) => event,
-            other => panic!("no event: {other:?}"),
-        }
+        created(self.ask(0, Command::CreateEvent(Box::new(new))).await)
     }
 
     fn hold_id(&self) -> HoldId {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
-    Answer, Applied, Authority, Booking, BookingId, BookingState, Change, Command, EventNo, Hold,
-    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq, Text, Timestamp,
+    Answer, Applied, BookingId, BookingState, Change, Command, EventNo, Inventory, PaymentReport,
+    PaymentState, Rejection, Selection, Seq, Text, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -17,23 +17,9 @@ use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{booked, euro, held, holder, is_unknown, new_event, on, select, transaction};
-
-fn confirm(hold: &Hold, booking: u128) -> Command {
-    Command::Confirm {
-        on: on(hold),
-        booking: BookingId::from_bits(booking),
-        reference: None,
-    }
-}
-
-fn cancel(booking: &Booking) -> Command {
-    Command::Cancel {
-        booking: booking.id,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    }
-}
+use crate::ledgers::{
+    booked, cancel, confirm, euro, held, holder, is_unknown, on, select, transaction,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_booking_is_cancelled_at_once_on_another_server() {
@@ -42,7 +28,7 @@ async fn a_booking_is_cancelled_at_once_on_another_server() {
     for n in 1..=20 {
         let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
         let booking = booked(servers.ask(0, confirm(&hold, n)).await).unwrap();
-        let cancelled = booked(servers.ask(1, cancel(&booking)).await).unwrap();
+        let cancelled = booked(servers.ask(1, cancel(booking.id)).await).unwrap();
         assert_eq!(cancelled.state, BookingState::Cancelled);
     }
     servers.judge(0, &event.id).await;
@@ -119,10 +105,7 @@ async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
     let shown = Arc::new(EventCount::default());
     servers.add_watched(shown.clone()).await;
     for n in 0..10_u32 {
-        let id = format!("night-{n}");
-        let new = new_event(&id, crate::ledgers::HALL, |_| {});
-        let made = servers.ask(0, Command::CreateEvent(Box::new(new))).await;
-        made.unwrap();
+        servers.event_named(&format!("night-{n}")).await;
         let wishes = (0..6).map(|_| servers.want(EventNo(n), "ann", Selection::default()));
         let asked = wishes.map(|wish| (Arc::clone(&servers.ledgers[1]), transaction(wish, None)));
         let asked = asked.map(|(ledger, wish)| async move { ledger.transact(wish).await });

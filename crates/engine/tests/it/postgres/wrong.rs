@@ -4,15 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use soldonce_core::{
-    Authority, BookingId, Command, Conflict, ConflictState, Hold, LineChoice, Rejection,
-};
+use soldonce_core::{Command, Conflict, ConflictState, Rejection};
 use soldonce_engine::ledger::postgres::{OpenError, migrate, verify};
 use soldonce_engine::ledger::{Ledger, Observer};
 
 use super::Servers;
 use super::turns::Other;
-use crate::ledgers::{Recorder, booked, held, on, transaction};
+use crate::ledgers::{Recorder, booked, cancel, confirm, held, on, transaction};
 
 /// Counts how often the memory was found to be wrong.
 #[derive(Default)]
@@ -50,14 +48,6 @@ impl Servers {
     async fn goes_on(&self, event: &soldonce_core::Event) {
         let hold = self.hold(0, event, "zoe", &["B-5"]).await.unwrap();
         self.ask(0, confirm(&hold, 99)).await.unwrap();
-    }
-}
-
-fn confirm(hold: &Hold, booking: u128) -> Command {
-    Command::Confirm {
-        on: on(hold),
-        booking: BookingId::from_bits(booking),
-        reference: None,
     }
 }
 
@@ -138,12 +128,7 @@ async fn what_is_not_sold_is_not_cancelled() {
         "UPDATE lines SET state = 2; UPDATE bookings SET state = 3; \
          UPDATE units SET state = 0, owner = NULL, fence = fence + 1 WHERE version > 0",
     );
-    let cancel = Command::Cancel {
-        booking: booking.id,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    };
-    let refused = booked(servers.ask(0, cancel).await).unwrap_err();
+    let refused = booked(servers.ask(0, cancel(booking.id)).await).unwrap_err();
     assert!(
         matches!(refused, Rejection::AlreadyCancelled(_)),
         "{refused:?}"
