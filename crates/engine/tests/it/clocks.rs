@@ -21,7 +21,7 @@ use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
-    HALL, Recorder, TestLedger, booked, created, held, holder, log, new_event, on, select,
+    HALL, Recorder, TestLedger, booked, checkout, created, held, holder, log, new_event, select,
     transaction,
 };
 
@@ -312,12 +312,7 @@ impl Walk {
             return;
         };
         self.ids += 1;
-        let checkout = Command::Checkout {
-            on: on(&promised.hold),
-            booking: BookingId::from_bits(self.ids),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = checkout(&promised.hold, self.ids);
         let asked = self.elapsed();
         // It may be over, or under way.
         let Ok(booking) = booked(self.place.ask(server, checkout).await) else {

@@ -16,8 +16,8 @@ use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
-    HALL, Recorder, TestLedger, booked, busy, cancel, created, held, holder, new_event, on,
-    open_in, select, transaction, verified,
+    HALL, Recorder, TestLedger, booked, busy, cancel, checkout, created, held, holder, new_event,
+    on, open_in, select, transaction, verified,
 };
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -196,13 +196,7 @@ async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Even
     ];
     let active = hold(&ledger, &events[0], 1, "A-1").await;
     let paid = hold(&ledger, &events[0], 2, "A-2").await;
-    let checkout = Command::Checkout {
-        on: on(&paid),
-        booking: BookingId::from_bits(7),
-        reference: None,
-        exchange: None,
-    };
-    booked(ask(&ledger, checkout).await).unwrap();
+    booked(ask(&ledger, checkout(&paid, 7)).await).unwrap();
     let sell = Command::Sell {
         event: events[1].no,
         selection: everything(&events[1]),

@@ -516,6 +516,10 @@ impl TestLedger {
     pub(crate) fn confirm_command(&self, hold: &Hold) -> Command {
         confirm(hold, self.bits())
     }
+
+    pub(crate) fn checkout_command(&self, hold: &Hold) -> Command {
+        checkout(hold, self.bits())
+    }
 }
 
 /// A hall with a bit of everything in it.
@@ -524,21 +528,9 @@ pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
     let sold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
     let booking = test.confirm(&sold).await.unwrap();
     let pinned = test.hold(&event, "bob", &["A-3"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&pinned),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
+    booked(test.ask(test.checkout_command(&pinned)).await).unwrap();
     let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&given_up),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
+    booked(test.ask(test.checkout_command(&given_up)).await).unwrap();
     held(
         test.ask(Command::Abandon {
             on: on(&given_up),
@@ -632,6 +624,15 @@ pub(crate) fn confirm(hold: &Hold, booking: u128) -> Command {
         on: on(hold),
         booking: BookingId::from_bits(booking),
         reference: None,
+    }
+}
+
+pub(crate) fn checkout(hold: &Hold, booking: u128) -> Command {
+    Command::Checkout {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+        exchange: None,
     }
 }
 

@@ -135,12 +135,7 @@ async fn a_failed_commit_answers_no_caller_and_ends_the_writing() {
         );
         database(&test).execute_batch(&trigger).unwrap();
         let command = if table == "outbox" {
-            Command::Checkout {
-                on: on(&kept),
-                booking: test.booking_id(),
-                reference: None,
-                exchange: None,
-            }
+            test.checkout_command(&kept)
         } else {
             test.hold_command(&event, "joe", &["B-2"])
         };

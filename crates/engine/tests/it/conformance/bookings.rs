@@ -183,15 +183,6 @@ pub(super) async fn a_sale_without_hold(test: TestLedger) {
     );
 }
 
-pub(super) fn checkout(test: &TestLedger, hold: &Hold) -> Command {
-    Command::Checkout {
-        on: on(hold),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    }
-}
-
 fn paid(booking: &Booking, state: PaymentState) -> Command {
     Command::Payment(Box::new(PaymentReport::whole(booking, euro(), state)))
 }
@@ -286,7 +277,7 @@ pub(super) async fn a_booking_is_read_whole_while_it_changes(test: TestLedger) {
     for _ in 0..30 {
         let seats = ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1"];
         let hold = test.hold(&event, "ann", &seats).await.unwrap();
-        let begun = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+        let begun = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
         let mut watchers = JoinSet::new();
         for _ in 0..4 {
             let (ledger, id) = (Arc::clone(&test.ledger), begun.id);
@@ -325,7 +316,7 @@ async fn watched(ledger: &dyn Ledger, id: BookingId) {
 pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
-    let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    let booking = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
     assert_eq!(booking.state, BookingState::PendingPayment);
     assert_eq!(
         test.confirm(&hold).await.unwrap_err(),
@@ -359,7 +350,8 @@ pub(super) async fn late_money_gets_free_units_or_goes_back(mut test: TestLedger
     let mut late = Vec::new();
     for (who, seat) in [("ann", "A-1"), ("bob", "A-2")] {
         let hold = test.hold(&event, who, &[seat]).await.unwrap();
-        late.push(booked(test.ask(checkout(&test, &hold)).await).unwrap());
+        let checkout = test.checkout_command(&hold);
+        late.push(booked(test.ask(checkout).await).unwrap());
     }
     test.advance_ms(600_000);
     test.ask(Command::Sweep { limit: 9 }).await.unwrap();
@@ -382,14 +374,14 @@ pub(super) async fn late_money_gets_free_units_or_goes_back(mut test: TestLedger
 pub(super) async fn a_failed_payment_gives_the_units_back_to_the_same_buyer(mut test: TestLedger) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
-    let first = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    let first = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
     test.restart().await;
     let failed = booked(test.ask(paid(&first, PaymentState::Failed)).await).unwrap();
     assert_eq!(failed.state, BookingState::Failed);
     let kept = test.ledger.hold(hold.id).await.unwrap().unwrap();
     assert_eq!(kept.state, HoldState::Active);
     test.restart().await;
-    let second = booked(test.ask(checkout(&test, &kept)).await).unwrap();
+    let second = booked(test.ask(test.checkout_command(&kept)).await).unwrap();
     let dropped = held(
         test.ask(Command::Abandon {
             on: on(&kept),
@@ -399,7 +391,7 @@ pub(super) async fn a_failed_payment_gives_the_units_back_to_the_same_buyer(mut 
     )
     .unwrap();
     assert_eq!(dropped.state, HoldState::Active);
-    let third = booked(test.ask(checkout(&test, &kept)).await).unwrap();
+    let third = booked(test.ask(test.checkout_command(&kept)).await).unwrap();
     let confirmed = booked(test.ask(paid(&third, PaymentState::Captured)).await).unwrap();
     assert_eq!(confirmed.state, BookingState::Confirmed);
     for booking in [first, second] {

@@ -2,7 +2,6 @@
 
 use soldonce_core::{Amount, Booking, BookingId, Command, Effect, PaymentReport, PaymentState, Span};
 
-use super::bookings::checkout;
 use crate::ledgers::{TestLedger, booked, cancel, euro};
 
 /// What is to be done next for a booking.
@@ -37,7 +36,7 @@ pub(super) async fn money_that_comes_back_is_sent_again(test: TestLedger) {
     for round in 0..6 {
         let buyer = format!("ann-{round}");
         let hold = test.hold(&event, &buyer, &["A-1"]).await.unwrap();
-        let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+        let booking = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
         let begun = Some(Effect::Authorise(booking.id));
         booked(test.ask(report(&booking, (0, 0), begun)).await).unwrap();
         booked(test.ask(cancel(booking.id)).await).unwrap();

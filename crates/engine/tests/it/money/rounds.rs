@@ -86,13 +86,7 @@ async fn begin_paying(test: &TestLedger, event: &Event, seat: &str) -> BookingId
 }
 
 async fn pay_for(test: &TestLedger, hold: &Hold) -> BookingId {
-    let checkout = Command::Checkout {
-        on: on(hold),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    let booking = booked(test.ask(checkout).await).unwrap();
+    let booking = booked(test.ask(test.checkout_command(hold)).await).unwrap();
     let report = PaymentReport {
         intent: Some(soldonce_core::Intent {
             provider: Text::parse("silent").unwrap(),

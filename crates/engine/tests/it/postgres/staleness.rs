@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
-    Answer, Applied, BookingId, BookingState, Change, Command, EventNo, Inventory, PaymentReport,
-    PaymentState, Rejection, Selection, Seq, Text, Timestamp,
+    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, PaymentReport, PaymentState,
+    Rejection, Selection, Seq, Text, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::Servers;
 use crate::ledgers::{
-    booked, cancel, confirm, euro, held, holder, is_unknown, on, select, transaction,
+    booked, cancel, checkout, confirm, euro, held, holder, is_unknown, on, select, transaction,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,14 +40,7 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
     let event = servers.event(|_| {}).await;
     for (n, seat) in (1..).zip(["A-1", "A-2", "A-3", "A-4", "A-5"]) {
         let hold = servers.hold(0, &event, "ann", &[seat]).await.unwrap();
-        let booking = BookingId::from_bits(n);
-        let checkout = Command::Checkout {
-            on: on(&hold),
-            booking,
-            reference: None,
-            exchange: None,
-        };
-        let pending = booked(servers.ask(0, checkout).await).unwrap();
+        let pending = booked(servers.ask(0, checkout(&hold, n)).await).unwrap();
         let report = PaymentReport::whole(&pending, euro(), PaymentState::Captured);
         let paid = Command::Payment(Box::new(report));
         let booking = booked(servers.ask(1, paid).await).unwrap();
