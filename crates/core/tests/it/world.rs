@@ -254,6 +254,11 @@ impl World {
         })
     }
 
+    pub(crate) fn abandon(&mut self, hold: HoldId) {
+        let (on, booking) = (on(hold), None);
+        self.apply(Command::Abandon { on, booking }).unwrap();
+    }
+
     pub(crate) fn sweep(&mut self) {
         self.apply(Command::Sweep { limit: usize::MAX }).unwrap();
     }

@@ -321,14 +321,7 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
             let reason = text("a bot");
             world.apply(Command::Revoke { hold, reason }).unwrap();
         }
-        Since::Unpinned => drop(
-            world
-                .apply(Command::Abandon {
-                    on: on(hold),
-                    booking: None,
-                })
-                .unwrap(),
-        ),
+        Since::Unpinned => world.abandon(hold),
         Since::BoughtTooMuch => {
             world.wait(60_000);
             let other = world.hold("ann", "A-4");
