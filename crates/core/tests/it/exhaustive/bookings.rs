@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Applied, Authority, BookingId, CallerId, Command, Deadline, EventState, LatePayment,
-    LineChoice, OnHold, OnPaymentFailure, PaymentState, Policy, PolicyChange, Rejection,
+    LineChoice, OnHold, OnPaymentFailure, PaymentState, Policy, Rejection,
 };
 
 use super::{expect_table, outcome, table};
@@ -333,18 +333,11 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
 
 /// The sale goes on after all.
 fn open_again(world: &mut World) {
-    let event = world.event;
-    let policy = world.inventory.event(event).unwrap().policy.clone();
-    let policy = Box::new(Policy {
+    let policy = world.inventory.event(world.event).unwrap().policy.clone();
+    world.set(&Policy {
         sale_closes_at: Deadline::Never,
         ..policy
     });
-    world
-        .apply(Command::UpdateEvent {
-            event,
-            change: Box::new(PolicyChange::from(&*policy).into()),
-        })
-        .unwrap();
 }
 
 #[test]

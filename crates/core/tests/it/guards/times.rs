@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Answer, Command, Effect, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentState,
-    Policy, PolicyChange, Rejection, Span, StateKind, Timestamp, Together, TtlMax, Wish,
+    Policy, Rejection, Span, StateKind, Timestamp, Together, TtlMax, Wish,
 };
 
 use super::{world, world_with};
@@ -211,17 +211,10 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
     world.apply(extend).unwrap();
     world.wait(120_000);
     world.checkout(hold).unwrap();
-    let event = world.event;
-    let policy = Box::new(Policy {
+    world.set(&Policy {
         payment_window: Span::from_ms(1_000),
         ..policy()
     });
-    world
-        .apply(Command::UpdateEvent {
-            event,
-            change: Box::new(PolicyChange::from(&*policy).into()),
-        })
-        .unwrap();
     world.wait(1_001);
     assert!(world.try_hold("bob", "floor*1").is_err());
     world.abandon(hold);
