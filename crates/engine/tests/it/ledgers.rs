@@ -669,6 +669,13 @@ pub(crate) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
     count
 }
 
+/// Another has the units of a wish, or had them just now.
+#[track_caller]
+pub(crate) fn expect_taken<T: std::fmt::Debug>(refused: &Result<T, Rejection>) {
+    let is_taken = matches!(refused, Err(Rejection::UnitUnavailable(_)));
+    assert!(is_taken, "{refused:?}");
+}
+
 /// Whether the outcome of a command is unknown.
 pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
     matches!(done, Err(Rejection::OutcomeUnknown))
