@@ -8,7 +8,7 @@ use serde_json::Value;
 use soldonce_clock::Clock;
 use tokio::sync::watch;
 
-use super::account::{Account, ApiCall, RefundFails};
+use super::account::{Account, ApiCall};
 use super::failure::Failure;
 use super::form::Form;
 use super::idempotency::{Answer, Begun, Keys};
@@ -305,16 +305,12 @@ impl Api {
         if fault == Some(CallFault::ErrorBefore) {
             return broken();
         }
-        let refund_fails = match fault {
-            Some(CallFault::RefundFails) => RefundFails::Yes,
-            _ => RefundFails::No,
-        };
         let asked = ApiCall {
             route,
             id,
             form: &request.form,
             key: request.key.as_deref(),
-            refund_fails,
+            refund_fails: fault == Some(CallFault::RefundFails),
         };
         let answered = self.account().run(self.clock.wall_ms(), &asked);
         match fault {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::cards::Decline;
+use super::intent::{Expansion, Intent};
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Failure {
@@ -83,16 +84,15 @@ impl Failure {
     }
 
     /// Builds the 400 for an intent whose status does not permit the call; `what` is a participle.
-    pub(super) fn state(intent: Value, what: &str) -> Self {
-        let status = intent.get("status").and_then(Value::as_str);
+    pub(super) fn state(intent: &Intent, what: &str) -> Self {
+        let status = intent.status.as_str();
         let message = format!(
-            "This PaymentIntent could not be {what} because it has a status of {}.",
-            status.unwrap_or_default()
+            "This PaymentIntent could not be {what} because it has a status of {status}."
         );
         let code = "payment_intent_unexpected_state";
         let failure = Self::new(400, "invalid_request_error", code, message).remembered();
         Self {
-            intent: Some(Box::new(intent)),
+            intent: Some(Box::new(intent.json(Expansion::Named))),
             ..failure
         }
     }

@@ -24,7 +24,7 @@ pub(super) enum Status {
 }
 
 impl Status {
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::RequiresPaymentMethod => "requires_payment_method",
             Self::RequiresConfirmation => "requires_confirmation",
@@ -42,6 +42,11 @@ impl Status {
             self,
             Self::RequiresPaymentMethod | Self::RequiresConfirmation | Self::RequiresAction
         )
+    }
+
+    /// Tells whether it is authorised and not captured.
+    pub(super) const fn may_capture(self) -> bool {
+        matches!(self, Self::RequiresCapture)
     }
 
     /// Tells whether its bank has not approved or declined yet.

@@ -139,7 +139,7 @@ fn open(path: &Path, length: u64) -> Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::account::{ApiCall, RefundFails};
+    use super::super::account::ApiCall;
     use super::super::form::Form;
     use super::super::limits::OVER_MAX;
     use super::super::route::Route;
@@ -151,7 +151,7 @@ mod tests {
             id,
             form: &Form::parse("amount=900&currency=eur").unwrap(),
             key: None,
-            refund_fails: RefundFails::No,
+            refund_fails: false,
         };
         let shown = account.run(0, &asked).unwrap();
         shown["id"].as_str().unwrap().to_owned()

@@ -44,7 +44,7 @@ pub use plan::{CallFault, Delivery, Plan};
 pub use post::Sent;
 pub use route::Route;
 
-use account::{Account, Answered, ApiCall, RefundFails};
+use account::{Account, Answered, ApiCall};
 use api::{Api, ApiKeys, Holdings, Keeping};
 use form::Form;
 use idempotency::Keys;
@@ -277,7 +277,7 @@ impl FakeStripe {
             id: intent,
             form: &form.context("an odd payment method")?,
             key: None,
-            refund_fails: RefundFails::No,
+            refund_fails: false,
         };
         let now_ms = self.api.clock.wall_ms();
         self.act(|account| account.run(now_ms, &asked)).await

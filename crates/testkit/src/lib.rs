@@ -8,6 +8,7 @@
 
 mod authority;
 pub mod chaos;
+pub mod log;
 pub mod netns;
 pub mod planted;
 pub mod player;
@@ -19,6 +20,6 @@ mod tools;
 pub mod webhooks;
 
 pub use authority::{Authority, Certificate, Validity};
-pub use server::{PATIENCE, Port, until, until_some};
+pub use server::{PATIENCE, Port, TempFolder, runtime, until, until_some};
 pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, STRIPE_SDK, Source, TOOLS, Tool};
 pub use tools::{find, install_node_packages, program, provide, workspace};

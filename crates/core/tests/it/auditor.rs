@@ -35,12 +35,7 @@ fn good() -> History {
     };
     world.apply(extend).unwrap();
     world.checkout(hold).unwrap();
-    world
-        .apply(Command::Abandon {
-            on: on(hold),
-            booking: None,
-        })
-        .unwrap();
+    world.abandon(hold);
     let booking = booked(&world.confirm(hold).unwrap()).id;
     let (by, lines) = (
         soldonce_core::Authority::Staff,

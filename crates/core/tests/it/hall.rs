@@ -2,9 +2,7 @@
 //! `.` is free, `X` sold, `h` held, `e` held by a hold that is over but not written down as such.
 //! A small letter of `a` to `d` is a free seat of another price class.
 
-use soldonce_core::{
-    Adjacency, Chart, ChartBuilder, Command, Policy, PolicyChange, Position, SeatSpec, UnitNo,
-};
+use soldonce_core::{Adjacency, Chart, ChartBuilder, Command, Policy, Position, SeatSpec, UnitNo};
 
 use crate::world::{World, holder};
 
@@ -49,12 +47,7 @@ pub(crate) fn hall_of(chart: Chart, plan: &str, rules: &Policy) -> World {
         let name = world.names([*seat]);
         world.hold("other", &name);
     }
-    let policy = Box::new(roomy);
-    let update = Command::UpdateEvent {
-        event,
-        change: Box::new(PolicyChange::from(&*policy).into()),
-    };
-    world.apply(update).unwrap();
+    world.set(&roomy);
     world
 }
 

@@ -8,8 +8,9 @@ use soldonce_core::{
     Amount, Answer, Applied, AreaNo, AreaSpec, Auditor, Authority, Booking, BookingId, CallerId,
     Chart, ChartBuilder, Command, Commit, Currency, Difference, EventId, EventNo, Fence,
     GivenLines, History, Hold, HoldId, HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold,
-    OnHold, Origin, PaymentReport, PaymentState, Policy, Rejection, SeatSpec, Selection, Span,
-    StateKind, Tally, Text, Timestamp, Together, TtlMax, Unit, UnitNo, Violation, Wish,
+    OnHold, Origin, PaymentReport, PaymentState, Policy, PolicyChange, Rejection, SeatSpec,
+    Selection, Span, StateKind, Tally, Text, Timestamp, Together, TtlMax, Unit, UnitNo, Violation,
+    Wish,
 };
 
 /// When every test begins.
@@ -252,6 +253,17 @@ impl World {
             reference: None,
             exchange: Some(given),
         })
+    }
+
+    pub(crate) fn abandon(&mut self, hold: HoldId) {
+        let (on, booking) = (on(hold), None);
+        self.apply(Command::Abandon { on, booking }).unwrap();
+    }
+
+    /// The event has this policy from now on.
+    pub(crate) fn set(&mut self, policy: &Policy) {
+        let (event, change) = (self.event, Box::new(PolicyChange::from(policy).into()));
+        self.apply(Command::UpdateEvent { event, change }).unwrap();
     }
 
     pub(crate) fn sweep(&mut self) {

@@ -274,13 +274,13 @@ pub enum ReadError {
     Failed(String),
 }
 
-/// Is told of every commit, after it is durable and before it is answered.
+/// Is told of every commit, after it is durable and before it is answered. Ignores what it does not implement.
 pub trait Observer: Send + Sync + 'static {
     /// Starts from the state of a ledger that has just opened.
-    fn opened(&self, inventory: &Inventory);
+    fn opened(&self, _inventory: &Inventory) {}
 
     /// Receives commands that were made durable, in this order.
-    fn committed(&self, inventory: &Inventory, applied: &[Applied]);
+    fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {}
 
     /// Receives commands that were made durable in a ledger that numbers its commits afterwards:
     /// the numbers they carry are this process's own.
@@ -303,8 +303,8 @@ pub trait Observer: Send + Sync + 'static {
     /// Receives commits that got their numbers, dense and in order for each event.
     fn numbered(&self, _commits: &[Commit]) {}
 
-    /// Notes that a batch of `commands` commands took `commit` to become durable.
-    fn batch(&self, commands: usize, commit: std::time::Duration);
+    /// Notes that a batch of so many commands took this time to become durable.
+    fn batch(&self, _commands: usize, _commit: std::time::Duration) {}
 
     /// Notes the age of the oldest commit without a number, while the database is away the greatest that
     /// it can have, and the process of the database whose transaction is the oldest that writes: of this user, else
@@ -316,5 +316,5 @@ pub trait Observer: Send + Sync + 'static {
     fn distrusted(&self) {}
 
     /// Notes that the ledger failed to store and accepts no more commands.
-    fn failed(&self, why: &str);
+    fn failed(&self, _why: &str) {}
 }

@@ -21,7 +21,8 @@ use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
-    HALL, Recorder, TestLedger, booked, held, holder, log, new_event, on, select, transaction,
+    HALL, Recorder, TestLedger, booked, checkout, created, held, holder, log, new_event, select,
+    transaction,
 };
 
 /// The same walks in every run; another seed in place of this one gives others.
@@ -212,14 +213,7 @@ impl Walk {
             policy.payment_window = policy.hold_ttl;
         };
         let new = new_event("hamlet-1", HALL, change);
-        let created = place.ask(0, Command::CreateEvent(Box::new(new))).await;
-        let event = match created.unwrap() {
-            Done::Fresh {
-                answer: soldonce_core::Answer::EventCreated(event),
-                ..
-            } => event,
-            other => panic!("no event: {other:?}"),
-        };
+        let event = created(place.ask(0, Command::CreateEvent(Box::new(new))).await);
         Self {
             place,
             event,
@@ -318,12 +312,7 @@ impl Walk {
             return;
         };
         self.ids += 1;
-        let checkout = Command::Checkout {
-            on: on(&promised.hold),
-            booking: BookingId::from_bits(self.ids),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = checkout(&promised.hold, self.ids);
         let asked = self.elapsed();
         // It may be over, or under way.
         let Ok(booking) = booked(self.place.ask(server, checkout).await) else {

@@ -9,8 +9,9 @@ use rusqlite::{Connection, params};
 use soldonce_core::{Cause, StateKind};
 use soldonce_engine::ledger::sqlite::SqliteOptions;
 use soldonce_engine::ledger::sqlite::verify::verify;
+use soldonce_testkit::TempFolder;
 
-use crate::ledgers::{TempFolder, TestLedger, busy, open_in};
+use crate::ledgers::{TestLedger, busy, open_in};
 
 const GUARDS: &str = include_str!("../../src/ledger/sqlite/guards.sql");
 

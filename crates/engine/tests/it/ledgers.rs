@@ -2,7 +2,6 @@
 //! that happened with the auditor.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,8 +10,8 @@ use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Effect, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms,
-    Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport, PaymentState,
-    Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, TtlMax, Wish,
+    Holder, HolderName, Inventory, LineChoice, NewEvent, NewHold, OnHold, Origin, PaymentReport,
+    PaymentState, Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, TimeSource, migrate,
@@ -23,7 +22,7 @@ use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_testkit::postgres::{PgBouncer, Postgres, query};
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, TempFolder, runtime, until};
 
 use crate::oracle::Oracle;
 
@@ -59,32 +58,6 @@ pub(crate) fn log() {
         .with_test_writer()
         .try_init()
         .ok();
-}
-
-/// A folder that goes away with the test.
-pub(crate) struct TempFolder(PathBuf);
-
-impl TempFolder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("soldonce-engine-{}-{n}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // What a killed test of this number left, if anything.
-        std::fs::remove_dir_all(&path).ok();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        // It may never have been made.
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
 }
 
 /// Writes down all commits of one process, for the auditor.
@@ -152,8 +125,6 @@ impl Observer for Recorder {
         }
         self.committed(inventory, &numbered);
     }
-
-    fn batch(&self, _commands: usize, _commit: Duration) {}
 
     fn distrusted(&self) {
         self.distrusted.fetch_add(1, Ordering::Relaxed);
@@ -253,8 +224,7 @@ pub(crate) fn verified(options: &PostgresOptions) {
     // From a thread of its own: this one has a runtime.
     let report = std::thread::scope(|scope| {
         let judge = scope.spawn(|| {
-            let mut runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = runtime.enable_all().build().unwrap();
+            let runtime = runtime().unwrap();
             let report = runtime.block_on(postgres_verify(&direct, &mut |_| {}));
             report.unwrap()
         });
@@ -323,7 +293,7 @@ impl TestLedger {
 
     pub(crate) fn sqlite() -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
-        let folder = TempFolder::new();
+        let folder = TempFolder::new().unwrap();
         let options = SqliteOptions::new(folder.path());
         let ledger = open_in(&options, &clock, &recorder).unwrap();
         let folder = Some(folder);
@@ -506,13 +476,7 @@ impl TestLedger {
             chart: Some(json.as_bytes().into()),
             ..asked
         };
-        match self.ledger.transact(asked).await.unwrap() {
-            Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            } => event,
-            other => panic!("no event: {other:?}"),
-        }
+        created(self.ledger.transact(asked).await)
     }
 
     /// An event of 3 rows of 10 seats and a floor of 5 places.
@@ -550,11 +514,11 @@ impl TestLedger {
     }
 
     pub(crate) fn confirm_command(&self, hold: &Hold) -> Command {
-        Command::Confirm {
-            on: on(hold),
-            booking: self.booking_id(),
-            reference: None,
-        }
+        confirm(hold, self.bits())
+    }
+
+    pub(crate) fn checkout_command(&self, hold: &Hold) -> Command {
+        checkout(hold, self.bits())
     }
 }
 
@@ -564,21 +528,9 @@ pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
     let sold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
     let booking = test.confirm(&sold).await.unwrap();
     let pinned = test.hold(&event, "bob", &["A-3"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&pinned),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
+    booked(test.ask(test.checkout_command(&pinned)).await).unwrap();
     let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&given_up),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
+    booked(test.ask(test.checkout_command(&given_up)).await).unwrap();
     held(
         test.ask(Command::Abandon {
             on: on(&given_up),
@@ -667,6 +619,32 @@ pub(crate) fn on(hold: &Hold) -> OnHold {
     }
 }
 
+pub(crate) fn confirm(hold: &Hold, booking: u128) -> Command {
+    Command::Confirm {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+    }
+}
+
+pub(crate) fn checkout(hold: &Hold, booking: u128) -> Command {
+    Command::Checkout {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+        exchange: None,
+    }
+}
+
+/// The house cancels all of a booking.
+pub(crate) fn cancel(booking: BookingId) -> Command {
+    Command::Cancel {
+        booking,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    }
+}
+
 pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
     OnHold {
         fence: Some(fence),
@@ -691,9 +669,27 @@ pub(crate) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
     count
 }
 
+/// Another has the units of a wish, or had them just now.
+#[track_caller]
+pub(crate) fn expect_taken<T: std::fmt::Debug>(refused: &Result<T, Rejection>) {
+    let is_taken = matches!(refused, Err(Rejection::UnitUnavailable(_)));
+    assert!(is_taken, "{refused:?}");
+}
+
 /// Whether the outcome of a command is unknown.
 pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
     matches!(done, Err(Rejection::OutcomeUnknown))
+}
+
+/// The event of an answer, which must be there.
+pub(crate) fn created(done: Result<Done, Rejection>) -> Arc<Event> {
+    match done {
+        Ok(Done::Fresh {
+            answer: Answer::EventCreated(event),
+            ..
+        }) => event,
+        other => panic!("no event: {other:?}"),
+    }
 }
 
 /// The hold of an answer.

@@ -10,12 +10,11 @@ use soldonce_engine::ledger::sqlite::verify::{look, verify};
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions, migrate, migration};
 use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::ledger::{Done, Fingerprint, Ledger, RequestKey, ScopedKey};
+use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 
 use crate::guards::unguarded;
-use crate::ledgers::{
-    HALL, TempFolder, TestLedger, busy, held, key, on, open_in, select, transaction,
-};
+use crate::ledgers::{HALL, TestLedger, busy, held, key, on, open_in, select, transaction};
 
 /// The database of a test, opened while the ledger has it open.
 fn database(test: &TestLedger) -> Connection {
@@ -136,12 +135,7 @@ async fn a_failed_commit_answers_no_caller_and_ends_the_writing() {
         );
         database(&test).execute_batch(&trigger).unwrap();
         let command = if table == "outbox" {
-            Command::Checkout {
-                on: on(&kept),
-                booking: test.booking_id(),
-                reference: None,
-                exchange: None,
-            }
+            test.checkout_command(&kept)
         } else {
             test.hold_command(&event, "joe", &["B-2"])
         };
@@ -296,8 +290,7 @@ async fn a_ledger_without_commits_starts_with_an_empty_high_water() {
 async fn an_online_copy_verifies_and_starts_when_it_is_said() {
     let test = TestLedger::sqlite();
     busy(&test).await;
-    let copy = TempFolder::new();
-    std::fs::create_dir(copy.path()).unwrap();
+    let copy = TempFolder::new().unwrap();
     let file = copy.path().join("ledger.sqlite");
     let into = file.to_str().unwrap();
     database(&test).execute("VACUUM INTO ?1", [into]).unwrap();

@@ -34,14 +34,7 @@ pub(super) struct ApiCall<'a> {
     /// The idempotency key, for the notices.
     pub(super) key: Option<&'a str>,
     /// Whether a refund that it creates fails.
-    pub(super) refund_fails: RefundFails,
-}
-
-/// How a refund ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RefundFails {
-    No,
-    Yes,
+    pub(super) refund_fails: bool,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +84,7 @@ impl Account {
             Route::Confirm => self.confirm(id, form).and_then(|_| self.shown(id, form)),
             Route::Capture => self.capture(id, form).and_then(|_| self.shown(id, form)),
             Route::Cancel => self.cancel(id, form).and_then(|_| self.shown(id, form)),
-            Route::CreateRefund => self.create_refund(form, asked.refund_fails),
+            Route::CreateRefund => self.create_refund(asked),
             Route::RetrieveRefund => self.retrieve_refund(id),
             Route::ListRefunds => self.list_refunds(form),
             Route::ListEvents => self.list_notices(form),
@@ -107,7 +100,8 @@ impl Account {
             let charge = intent.charge.as_ref();
             intent.capturable() > 0 && charge.is_some_and(|charge| charge.created_ms <= until)
         };
-        let over: Vec<String> = self.intents.values().filter(is_over).map(id_of).collect();
+        let over = self.intents.values().filter(is_over);
+        let over: Vec<String> = over.map(|intent| intent.id.clone()).collect();
         for id in over {
             // Each of them may.
             self.lapse(&id).ok();
@@ -202,15 +196,12 @@ impl Account {
 
     fn confirm(&mut self, id: &str, form: &Form) -> Answered {
         let named = form.get("payment_method").map(card_named).transpose()?;
-        let intent = self.known(id)?;
-        if !intent.status.may_confirm() {
-            return Err(Failure::state(intent.json(Expansion::Named), "confirmed"));
-        }
+        self.known_if(id, "confirmed", Status::may_confirm)?;
         let intent = self.known_mut(id)?;
         intent.payment_method = named.or(intent.payment_method.take());
         match intent.card() {
             Some(card) => self.charge_card(id, card),
-            None => Err(Failure::state(intent.json(Expansion::Named), "confirmed")),
+            None => Err(Failure::state(intent, "confirmed")),
         }
     }
 
@@ -229,6 +220,20 @@ impl Account {
         self.intents
             .get(id)
             .ok_or_else(|| Failure::missing("payment_intent", id))
+    }
+
+    /// Finds an intent whose status permits a call; `what` is a participle.
+    fn known_if(
+        &self,
+        id: &str,
+        what: &str,
+        may: impl Fn(Status) -> bool,
+    ) -> Result<&Intent, Failure> {
+        let intent = self.known(id)?;
+        if !may(intent.status) {
+            return Err(Failure::state(intent, what));
+        }
+        Ok(intent)
     }
 
     fn known_mut(&mut self, id: &str) -> Result<&mut Intent, Failure> {
@@ -275,10 +280,6 @@ fn card_named(name: &str) -> Result<String, Failure> {
     let why = "no payment method of the test mode";
     let known = Card::of(name).map(|_| name.to_owned());
     known.ok_or_else(|| Failure::parameter("payment_method", why))
-}
-
-fn id_of(intent: &Intent) -> String {
-    intent.id.clone()
 }
 
 /// Tells how to show an intent's charge: in full if the form expands `latest_charge`.

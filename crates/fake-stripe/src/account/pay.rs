@@ -3,7 +3,7 @@
 use super::super::cards::{Card, DECLINED, Decline, NOT_AUTHENTICATED, Verdict};
 use super::super::failure::Failure;
 use super::super::form::Form;
-use super::super::intent::{Charge, Expansion, Intent, Status};
+use super::super::intent::{Charge, Expansion, Status};
 use super::super::money::MoneyEffect;
 use super::{Account, Answered, amount_of};
 
@@ -48,13 +48,8 @@ impl Account {
 
     /// Ends the bank's page: the buyer has authenticated, or failed to.
     pub(crate) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
-        let intent = self.known(id)?;
-        if intent.status != Status::RequiresAction {
-            return Err(Failure::state(
-                intent.json(Expansion::Named),
-                "authenticated",
-            ));
-        }
+        let asked = |status: Status| status == Status::RequiresAction;
+        let intent = self.known_if(id, "authenticated", asked)?;
         let decline = match (verdict, intent.card()) {
             (Verdict::Approved, Some(Card::ChallengedInVain)) => DECLINED,
             (Verdict::Approved, _) => return self.approve(id),
@@ -67,10 +62,7 @@ impl Account {
 
     /// Lets a card that had not decided approve or decline.
     pub(crate) fn decide(&mut self, id: &str, verdict: Verdict) -> Answered {
-        let intent = self.known(id)?;
-        if !intent.status.is_undecided() {
-            return Err(Failure::state(intent.json(Expansion::Named), "decided"));
-        }
+        self.known_if(id, "decided", Status::is_undecided)?;
         if verdict == Verdict::Approved {
             return self.approve(id);
         }
@@ -113,10 +105,7 @@ impl Account {
 
     pub(super) fn capture(&mut self, id: &str, form: &Form) -> Answered {
         let wanted = amount_of(form, "amount_to_capture")?;
-        let intent = self.known(id)?;
-        if intent.status != Status::RequiresCapture {
-            return Err(Failure::state(intent.json(Expansion::Named), "captured"));
-        }
+        let intent = self.known_if(id, "captured", Status::may_capture)?;
         let capturable = intent.capturable();
         let amount = wanted.unwrap_or(capturable);
         if amount > capturable {
@@ -142,10 +131,7 @@ impl Account {
     }
 
     pub(super) fn cancel(&mut self, id: &str, form: &Form) -> Answered {
-        let intent = self.known(id)?;
-        if !intent.status.may_cancel() {
-            return Err(Failure::state(intent.json(Expansion::Named), "canceled"));
-        }
+        self.known_if(id, "canceled", Status::may_cancel)?;
         let reason = form.get("cancellation_reason").map(str::to_owned);
         if reason
             .as_deref()
@@ -159,10 +145,7 @@ impl Account {
 
     /// Cancels an intent whose authorisation was not captured in time.
     pub(crate) fn lapse(&mut self, id: &str) -> Answered {
-        let intent = self.known(id)?;
-        if intent.status != Status::RequiresCapture {
-            return Err(Failure::state(intent.json(Expansion::Named), "lapsed"));
-        }
+        self.known_if(id, "lapsed", Status::may_capture)?;
         let reason = Some("automatic".to_owned());
         self.give_up(id, reason, MoneyEffect::Lapsed)
     }
@@ -187,15 +170,13 @@ impl Account {
 
     fn new_charge(&mut self, id: &str) -> Result<Charge, Failure> {
         let name = self.name("ch");
-        let now_ms = self.now_ms;
-        let intent: &Intent = self.known(id)?;
         Ok(Charge {
             id: name,
-            amount: intent.amount,
+            amount: self.known(id)?.amount,
             captured: 0,
             refunded: 0,
             is_declined: false,
-            created_ms: now_ms,
+            created_ms: self.now_ms,
         })
     }
 

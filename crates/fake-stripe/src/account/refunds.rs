@@ -5,13 +5,14 @@ use serde_json::Value;
 use super::super::cards::Card;
 use super::super::failure::Failure;
 use super::super::form::Form;
-use super::super::intent::{Expansion, Intent, Status};
+use super::super::intent::{Intent, Status};
 use super::super::money::MoneyEffect;
 use super::super::refund::{Refund, RefundStatus};
-use super::{Account, Answered, RefundFails, amount_of, list};
+use super::{Account, Answered, ApiCall, amount_of, list};
 
 impl Account {
-    pub(super) fn create_refund(&mut self, form: &Form, fails: RefundFails) -> Answered {
+    pub(super) fn create_refund(&mut self, asked: &ApiCall<'_>) -> Answered {
+        let form = asked.form;
         let id = form.get("payment_intent");
         let id = id
             .ok_or_else(|| Failure::omitted("payment_intent"))?
@@ -40,12 +41,14 @@ impl Account {
         self.enter(&id, MoneyEffect::Refunded, amount);
         self.tell("refund.created", &refund.json());
         self.tell_charge("charge.refunded", &id);
-        match fails {
-            RefundFails::Yes => self.fail_refund(&name),
-            // The bank accepts it, and sends it back later.
-            RefundFails::No if returns => self.fail_refund(&name).map(|_| refund.json()),
-            RefundFails::No => Ok(refund.json()),
+        if asked.refund_fails {
+            return self.fail_refund(&name);
         }
+        if returns {
+            // The bank accepts it, and sends it back later.
+            self.fail_refund(&name)?;
+        }
+        Ok(refund.json())
     }
 
     /// Fails a refund: the buyer's bank sends the money back. Does nothing if it failed before.
@@ -94,7 +97,7 @@ impl Account {
 /// Returns the amount to refund: `wanted`, else all that is left. Fails if less is left.
 fn refundable(intent: &Intent, wanted: Option<i64>) -> Result<i64, Failure> {
     if intent.status != Status::Succeeded {
-        return Err(Failure::state(intent.json(Expansion::Named), "refunded"));
+        return Err(Failure::state(intent, "refunded"));
     }
     let left = intent.refundable();
     if left == 0 {

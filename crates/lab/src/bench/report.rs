@@ -198,8 +198,7 @@ impl Outcome {
             let (goal, name) = (scenario.goal(transport)?, scenario.name);
             let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
             let what = format!("{name} / echo, requests a second, closed loop");
-            let steps = (goal.first, goal.full);
-            Some(Verdict::new((goal.id, what), ratio, Bound::AtLeast, steps))
+            Some(Verdict::new((goal.id, what), ratio, Bound::AtLeast, goal.steps))
         };
         let measured = closed.scenarios.iter().map(|(scenario, _)| scenario);
         let mut goals: Vec<Verdict> = measured.filter_map(of_rate).collect();

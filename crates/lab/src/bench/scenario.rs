@@ -38,10 +38,8 @@ pub(super) enum Target {
 pub(super) struct Goal {
     /// Its name in the list of goals.
     pub(super) id: &'static str,
-    /// The first step.
-    pub(super) first: u64,
-    /// The goal.
-    pub(super) full: u64,
+    /// The first step, and the goal.
+    pub(super) steps: (u64, u64),
 }
 
 /// Prepares a scenario's data through HTTP and returns what each connection sends.
@@ -66,11 +64,7 @@ pub(super) static ALL: [Scenario; 10] = [
         about: "a hold of one seat that another has: refused with conflicts and alternatives",
         expects: &[409],
         target: Target::Product(|setting| Box::pin(hot::refusals(setting))),
-        goal: Some(Goal {
-            id: "P2",
-            first: 750,
-            full: 850,
-        }),
+        goal: Some(goal("P2", (750, 850))),
     },
     Scenario {
         name: REFUSALS_SHARED,
@@ -91,11 +85,7 @@ pub(super) static ALL: [Scenario; 10] = [
         about: "a hold of one fresh seat, row by row, each for another holder: durable before the answer",
         expects: &[201],
         target: Target::Product(|setting| Box::pin(fresh_holds(setting, Filling::InRows))),
-        goal: Some(Goal {
-            id: "P1",
-            first: 400,
-            full: 500,
-        }),
+        goal: Some(goal("P1", (400, 500))),
     },
     Scenario {
         name: "holds-spread",
@@ -110,11 +100,7 @@ pub(super) static ALL: [Scenario; 10] = [
                 pair, so that its ratio is that of pairs to half the echo",
         expects: &[201],
         target: Target::Product(|setting| Box::pin(pairs(setting))),
-        goal: Some(Goal {
-            id: "P3",
-            first: 450,
-            full: 450,
-        }),
+        goal: Some(goal("P3", (450, 450))),
     },
     Scenario {
         name: "snapshot",
@@ -142,13 +128,12 @@ pub(super) static ALL: [Scenario; 10] = [
 /// The scenarios that are measured over gRPC too, each with its goal there.
 const OVER_GRPC: [(&str, Option<Goal>); 3] = [
     (CEILING, None),
-    ("refusals", Some(goal("P20", 750))),
-    ("holds", Some(goal("P21", 400))),
+    ("refusals", Some(goal("P20", (750, 750)))),
+    ("holds", Some(goal("P21", (400, 400)))),
 ];
 
-const fn goal(id: &'static str, full: u64) -> Goal {
-    let first = full;
-    Goal { id, first, full }
+const fn goal(id: &'static str, steps: (u64, u64)) -> Goal {
+    Goal { id, steps }
 }
 
 impl Scenario {

@@ -11,7 +11,7 @@ use super::connect;
 use super::request::Answer;
 use super::transport::Transport;
 use crate::kit::LoadError;
-use crate::limits::{ANSWER_BUFFER_BYTES, ANSWER_BYTES_MAX, ANSWER_HEAD_BYTES_MAX};
+use crate::limits::ANSWER_BUFFER_BYTES;
 
 /// A connection to the server under load.
 #[derive(Debug)]
@@ -125,7 +125,3 @@ async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Hea
         }
     }
 }
-
-/// The buffer never grows beyond one answer, and a head always fits before it grows.
-const _: () = assert!(ANSWER_HEAD_BYTES_MAX <= ANSWER_BUFFER_BYTES);
-const _: () = assert!(ANSWER_BYTES_MAX <= usize::MAX / 2);

@@ -10,15 +10,15 @@ use soldonce_lease::{
     AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
     FileFence, InvalidRequest, Leases, Namespace,
 };
+use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 
-use crate::folder::TempFolder;
 
 const MOST: u64 = FenceKind::Epoch.most();
 
 #[tokio::test]
 async fn numbers_begin_above_what_is_in_use_and_rise() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let epochs = FileFence::new(folder.path().join("made/on/demand"));
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
@@ -54,7 +54,7 @@ async fn numbers_begin_above_what_is_in_use_and_rise() {
 /// A slip of a target or of a caller must not end the tokens of a namespace.
 #[tokio::test]
 async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let leases = Leases::memory().fence(FileFence::new(folder.path()));
     let leases = leases.connect().await.unwrap();
     let absurd = FencingToken::from_parts(EPOCH_MAX - 1, 0).unwrap();
@@ -89,7 +89,7 @@ async fn a_number_that_is_no_epoch_is_not_taken() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_clients_race_and_no_number_is_given_twice() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let mut clients = JoinSet::new();
     for _ in 0..10 {
         clients.spawn(take_twenty(FileFence::new(folder.path())));
@@ -110,7 +110,7 @@ async fn take_twenty(epochs: FileFence) -> Vec<u64> {
 
 #[tokio::test]
 async fn the_last_epoch_is_given_and_none_after_it() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let epochs = FileFence::new(folder.path());
     assert_eq!(
         epochs.next(FenceKind::Epoch, "app", MOST - 1).await,
@@ -128,7 +128,7 @@ async fn the_last_epoch_is_given_and_none_after_it() {
 
 #[tokio::test]
 async fn a_damaged_file_is_an_error_that_names_the_mend() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let epochs = FileFence::new(folder.path());
     epochs.next(FenceKind::Epoch, "app", 99).await.unwrap();
     let file = folder.path().join("app.epoch");
@@ -154,7 +154,7 @@ async fn a_damaged_file_is_an_error_that_names_the_mend() {
 
 #[tokio::test]
 async fn whole_tokens_begin_with_an_epoch_and_rise_over_clients() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let first = 1 << 32;
     let tokens = FileFence::new(folder.path());
     assert_eq!(tokens.next(FenceKind::Token, "app", 0).await, Ok(first + 1));
@@ -204,7 +204,7 @@ async fn whole_tokens_begin_with_an_epoch_and_rise_over_clients() {
 
 #[tokio::test]
 async fn a_file_left_by_a_crash_before_the_rename_means_nothing() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let epochs = FileFence::new(folder.path());
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     fs::write(folder.path().join("app.epoch.new"), "soldonce-lease-ep").unwrap();
@@ -213,7 +213,7 @@ async fn a_file_left_by_a_crash_before_the_rename_means_nothing() {
 
 #[tokio::test]
 async fn an_answer_that_nobody_took_is_not_given_again() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let epochs = Arc::new(FileFence::new(folder.path()));
     // The answer is lost: the future is dropped after its first step, wherever that got to.
     let mut lost = epochs.next(FenceKind::Epoch, "app", 0);
@@ -226,7 +226,7 @@ async fn an_answer_that_nobody_took_is_not_given_again() {
 
 #[tokio::test]
 async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let clock = Arc::new(soldonce_lease::ManualClock::at(0));
     let epochs = FileFence::new(folder.path()).clock(clock.clone());
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
@@ -250,7 +250,7 @@ const KILLS: usize = 12;
 
 #[test]
 fn a_killed_process_never_gives_a_number_again() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let mut last = 0;
     for kill in 0..KILLS {
         let mut child = start_giver(&folder);

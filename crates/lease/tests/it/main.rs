@@ -28,7 +28,6 @@ mod facade;
     feature = "test-kit"
 ))]
 mod faults;
-mod folder;
 #[cfg(all(
     feature = "cluster",
     feature = "postgres",
@@ -52,6 +51,7 @@ mod readme;
 mod redis;
 #[cfg(all(feature = "redlock", feature = "test-kit"))]
 mod redlock;
+mod requests;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "test-kit"))]
 mod secrets;
 #[cfg(feature = "redis")]

@@ -2,61 +2,14 @@
 //! of all levels, in all that can be printed, in errors, notices and numbers. `lease.md` 11.16.
 
 use std::fmt::Debug;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use soldonce_lease::backend::Backend;
 use soldonce_lease::{Builder, Doctor, Leases, Name, Owner};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use soldonce_testkit::log;
 
 /// Stands in every url.
 const PASSWORD: &str = "canary-sings-low";
-
-/// Keeps every word of every level.
-struct Keeper;
-
-static KEPT: Mutex<String> = Mutex::new(String::new());
-
-fn kept() -> MutexGuard<'static, String> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Writes fields as they come.
-struct Words<'a>(&'a mut String);
-
-impl Visit for Words<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0
-            .extend([field.name(), "=", &format!("{value:?}"), "\n"]);
-    }
-}
-
-impl Subscriber for Keeper {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut Words(&mut kept()));
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut Words(&mut kept()));
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut Words(&mut kept()));
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
 
 /// Everything that was said, and what must not be in it.
 struct Canary {
@@ -66,8 +19,7 @@ struct Canary {
 
 impl Canary {
     fn new() -> Self {
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| tracing::subscriber::set_global_default(Keeper).unwrap());
+        log::capture();
         Self {
             said: String::new(),
             secrets: vec![PASSWORD.to_owned()],
@@ -96,7 +48,7 @@ impl Canary {
     }
 
     fn leaks(&self) -> Vec<&String> {
-        let log = kept();
+        let log = log::lines().join("\n");
         let found = |secret: &&String| {
             let upper = secret.to_uppercase();
             let is_in = |text: &str| text.contains(secret.as_str()) || text.contains(&upper);
@@ -143,7 +95,7 @@ async fn sings(builder: Builder, witness: &dyn Backend, breaks: impl FnOnce()) {
     canary.hears(&lease);
     std::iter::from_fn(|| notices.try_next()).for_each(|notice| canary.hears(&notice));
     assert!(canary.said.contains("report"), "nothing was said");
-    assert!(!kept().is_empty(), "nothing was logged");
+    assert!(!log::lines().is_empty(), "nothing was logged");
     assert_eq!(canary.leaks(), Vec::<&String>::new());
 }
 

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use soldonce_engine::run_sweeper;
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, log, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{NOON, TestApp};
-use crate::log;
 
 const MINUTE_MS: i64 = 60_000;
 

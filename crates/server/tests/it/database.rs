@@ -11,6 +11,7 @@ use soldonce_engine::ledger::postgres::{
 };
 use soldonce_engine::live::Live;
 use soldonce_testkit::postgres::{Postgres, query};
+use soldonce_testkit::runtime;
 
 /// The commits of each event that were stored.
 const STORED: &str =
@@ -58,8 +59,7 @@ impl Database {
         // From a thread of its own: this one has a runtime.
         let report = std::thread::scope(|scope| {
             let judge = scope.spawn(|| {
-                let mut runtime = tokio::runtime::Builder::new_current_thread();
-                let runtime = runtime.enable_all().build().unwrap();
+                let runtime = runtime().unwrap();
                 runtime.block_on(verify(&options, &mut |_| {})).unwrap()
             });
             judge.join().unwrap()

@@ -9,12 +9,11 @@ use soldonce_clock::Clock;
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
 use soldonce_core::{EventId, Span};
 use soldonce_engine::run_dropper;
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, log, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{TestApp, hall};
-use crate::log;
 
 const HALL: &str = "/v1/events/hall";
 

@@ -1,7 +1,6 @@
 //! The server without a socket: requests enter the real router. Dropping it judges: no unit may have
 //! been sold twice, and no secret may stand in the log.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -20,19 +19,20 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
+use soldonce_testkit::{TempFolder, log};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::database::Database;
 use crate::variant::{self, Store, Transport};
-use crate::{log, openapi, over_grpc};
+use crate::{openapi, over_grpc};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
 pub(crate) const NOON: i64 = 1_796_126_400_000;
 
 /// What goes with its test.
 enum Storage {
-    Folder(Folder),
+    Folder(TempFolder),
     Database(Database),
 }
 
@@ -51,29 +51,6 @@ pub(crate) struct TestApp {
     pub(crate) transport: Transport,
     secrets: Mutex<Vec<String>>,
     kept: Storage,
-}
-
-/// A folder that goes with its test.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn fresh() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("soldonce-server-test-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // What a killed test of this number left, if anything.
-        std::fs::remove_dir_all(&path).ok();
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // The test is over; a folder that cannot be removed is the machine's to tidy.
-        std::fs::remove_dir_all(&self.0).ok();
-    }
 }
 
 impl TestApp {
@@ -257,8 +234,8 @@ async fn open_ledger(
         let (ledger, database) = Database::open(clock, entropy, live).await;
         return (ledger, Storage::Database(database));
     }
-    let folder = Folder::fresh();
-    let options = SqliteOptions::new(folder.0.clone());
+    let folder = TempFolder::new().unwrap();
+    let options = SqliteOptions::new(folder.path());
     let time: Arc<dyn Clock> = Arc::new(clock.clone());
     let ledger = SqliteLedger::open(&options, time, entropy, live).unwrap();
     (Arc::new(ledger), Storage::Folder(folder))
@@ -271,7 +248,7 @@ impl Drop for TestApp {
         }
         let violations: Vec<String> = match &self.kept {
             Storage::Folder(folder) => {
-                let report = verify(&folder.0, &mut |_| {}).unwrap();
+                let report = verify(folder.path(), &mut |_| {}).unwrap();
                 let found = report.findings.iter();
                 found.map(|finding| format!("{finding:?}")).collect()
             }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use soldonce_testkit::program;
+use soldonce_testkit::{TempFolder, program};
 
 use crate::grpc::start;
-use crate::harness::{Folder, TestApp};
+use crate::harness::TestApp;
 use crate::over_grpc::call::Reply;
 
 /// A folder in which the script finds what it imports.
-fn modules(scripts: &Path) -> Folder {
-    let folder = Folder::fresh();
+fn modules(scripts: &Path) -> TempFolder {
+    let folder = TempFolder::new().unwrap();
     let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6");
-    let module = folder.0.join("node_modules/k6");
+    let module = folder.path().join("node_modules/k6");
     std::fs::create_dir_all(&module).unwrap();
     let exports = json!({
         "name": "k6", "type": "module",
@@ -26,8 +26,8 @@ fn modules(scripts: &Path) -> Folder {
     let copy = |from: PathBuf, to: PathBuf| std::fs::copy(from, to).unwrap();
     copy(parts.join("grpc.mjs"), module.join("grpc.mjs"));
     copy(parts.join("metrics.mjs"), module.join("metrics.mjs"));
-    copy(parts.join("run.mjs"), folder.0.join("run.mjs"));
-    copy(scripts.join("storm-grpc.js"), folder.0.join("script.mjs"));
+    copy(parts.join("run.mjs"), folder.path().join("run.mjs"));
+    copy(scripts.join("storm-grpc.js"), folder.path().join("script.mjs"));
     folder
 }
 
@@ -59,7 +59,7 @@ async fn the_storm_of_k6_has_a_winner_for_each_seat() {
     let folder = modules(&scripts);
     let mut node = Command::new(program("node").unwrap())
         .arg("run.mjs")
-        .current_dir(&folder.0)
+        .current_dir(folder.path())
         .env("KEY", &app.admin)
         .env("SCRIPTS", &scripts)
         .stdin(Stdio::piped())

@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use futures_util::stream;
 use serde_json::json;
 use soldonce_server::limits::{LOG_PERIOD_MS, SLOW_REQUEST_MS};
+use soldonce_testkit::log;
 
 use crate::harness::{TestApp, units};
-use crate::log;
 
 #[tokio::test]
 async fn a_request_is_logged_by_its_route_without_what_it_carried() {

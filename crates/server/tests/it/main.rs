@@ -14,7 +14,6 @@
 mod address_holds;
 mod database;
 mod harness;
-mod log;
 mod over_grpc;
 mod variant;
 

@@ -12,10 +12,10 @@ use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, Webhoo
 use soldonce_engine::payment::{AccountId, IntentId, ProviderKey};
 use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{HeldLimits, RateLimits, StripeNotices};
+use soldonce_testkit::log;
 use soldonce_testkit::webhooks::Receiver;
 
 use crate::harness::{Held, NOON, TestApp, hall, units};
-use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.
 pub(crate) struct Shop {
@@ -170,7 +170,7 @@ async fn a_notice_that_was_touched_has_no_effect() {
 async fn false_notices_do_not_fill_the_log() {
     let shop = Shop::open().await;
     let told = || {
-        let lines = crate::log::lines().into_iter();
+        let lines = log::lines().into_iter();
         lines
             .filter(|line| line.contains("a notice was not believed"))
             .collect::<Vec<_>>()

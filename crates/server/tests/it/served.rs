@@ -9,12 +9,13 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_server::{AcceptLimits, Access, Drained, Listeners, ServerSettings, run};
+use soldonce_testkit::TempFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Folder, NOON, hall};
+use crate::harness::{NOON, hall};
 
 /// A server on sockets, with a clock that stands still.
 pub(crate) struct Served {
@@ -25,7 +26,7 @@ pub(crate) struct Served {
     pub(crate) admin: SocketAddr,
     pub(crate) shutdown: CancellationToken,
     pub(crate) server: JoinSet<Drained>,
-    _folder: Folder,
+    _folder: TempFolder,
 }
 
 /// Open to shoppers, with an admin listener.
@@ -46,8 +47,8 @@ pub(crate) async fn served_with(settings: ServerSettings) -> Served {
     let metrics = Arc::new(Metrics::default());
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
     let (clock, observer) = (Arc::clone(&world.clock), Arc::clone(&live));
-    let folder = Folder::fresh();
-    let options = SqliteOptions::new(folder.0.clone());
+    let folder = TempFolder::new().unwrap();
+    let options = SqliteOptions::new(folder.path());
     let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, observer).unwrap();
     let engine = Engine::new(Arc::new(ledger), live, metrics, world)
         .await

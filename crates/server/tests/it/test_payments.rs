@@ -8,6 +8,7 @@ use soldonce_server::{
     Access, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent, TestPaymentFuture,
     TestPaymentRefusal, TestPayments, route_table,
 };
+use soldonce_testkit::log;
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
 use crate::harness::TestApp;
@@ -126,7 +127,7 @@ async fn a_handler_that_panics_is_a_problem_a_line_and_a_count() {
         ..ServerSettings::default()
     };
     let served = served_with(settings).await;
-    crate::log::capture();
+    log::capture();
     let body = r#"{"client_secret": "sesame", "card": "panics"}"#;
     let bearer = format!("Bearer {}", served.key);
     let request = format!(
@@ -163,7 +164,7 @@ async fn a_handler_that_panics_is_a_problem_a_line_and_a_count() {
                 && line.contains(id)
                 && line.contains("/demo/payments/{intent}")
         };
-        assert!(crate::log::lines().iter().any(is_told), "{id}");
+        assert!(log::lines().iter().any(is_told), "{id}");
     }
     let counted = r#"route="POST /demo/payments/{intent}",status="500"} 2"#;
     ask(served.admin, &get("/metrics"), counted).await;

@@ -16,7 +16,7 @@ use fake_stripe::money::{MoneyLine, violations};
 use serde_json::{Value, json};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::postgres::Postgres;
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, runtime, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
@@ -119,10 +119,9 @@ fn check_out(client: &mut Client, n: usize) -> Option<String> {
 }
 
 fn pay(shop: &Shop, intent: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_all().build().unwrap();
     // In an earlier life of the server it may have been paid already.
-    runtime.block_on(shop.fake.pay(intent, "pm_card_visa")).ok();
+    let paid = shop.fake.pay(intent, "pm_card_visa");
+    runtime().unwrap().block_on(paid).ok();
 }
 
 /// Buys what is left of a buyer's seats until the server is gone or nothing is left.

@@ -36,14 +36,12 @@ impl WorkspaceCopy {
         };
         fs::create_dir_all(&made.copy)?;
         let mut kept = BTreeSet::new();
-        made.mirror("", &mut kept)?;
-        forget(&made.copy, "", &kept)?;
+        made.mirror(Path::new(""), &mut kept)?;
+        forget(&made.copy, Path::new(""), &kept)?;
         fs::create_dir_all(&made.target)?;
         // Programs that were fetched for the tests are fetched once.
-        let (tools, link) = (
-            workspace.join("target/test-deps"),
-            made.target.join("test-deps"),
-        );
+        let tools = workspace.join("target/test-deps");
+        let link = made.target.join("test-deps");
         if tools.exists() && !link.exists() {
             std::os::unix::fs::symlink(tools, link)?;
         }
@@ -51,16 +49,13 @@ impl WorkspaceCopy {
     }
 
     /// Copies the files of one folder that differ, and adds the path of every file to `kept`.
-    fn mirror(&self, folder: &str, kept: &mut BTreeSet<String>) -> Result<()> {
+    fn mirror(&self, folder: &Path, kept: &mut BTreeSet<PathBuf>) -> Result<()> {
         for entry in self.source.join(folder).read_dir()? {
             let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if folder.is_empty() {
-                name.clone()
-            } else {
-                format!("{folder}/{name}")
-            };
-            if SKIPPED_NAMES.contains(&&*name) || SKIPPED_PATHS.contains(&&*path) {
+            let path = folder.join(entry.file_name());
+            let is_skipped = SKIPPED_NAMES.iter().any(|name| path.ends_with(name))
+                || SKIPPED_PATHS.iter().any(|skipped| path == Path::new(skipped));
+            if is_skipped {
                 continue;
             }
             let kind = entry.file_type()?;
@@ -119,15 +114,10 @@ impl WorkspaceCopy {
 }
 
 /// Removes the files and folders of the copy that are not in `kept`.
-fn forget(root: &Path, folder: &str, kept: &BTreeSet<String>) -> Result<()> {
+fn forget(root: &Path, folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     for entry in root.join(folder).read_dir()? {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() {
-            name
-        } else {
-            format!("{folder}/{name}")
-        };
+        let path = folder.join(entry.file_name());
         let is_folder = entry.file_type()?.is_dir();
         match (kept.contains(&path), is_folder) {
             (true, true) => forget(root, &path, kept)?,

@@ -1,11 +1,10 @@
 //! A base backup of a server and its WAL since: what point-in-time recovery needs.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::{Postgres, PostgresOptions, USER};
+use super::{Postgres, PostgresOptions, USER, template};
 use crate::program;
 use crate::server::{Account, Folder, PATIENCE, until};
 use crate::tools::run;
@@ -96,10 +95,8 @@ impl Archive {
 
 impl Origin {
     /// Copies it to `data`, with the file that makes the server replay the archived WAL.
-    pub(super) fn copy_to(&self, data: &std::path::Path) -> Result<()> {
-        let mut copy = Command::new("cp");
-        copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
-        run(copy.arg(&self.0).arg(data))?;
+    pub(super) fn copy_to(&self, data: &Path) -> Result<()> {
+        template::copy(&self.0, data)?;
         Ok(std::fs::write(data.join("recovery.signal"), "")?)
     }
 }

@@ -277,19 +277,19 @@ impl Drop for Postgres {
 
 /// Runs SQL in the database of `url` by `psql`; returns rows as lines, columns parted by `|`.
 pub fn query(url: &str, sql: &str) -> Result<String> {
-    let mut psql = Command::new(program("psql")?);
-    psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
-    psql.args([
-        "--set",
-        "ON_ERROR_STOP=1",
-        "--dbname",
-        url,
-        "--command",
-        sql,
-    ]);
+    let mut psql = psql(url)?;
+    psql.args(["--tuples-only", "--no-align", "--command", sql]);
     let rows = run(psql.env("PGCONNECT_TIMEOUT", "5"));
     let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
     Ok(rows.trim_end().to_owned())
+}
+
+/// Builds a `psql` that ends with the first statement that fails.
+fn psql(url: &str) -> Result<Command> {
+    let mut psql = Command::new(program("psql")?);
+    psql.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
+    psql.args(["--dbname", url]);
+    Ok(psql)
 }
 
 fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Process> {
@@ -307,8 +307,5 @@ pub fn carry_over(from: &str, to: &str) -> Result<()> {
     let folder = Folder::new("dump")?;
     let file = folder.join("dump.sql");
     fs::write(&file, dumped)?;
-    let mut restore = Command::new(program("psql")?);
-    restore.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
-    run(restore.args(["--dbname", to, "--file"]).arg(file))?;
-    Ok(())
+    run(psql(to)?.arg("--file").arg(file)).map(drop)
 }

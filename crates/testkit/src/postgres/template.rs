@@ -14,11 +14,14 @@ use crate::tools::{Machine, run};
 
 /// Copies the fresh cluster to `data`, as files of `account`.
 pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
-    let template = provide(account)?;
+    copy(&provide(account)?, data)
+}
+
+/// Copies a folder with the modes and the owners of its files.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut copy = Command::new("cp");
     copy.args(["--recursive", "--reflink=auto", "--preserve=mode,ownership"]);
-    run(copy.arg("--").arg(template).arg(data))?;
-    Ok(())
+    run(copy.arg("--").arg(from).arg(to)).map(drop)
 }
 
 /// Returns the folder of the cluster for this PostgreSQL version and account. Makes it once.
@@ -61,8 +64,5 @@ fn make(made: &Path, account: Account) -> Result<()> {
     if made.exists() {
         fs::remove_dir_all(made)?;
     }
-    let mut copy = Command::new("cp");
-    copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
-    run(copy.arg(folder.join(DATA)).arg(made))?;
-    Ok(())
+    copy(&folder.join(DATA), made)
 }

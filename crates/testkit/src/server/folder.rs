@@ -74,6 +74,31 @@ impl Drop for Folder {
     }
 }
 
+/// An empty folder for one test, removed with its value.
+#[derive(Debug)]
+pub struct TempFolder {
+    path: PathBuf,
+    _within: Folder,
+}
+
+impl TempFolder {
+    /// Creates it.
+    pub fn new() -> Result<Self> {
+        let within = Folder::new("own")?;
+        let path = within.join("own");
+        fs::create_dir(&path)?;
+        Ok(Self {
+            path,
+            _within: within,
+        })
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// Removes the folders of test processes that were killed.
 fn sweep(parent: &Path) {
     let Ok(entries) = parent.read_dir() else {

@@ -11,9 +11,10 @@ mod wait;
 
 pub(crate) use account::Account;
 pub(crate) use folder::Folder;
+pub use folder::TempFolder;
 pub(crate) use intake::{Intake, Request};
 pub use port::Port;
 pub(crate) use process::Process;
 pub(crate) use site::{Site, close_bridge_port, make_bridge, open_bridge_port};
 pub(crate) use wait::off_the_runtime;
-pub use wait::{PATIENCE, until, until_some};
+pub use wait::{PATIENCE, runtime, until, until_some};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 /// How long a test waits, on a busy machine, for what takes milliseconds on an idle one. Only a
@@ -40,6 +40,11 @@ pub fn until_some<T>(
             std::thread::sleep(PAUSE);
         }
     })
+}
+
+/// Builds a runtime whose only thread is the one that waits in it.
+pub fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
 /// Runs `work`, which blocks. On a thread of a multi-thread runtime, another thread runs its tasks

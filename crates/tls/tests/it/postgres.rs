@@ -3,12 +3,10 @@
 use std::error::Error;
 
 use soldonce_testkit::postgres::{Postgres, PostgresOptions};
-use soldonce_testkit::{Authority, Certificate, PATIENCE, Validity};
+use soldonce_testkit::{Authority, Certificate, PATIENCE, TempFolder, Validity};
 use soldonce_tls::postgres::{self, read};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-
-use crate::folder;
 
 const MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
@@ -48,9 +46,9 @@ fn address(server: &Postgres, user: &str, parameters: &str) -> String {
 
 #[tokio::test]
 async fn each_mode_takes_what_it_promises_and_nothing_less() {
-    let folder = folder("modes");
+    let folder = TempFolder::new().unwrap();
     let [authority, stranger] = [(); 2].map(|()| Authority::new().unwrap());
-    let roots = authority.write(&folder).unwrap();
+    let roots = authority.write(folder.path()).unwrap();
     let certified = |host, validity| Some(authority.certify(host, validity).unwrap());
     let others = stranger.certify("localhost", Validity::Now).unwrap();
     let own = Certificate::self_signed("localhost").unwrap();
@@ -119,9 +117,9 @@ fn strict(authority: &Authority, rules: &str) -> Postgres {
 
 #[tokio::test]
 async fn a_client_shows_its_certificate_where_it_has_one() {
-    let folder = folder("clients");
+    let folder = TempFolder::new().unwrap();
     let [authority, stranger] = [(); 2].map(|()| Authority::new().unwrap());
-    let roots = authority.write(&folder).unwrap();
+    let roots = authority.write(folder.path()).unwrap();
     let server = strict(
         &authority,
         "hostssl all app all cert\nhost all app all reject\n",
@@ -133,7 +131,7 @@ async fn a_client_shows_its_certificate_where_it_has_one() {
     ] {
         let [own, key] = by
             .certify(name, Validity::Now)
-            .and_then(|own| own.write(&folder, name))
+            .and_then(|own| own.write(folder.path(), name))
             .unwrap();
         let parameters = format!(
             "sslmode=verify-full&sslrootcert={}&sslcert={}&sslkey={}",

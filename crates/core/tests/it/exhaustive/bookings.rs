@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Applied, Authority, BookingId, CallerId, Command, Deadline, EventState, LatePayment,
-    LineChoice, OnHold, OnPaymentFailure, PaymentState, Policy, PolicyChange, Rejection,
+    LineChoice, OnHold, OnPaymentFailure, PaymentState, Policy, Rejection,
 };
 
 use super::{expect_table, outcome, table};
@@ -321,14 +321,7 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
             let reason = text("a bot");
             world.apply(Command::Revoke { hold, reason }).unwrap();
         }
-        Since::Unpinned => drop(
-            world
-                .apply(Command::Abandon {
-                    on: on(hold),
-                    booking: None,
-                })
-                .unwrap(),
-        ),
+        Since::Unpinned => world.abandon(hold),
         Since::BoughtTooMuch => {
             world.wait(60_000);
             let other = world.hold("ann", "A-4");
@@ -340,18 +333,11 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
 
 /// The sale goes on after all.
 fn open_again(world: &mut World) {
-    let event = world.event;
-    let policy = world.inventory.event(event).unwrap().policy.clone();
-    let policy = Box::new(Policy {
+    let policy = world.inventory.event(world.event).unwrap().policy.clone();
+    world.set(&Policy {
         sale_closes_at: Deadline::Never,
         ..policy
     });
-    world
-        .apply(Command::UpdateEvent {
-            event,
-            change: Box::new(PolicyChange::from(&*policy).into()),
-        })
-        .unwrap();
 }
 
 #[test]

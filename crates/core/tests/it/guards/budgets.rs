@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use soldonce_core::{
-    Adjacency, Authority, Basis, Budget, Command, Deadline, Fence, LineChoice, Policy,
-    PolicyChange, Rejection, StateKind, Timestamp,
+    Adjacency, Authority, Basis, Budget, Command, Deadline, Fence, LineChoice, Policy, Rejection,
+    StateKind, Timestamp,
 };
 
 use super::{change, world, world_with};
@@ -140,20 +140,13 @@ fn a_decision_says_what_it_rests_on() {
 fn dropping_units_needs_no_budget() {
     let mut world = world();
     let hold = world.hold("ann", "A-1 A-2 A-3 A-4");
-    let event = world.event;
     let strict = Policy {
         units_per_hold_max: 2,
         units_per_holder_max: 2,
         sale_closes_at: Deadline::At(world.now),
         ..policy()
     };
-    let policy = Box::new(strict);
-    world
-        .apply(Command::UpdateEvent {
-            event,
-            change: Box::new(PolicyChange::from(&*policy).into()),
-        })
-        .unwrap();
+    world.set(&strict);
     // Nor is the own hold refused to who asks for it again, as after a lost reply.
     assert_eq!(world.hold("ann", "A-1 A-2 A-3 A-4"), hold);
     assert!(world.try_hold("bob", "A-6").is_err());

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Answer, Command, Effect, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentState,
-    Policy, PolicyChange, Rejection, Span, StateKind, Timestamp, Together, TtlMax, Wish,
+    Policy, Rejection, Span, StateKind, Timestamp, Together, TtlMax, Wish,
 };
 
 use super::{world, world_with};
@@ -87,22 +87,12 @@ fn a_pin_gives_the_payment_window() {
     let ends = |world: &World| world.inventory.hold(hold).unwrap().expires_at.ms() - 1_000_000;
     world.checkout(hold).unwrap();
     assert_eq!(ends(&world), 60_000, "never earlier");
-    world
-        .apply(Command::Abandon {
-            on: on(hold),
-            booking: None,
-        })
-        .unwrap();
+    world.abandon(hold);
     assert_eq!(ends(&world), 20_000, "the retry window");
     world.wait(19_999);
     world.checkout(hold).unwrap();
     assert_eq!(ends(&world), 49_999);
-    world
-        .apply(Command::Abandon {
-            on: on(hold),
-            booking: None,
-        })
-        .unwrap();
+    world.abandon(hold);
     world.wait(10_000);
     let ttl = Some(Span::from_ms(180_000));
     world
@@ -121,12 +111,7 @@ fn a_pin_gives_the_payment_window() {
         "beyond the cap, by less than a window"
     );
     world.wait(29_999);
-    world
-        .apply(Command::Abandon {
-            on: on(hold),
-            booking: None,
-        })
-        .unwrap();
+    world.abandon(hold);
     assert_eq!(
         ends(&world),
         210_000,
@@ -226,25 +211,13 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
     world.apply(extend).unwrap();
     world.wait(120_000);
     world.checkout(hold).unwrap();
-    let event = world.event;
-    let policy = Box::new(Policy {
+    world.set(&Policy {
         payment_window: Span::from_ms(1_000),
         ..policy()
     });
-    world
-        .apply(Command::UpdateEvent {
-            event,
-            change: Box::new(PolicyChange::from(&*policy).into()),
-        })
-        .unwrap();
     world.wait(1_001);
     assert!(world.try_hold("bob", "floor*1").is_err());
-    world
-        .apply(Command::Abandon {
-            on: on(hold),
-            booking: None,
-        })
-        .unwrap();
+    world.abandon(hold);
     assert_eq!(world.inventory.hold(hold).unwrap().expires_at, world.now);
     world.hold("bob", "floor*1");
 }

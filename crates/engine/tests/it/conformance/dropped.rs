@@ -8,7 +8,6 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::sqlite::verify::verify;
 
-use super::bookings::checkout;
 use crate::ledgers::{HALL, TestLedger, booked, busy, held, holder, key, new_event, on, verified};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -49,7 +48,7 @@ pub(super) async fn an_event_that_was_sold_is_kept_from_the_day_it_is_called_off
 async fn called_off_and_paid(test: &TestLedger) -> (Arc<Event>, Booking) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
-    let booking = booked(test.ask(checkout(test, &hold)).await).unwrap();
+    let booking = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
     let begun = Some(Effect::Authorise(booking.id));
     let paid = test.report(booking.id, PaymentState::Captured, begun).await;
     booked(test.ask(paid).await).unwrap();

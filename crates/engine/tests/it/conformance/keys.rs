@@ -9,7 +9,7 @@ use soldonce_engine::ledger::Done;
 use soldonce_engine::limits::IDEMPOTENCY_MS;
 use soldonce_engine::reply::StoredReply;
 
-use crate::ledgers::{TestLedger, booked, caller, held, key, on, select};
+use crate::ledgers::{TestLedger, booked, caller, held, key, select};
 
 fn replayed(done: Result<Done, Rejection>) -> StoredReply {
     match done {
@@ -121,13 +121,7 @@ async fn paid_places(test: &TestLedger) -> (Arc<Event>, Booking) {
     let event = test.event().await;
     let wish = Wish::Named(select(&event, &[], &[("floor", 2)]));
     let hold = held(test.ask(test.wish_command(&event, "ann", wish)).await).unwrap();
-    let checkout = Command::Checkout {
-        on: on(&hold),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    let begun = booked(test.ask(checkout).await).unwrap();
+    let begun = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
     let paid = test.report(begun.id, PaymentState::Captured, None).await;
     (event, booked(test.ask(paid).await).unwrap())
 }

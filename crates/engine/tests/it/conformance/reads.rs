@@ -198,12 +198,7 @@ pub(super) async fn unsettled_bookings_are_read_in_parts(test: TestLedger) {
     for (who, seat, later) in [("ann", "A-1", 0), ("bob", "A-2", 0), ("eve", "A-3", 5)] {
         test.advance_ms(later);
         let hold = test.hold(&event, who, &[seat]).await.unwrap();
-        let checkout = Command::Checkout {
-            on: on(&hold),
-            booking: test.booking_id(),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = test.checkout_command(&hold);
         made.push(booked(test.ask(checkout).await).unwrap());
     }
     test.advance_ms(1);

@@ -1,12 +1,8 @@
 //! A refund is to be done until the money has gone back for good.
 
-use soldonce_core::{
-    Amount, Authority, Booking, BookingId, Command, Effect, LineChoice, PaymentReport,
-    PaymentState, Span,
-};
+use soldonce_core::{Amount, Booking, BookingId, Command, Effect, PaymentReport, PaymentState, Span};
 
-use super::bookings::checkout;
-use crate::ledgers::{TestLedger, booked, euro};
+use crate::ledgers::{TestLedger, booked, cancel, euro};
 
 /// What is to be done next for a booking.
 async fn open(test: &TestLedger, id: BookingId) -> Option<Effect> {
@@ -40,15 +36,10 @@ pub(super) async fn money_that_comes_back_is_sent_again(test: TestLedger) {
     for round in 0..6 {
         let buyer = format!("ann-{round}");
         let hold = test.hold(&event, &buyer, &["A-1"]).await.unwrap();
-        let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+        let booking = booked(test.ask(test.checkout_command(&hold)).await).unwrap();
         let begun = Some(Effect::Authorise(booking.id));
         booked(test.ask(report(&booking, (0, 0), begun)).await).unwrap();
-        let cancel = Command::Cancel {
-            booking: booking.id,
-            by: Authority::Staff,
-            lines: LineChoice::All,
-        };
-        booked(test.ask(cancel).await).unwrap();
+        booked(test.ask(cancel(booking.id)).await).unwrap();
         let refund = open(&test, booking.id).await;
         assert!(matches!(refund, Some(Effect::Refund { .. })), "{refund:?}");
         if round == 0 {

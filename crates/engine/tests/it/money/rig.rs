@@ -25,14 +25,14 @@ use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, GivenAsk, HoldAsk, Mismatch, NamedUnits, Reply,
     RequestKey, WishAsk, World, mismatches, run_outbox, run_sweeper,
 };
-use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::webhooks::{Received, Receiver};
+use soldonce_testkit::{PATIENCE, TempFolder};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::mortal::{Answers, HastyClock, Heart, MortalLedger, MortalProvider};
-use crate::ledgers::{HALL, TempFolder, caller, log, new_event};
+use crate::ledgers::{HALL, caller, log, new_event};
 
 pub(super) const PRICE: i64 = 4_500;
 
@@ -69,7 +69,7 @@ impl Place {
         let observer = Arc::clone(&live) as Arc<_>;
         let ledger: Arc<dyn Ledger> = match store {
             Store::Sqlite => {
-                let folder = disk.0.insert(TempFolder::new());
+                let folder = disk.0.insert(TempFolder::new().unwrap());
                 let options = SqliteOptions::new(folder.path().to_owned());
                 let opened = SqliteLedger::open(&options, clock, &entropy, observer);
                 Arc::new(opened.unwrap())

@@ -17,13 +17,13 @@ use soldonce_engine::payment::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
 use soldonce_engine::{Engine, World, run_dropper, run_outbox, run_reconciler};
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, TempFolder, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::mortal::{Heart, MortalLedger};
 use super::rig::in_time;
-use crate::ledgers::{TempFolder, TestLedger, booked, euro, held, on};
+use crate::ledgers::{TestLedger, booked, euro, held, on};
 
 /// A provider that never answers, and knows what it was asked for. Its client may break instead.
 #[derive(Default)]
@@ -86,13 +86,7 @@ async fn begin_paying(test: &TestLedger, event: &Event, seat: &str) -> BookingId
 }
 
 async fn pay_for(test: &TestLedger, hold: &Hold) -> BookingId {
-    let checkout = Command::Checkout {
-        on: on(hold),
-        booking: test.booking_id(),
-        reference: None,
-        exchange: None,
-    };
-    let booking = booked(test.ask(checkout).await).unwrap();
+    let booking = booked(test.ask(test.checkout_command(hold)).await).unwrap();
     let report = PaymentReport {
         intent: Some(soldonce_core::Intent {
             provider: Text::parse("silent").unwrap(),
@@ -140,7 +134,7 @@ async fn payments_that_nothing_settles_hide_no_later_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_is_slow_to_drop_an_event_holds_up_no_shutdown() {
-    let (base, folder) = (TestLedger::sqlite(), TempFolder::new());
+    let (base, folder) = (TestLedger::sqlite(), TempFolder::new().unwrap());
     let live = Arc::new(Live::new(Arc::default()));
     let opened = SqliteLedger::open(
         &SqliteOptions::new(folder.path()),

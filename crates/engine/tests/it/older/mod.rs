@@ -10,9 +10,10 @@ use soldonce_core::{BookingState, Command, EventNo, NewHold, Timestamp, Together
 use soldonce_engine::ledger::postgres::verify as verify_database;
 use soldonce_engine::ledger::sqlite::SqliteOptions;
 use soldonce_engine::ledger::sqlite::verify::verify;
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::postgres::query;
 
-use crate::ledgers::{Recorder, TempFolder, TestLedger, held, holder, open_in};
+use crate::ledgers::{Recorder, TestLedger, held, holder, open_in};
 
 /// Soon after the last commit of the folder.
 const FOLDER_MS: i64 = 1_795_537_900_000;
@@ -21,8 +22,7 @@ const DATABASE_MS: i64 = 1_795_547_400_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_of_an_older_build_is_whole_and_goes_on_selling() {
-    let folder = TempFolder::new();
-    std::fs::create_dir_all(folder.path()).unwrap();
+    let folder = TempFolder::new().unwrap();
     let database = Connection::open(folder.path().join("ledger.sqlite")).unwrap();
     database.execute_batch(include_str!("folder.sql")).unwrap();
     database.close().unwrap();

@@ -3,21 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
-use soldonce_core::{
-    Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Rejection, Seq,
-};
-use soldonce_engine::ledger::postgres::PostgresLedger;
-use soldonce_engine::ledger::{Done, Ledger, Observer};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_core::{Command, Commit, Event, EventNo, Hold, HoldState, Rejection, Seq};
+use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{HALL, held, holder, new_event, on, transaction, wait_for_numbers};
+use crate::ledgers::{held, holder, on, transaction, wait_for_numbers};
 
 /// The ledger's time goes on by eleven minutes: every hold is over.
 const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
@@ -33,16 +29,11 @@ impl FeedSeqs {
 }
 
 impl Observer for FeedSeqs {
-    fn opened(&self, _: &Inventory) {}
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
     fn numbered(&self, commits: &[Commit]) {
         for commit in commits {
             self.0.lock().unwrap().insert(commit.event, commit.seq);
         }
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 /// A server, and a second one whose feed is watched, behind a proxy; two events.
@@ -58,23 +49,13 @@ impl Pair {
     async fn start() -> Self {
         let mut servers = Servers::start(1).await;
         let sick = servers.event(|_| {}).await;
-        let other = new_event("othello-1", HALL, |_| {});
-        let made = servers.ask(0, Command::CreateEvent(Box::new(other))).await;
-        let Ok(Done::Fresh {
-            answer: Answer::EventCreated(well),
-            ..
-        }) = made
-        else {
-            panic!("no event: {made:?}")
-        };
+        let well = servers.event_named("othello-1").await;
         let shown = Arc::new(FeedSeqs::default());
-        let watched = Arc::clone(&shown) as Arc<dyn Observer>;
-        let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
         let proxy = FaultProxy::to(servers.database.address()).unwrap();
         let url = proxy.url(&servers.database.url(), servers.database.address());
         let options = servers.unprepared_at(url);
-        let opened = PostgresLedger::open(&options, clock, &entropy, watched);
-        servers.ledgers.push(Arc::new(opened.await.unwrap()));
+        let opened = servers.open(&options, shown.clone()).await;
+        servers.ledgers.push(Arc::new(opened.unwrap()));
         Self {
             servers,
             proxy,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{Adjacency, BookingId, Command, Rejection, Span};
+use soldonce_core::{Adjacency, Command, Rejection, Span};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{booked, held, on, transaction};
+use crate::ledgers::{booked, confirm, held, on, transaction};
 
 /// As if the database's clock had stepped back by an hour: the ledger's is that far ahead of it.
 const STEP_BACK: &str =
@@ -120,11 +120,7 @@ async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
         reach(&other, end - SHORTLY_MS).await;
         let lock = "BEGIN; SELECT FROM units FOR UPDATE";
         other.batch_execute(lock).await.unwrap();
-        let confirm = Command::Confirm {
-            on: on(&hold),
-            booking: BookingId::from_bits(n),
-            reference: None,
-        };
+        let confirm = confirm(&hold, n);
         let ledger = Arc::clone(&servers.ledgers[0]);
         let mut buyer = JoinSet::new();
         buyer.spawn(async move { booked(ledger.transact(transaction(confirm, None)).await) });

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use soldonce_core::{Answer, Command, Event, Rejection};
-use soldonce_engine::ledger::Done;
+use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::postgres::PostgresOptions;
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{HALL, new_event, on};
+use crate::ledgers::on;
 
 /// The fewest that a server may be given.
 const CONNECTIONS: usize = 2;
@@ -17,17 +16,6 @@ const CONNECTIONS: usize = 2;
 const BUYERS: [&str; 6] = ["A-1", "A-2", "A-3", "B-1", "B-2", "B-4"];
 
 impl Servers {
-    async fn named_event(&self, id: &str) -> Arc<Event> {
-        let new = new_event(id, HALL, |_| {});
-        match self.ask(0, Command::CreateEvent(Box::new(new))).await {
-            Ok(Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            }) => event,
-            other => panic!("no event: {other:?}"),
-        }
-    }
-
     /// Takes a seat and gives it back.
     async fn take_and_give(&self, event: &Event, seat: &str) -> Result<(), Rejection> {
         let hold = self.hold(0, event, seat, &[seat]).await?;
@@ -60,11 +48,11 @@ async fn a_busy_event_leaves_its_connection_to_an_event_that_waits() {
     };
     let ledger = servers.one_more(&options).await;
     servers.ledgers.push(ledger);
-    let quiet = servers.named_event("quiet").await;
+    let quiet = servers.event_named("quiet").await;
     let (servers, is_over) = (Arc::new(servers), Arc::new(AtomicBool::new(false)));
     let mut busy = JoinSet::new();
     for n in 0..CONNECTIONS {
-        let event = servers.named_event(&format!("busy-{n}")).await;
+        let event = servers.event_named(&format!("busy-{n}")).await;
         for seat in BUYERS {
             let (servers, event) = (Arc::clone(&servers), Arc::clone(&event));
             busy.spawn(keep_busy(servers, event, seat, Arc::clone(&is_over)));

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use soldonce_core::Command;
 use soldonce_engine::ledger::postgres::{migrate, migration};
 use soldonce_testkit::postgres;
 
 use super::Servers;
 use crate::guards::{names, steps};
-use crate::ledgers::{TestLedger, booked, busy, on};
+use crate::ledgers::{TestLedger, booked, busy, confirm};
 
 const GUARDS: &str = include_str!("../../../src/ledger/postgres/guards.sql");
 
@@ -345,12 +344,7 @@ async fn a_unit_is_sold_once_and_its_history_stays() {
     let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    let confirm = Command::Confirm {
-        on: on(&hold),
-        booking: soldonce_core::BookingId::from_bits(9),
-        reference: None,
-    };
-    booked(servers.ask(0, confirm).await).unwrap();
+    booked(servers.ask(0, confirm(&hold, 9)).await).unwrap();
     let again = "INSERT INTO lines SELECT booking, n + 1, event_no, unit_no, price, version, state \
                  FROM lines";
     assert!(refusal(&servers, again).contains("sold_unit_key"));

@@ -1,13 +1,11 @@
 //! Holders whose rows a server does not remember, because they hold and have bought nothing.
 
-use soldonce_core::{
-    Authority, BookingId, Command, Event, Hold, LineChoice, Rejection, Span, TtlMax,
-};
+use soldonce_core::{Command, Event, Hold, Rejection, Span, TtlMax};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
 use super::turns::Other;
-use crate::ledgers::{booked, held, on};
+use crate::ledgers::{booked, cancel, confirm, held, on};
 
 impl Servers {
     async fn release(&self, server: usize, hold: &Hold) {
@@ -18,18 +16,9 @@ impl Servers {
     /// Holds, buys and gives back, so that a row is left.
     async fn buy_and_cancel(&self, server: usize, event: &Event, who: &str, booking: u128) {
         let hold = self.hold(server, event, who, &["A-5"]).await.unwrap();
-        let confirm = Command::Confirm {
-            on: on(&hold),
-            booking: BookingId::from_bits(booking),
-            reference: None,
-        };
-        let booking = booked(self.ask(server, confirm).await).unwrap();
-        let cancel = Command::Cancel {
-            booking: booking.id,
-            by: Authority::Staff,
-            lines: LineChoice::All,
-        };
-        booked(self.ask(server, cancel).await).unwrap();
+        let sold = self.ask(server, confirm(&hold, booking)).await;
+        let booking = booked(sold).unwrap();
+        booked(self.ask(server, cancel(booking.id)).await).unwrap();
     }
 }
 

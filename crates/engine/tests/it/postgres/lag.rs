@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
-use soldonce_core::{Applied, Commit, Inventory, Seq};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_core::{Commit, Seq};
 use soldonce_engine::ledger::Observer;
-use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
@@ -21,9 +20,6 @@ const BURN: &str = "DO $$ BEGIN FOR n IN 1..101000 LOOP \
 struct Feed(Mutex<(Seq, Duration, Option<i32>)>);
 
 impl Observer for Feed {
-    fn opened(&self, _: &Inventory) {}
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
     fn numbered(&self, commits: &[Commit]) {
         let last = commits.last().map(|commit| commit.seq);
         let mut feed = self.0.lock().unwrap();
@@ -33,18 +29,13 @@ impl Observer for Feed {
         let mut feed = self.0.lock().unwrap();
         (feed.1, feed.2) = (behind, process);
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 /// Two servers, of which the second is watched.
 async fn watched() -> (Servers, Arc<Feed>) {
     let mut servers = Servers::start(1).await;
     let feed = Arc::new(Feed::default());
-    let observer = Arc::clone(&feed) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(feed.clone()).await;
     (servers, feed)
 }
 

@@ -1,13 +1,12 @@
 //! A transaction that another program leaves open in another database of the cluster: what was read or numbered since
 //! it began is not looked at again and again.
 
-use soldonce_core::Rejection;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;
 use super::turns::Other;
-use crate::ledgers::wait_for_numbers;
+use crate::ledgers::{expect_taken, wait_for_numbers};
 
 /// Begins a transaction that writes in this database; returns its process, too.
 pub(super) async fn left_open(servers: &Servers, database: &str) -> (Other, i32) {
@@ -37,8 +36,7 @@ async fn what_another_server_stored_is_read_once() {
     // A refusal is told from a memory that was just read.
     let refused = async || {
         let refused = servers.hold(1, &event, "bob", &["A-1"]).await;
-        let is_taken = matches!(refused, Err(Rejection::UnitUnavailable(_)));
-        assert!(is_taken, "{refused:?}");
+        expect_taken(&refused);
     };
     refused().await;
     proxy.next_with("-- written", Fault::Reset);
@@ -50,8 +48,7 @@ async fn what_another_server_stored_is_read_once() {
     proxy.heal();
     servers.hold(0, &event, "ann", &["A-2"]).await.unwrap();
     let refused = servers.hold(1, &event, "bob", &["A-2"]).await;
-    let is_taken = matches!(refused, Err(Rejection::UnitUnavailable(_)));
-    assert!(is_taken, "{refused:?}");
+    expect_taken(&refused);
     other.leave().await;
     assert_eq!(servers.judge(0, &event.id).await, 2);
 }

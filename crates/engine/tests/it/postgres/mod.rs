@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
-    Answer, Auditor, Command, Commit, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold,
-    Policy, Rejection, Selection, TtlMax, Wish,
+    Auditor, Command, Commit, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
+    Rejection, Selection, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, OpenError, PostgresLedger, PostgresOptions, Statements, migrate,
@@ -36,7 +36,7 @@ use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_testkit::postgres::Postgres;
 
 use crate::ledgers::{
-    HALL, Recorder, held, holder, log, new_event, select, transaction, wait_for_numbers,
+    HALL, Recorder, created, held, holder, log, new_event, select, transaction, wait_for_numbers,
 };
 
 /// One database and some servers on it.
@@ -79,18 +79,30 @@ impl Servers {
 
     /// Opens one more ledger, with options of its own.
     async fn one_more(&self, options: &PostgresOptions) -> Arc<PostgresLedger> {
-        // Every process draws its own name.
-        let entropy = SeededEntropy::new(self.next.fetch_add(1, Ordering::Relaxed));
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
+        let opened = self.open(options, Arc::new(Recorder::default()));
         Arc::new(opened.await.unwrap())
+    }
+
+    /// Adds a ledger that this observer watches.
+    async fn add_watched(&mut self, observer: Arc<dyn Observer>) {
+        let opened = self.open(&self.options, observer).await;
+        self.ledgers.push(Arc::new(opened.unwrap()));
     }
 
     /// What one more server meets when it starts.
     async fn open_one(&self) -> Result<PostgresLedger, OpenError> {
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let entropy = SeededEntropy::new(5);
-        PostgresLedger::open(&self.options, Arc::new(SystemClock), &entropy, observer).await
+        let observer = Arc::new(Recorder::default());
+        self.open(&self.options, observer).await
+    }
+
+    async fn open(
+        &self,
+        options: &PostgresOptions,
+        observer: Arc<dyn Observer>,
+    ) -> Result<PostgresLedger, OpenError> {
+        // Every process draws its own name.
+        let entropy = SeededEntropy::new(self.next.fetch_add(1, Ordering::Relaxed));
+        PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer).await
     }
 
     fn deadlocks(&self) -> String {
@@ -120,14 +132,7 @@ impl Servers {
     }
 
     async fn make(&self, new: NewEvent) -> Arc<Event> {
-        let command = Command::CreateEvent(Box::new(new));
-        match self.ledgers[0].transact(transaction(command, None)).await {
-            Ok(Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            }) => event,
-            other => panic!("no event: {other:?}"),
-        }
+        created(self.ask(0, Command::CreateEvent(Box::new(new))).await)
     }
 
     fn wish(&self, event: &Event, who: &str, seats: &[&str]) -> Command {

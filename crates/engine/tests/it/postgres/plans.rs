@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use soldonce_core::{BookingId, Command, Event};
+use soldonce_core::Event;
 use soldonce_engine::ledger::Ledger;
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{booked, on};
+use crate::ledgers::{booked, confirm};
 
 const SEATS: usize = 400;
 const BUYERS: usize = 40;
@@ -36,11 +36,7 @@ fn long_list() -> String {
 async fn buy(servers: Arc<Servers>, event: Arc<Event>, seat: usize) {
     let (who, name) = (format!("buyer-{seat}"), format!("L-{seat}"));
     let hold = servers.hold(0, &event, &who, &[&name]).await.unwrap();
-    let confirm = Command::Confirm {
-        on: on(&hold),
-        booking: BookingId::from_bits(u128::try_from(seat).unwrap()),
-        reference: None,
-    };
+    let confirm = confirm(&hold, u128::try_from(seat).unwrap());
     booked(servers.ask(0, confirm).await).unwrap();
 }
 

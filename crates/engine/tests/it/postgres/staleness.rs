@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
-    Answer, Applied, Authority, Booking, BookingId, BookingState, Change, Command, EventNo, Hold,
-    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq, Text, Timestamp,
+    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, PaymentReport, PaymentState,
+    Rejection, Selection, Seq, Text, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -17,23 +17,10 @@ use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{booked, euro, held, holder, is_unknown, new_event, on, select, transaction};
-
-fn confirm(hold: &Hold, booking: u128) -> Command {
-    Command::Confirm {
-        on: on(hold),
-        booking: BookingId::from_bits(booking),
-        reference: None,
-    }
-}
-
-fn cancel(booking: &Booking) -> Command {
-    Command::Cancel {
-        booking: booking.id,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    }
-}
+use crate::ledgers::{
+    booked, cancel, checkout, confirm, euro, expect_taken, held, holder, is_unknown, on, select,
+    transaction,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_booking_is_cancelled_at_once_on_another_server() {
@@ -42,7 +29,7 @@ async fn a_booking_is_cancelled_at_once_on_another_server() {
     for n in 1..=20 {
         let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
         let booking = booked(servers.ask(0, confirm(&hold, n)).await).unwrap();
-        let cancelled = booked(servers.ask(1, cancel(&booking)).await).unwrap();
+        let cancelled = booked(servers.ask(1, cancel(booking.id)).await).unwrap();
         assert_eq!(cancelled.state, BookingState::Cancelled);
     }
     servers.judge(0, &event.id).await;
@@ -54,14 +41,7 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
     let event = servers.event(|_| {}).await;
     for (n, seat) in (1..).zip(["A-1", "A-2", "A-3", "A-4", "A-5"]) {
         let hold = servers.hold(0, &event, "ann", &[seat]).await.unwrap();
-        let booking = BookingId::from_bits(n);
-        let checkout = Command::Checkout {
-            on: on(&hold),
-            booking,
-            reference: None,
-            exchange: None,
-        };
-        let pending = booked(servers.ask(0, checkout).await).unwrap();
+        let pending = booked(servers.ask(0, checkout(&hold, n)).await).unwrap();
         let report = PaymentReport::whole(&pending, euro(), PaymentState::Captured);
         let paid = Command::Payment(Box::new(report));
         let booking = booked(servers.ask(1, paid).await).unwrap();
@@ -75,12 +55,9 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
 struct Fragile(AtomicBool);
 
 impl Observer for Fragile {
-    fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {
         assert!(!self.0.swap(false, Ordering::Relaxed), "as planned");
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,19 +65,13 @@ async fn a_panic_ends_one_batch_and_not_the_event() {
     let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let observer = Arc::new(Fragile::default());
-    let watched = Arc::clone(&observer) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(observer.clone()).await;
     observer.0.store(true, Ordering::Relaxed);
     let torn = servers.hold(1, &event, "ann", &["A-1"]).await;
     assert!(is_unknown(&torn), "{torn:?}");
     // It was stored before the panic, and the memory is read anew.
     let taken = servers.hold(1, &event, "bob", &["A-1"]).await;
-    assert!(
-        matches!(taken, Err(Rejection::UnitUnavailable(_))),
-        "{taken:?}"
-    );
+    expect_taken(&taken);
     servers.hold(1, &event, "bob", &["A-2"]).await.unwrap();
     assert_eq!(servers.judge(1, &event.id).await, 2);
 }
@@ -110,7 +81,6 @@ async fn a_panic_ends_one_batch_and_not_the_event() {
 struct EventCount(AtomicU64);
 
 impl Observer for EventCount {
-    fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, applied: &[Applied]) {
         let events = applied
             .iter()
@@ -118,23 +88,15 @@ impl Observer for EventCount {
         let count = u64::try_from(events.count()).unwrap();
         self.0.fetch_add(count, Ordering::Relaxed);
     }
-    fn batch(&self, _: usize, _: Duration) {}
-    fn failed(&self, _: &str) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
     let mut servers = Servers::start(1).await;
     let shown = Arc::new(EventCount::default());
-    let watched = Arc::clone(&shown) as Arc<dyn Observer>;
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(shown.clone()).await;
     for n in 0..10_u32 {
-        let id = format!("night-{n}");
-        let new = new_event(&id, crate::ledgers::HALL, |_| {});
-        let made = servers.ask(0, Command::CreateEvent(Box::new(new))).await;
-        made.unwrap();
+        servers.event_named(&format!("night-{n}")).await;
         let wishes = (0..6).map(|_| servers.want(EventNo(n), "ann", Selection::default()));
         let asked = wishes.map(|wish| (Arc::clone(&servers.ledgers[1]), transaction(wish, None)));
         let asked = asked.map(|(ledger, wish)| async move { ledger.transact(wish).await });
@@ -275,13 +237,13 @@ async fn an_unsettled_batch_is_settled_before_the_memory_is_believed() {
         if is_stored {
             // The task that settles what no command asks for was first.
             let taken = servers.hold(1, &event, "bob", &["A-1"]).await;
-            assert!(matches!(taken, Err(Rejection::UnitUnavailable(_))));
+            expect_taken(&taken);
         }
     };
     assert!(matches!(early, Err(Rejection::ReadOnly)), "{early:?}");
     assert_eq!(proxy.to_come(), 0);
     let taken = servers.hold(1, &event, "bob", &["A-1"]).await;
-    assert!(matches!(taken, Err(Rejection::UnitUnavailable(_))));
+    expect_taken(&taken);
     servers.hold(1, &event, "bob", &["A-2"]).await.unwrap();
     assert_eq!(servers.judge(1, &event.id).await, 2);
 }
@@ -295,11 +257,8 @@ async fn what_was_stored_without_an_answer_is_known_without_another_command() {
     let proxy = FaultProxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
     let live = Arc::new(Live::new(Arc::default()));
-    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
-    let watched = Arc::clone(&live) as Arc<dyn Observer>;
     let options = servers.unprepared_at(url);
-    let shaky = PostgresLedger::open(&options, clock, &entropy, watched);
-    let shaky = shaky.await.unwrap();
+    let shaky = servers.open(&options, live.clone()).await.unwrap();
     let seat = || select(&event, &["A-1"], &[]);
     let ask = async |command| shaky.transact(transaction(command, None)).await;
     let block = Command::Block {

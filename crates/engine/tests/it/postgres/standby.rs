@@ -4,12 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::Rejection;
-use soldonce_engine::ledger::postgres::{
-    DatabaseRole, OpenError, PostgresLedger, PostgresOptions, examine, migrate,
-};
-use soldonce_engine::ledger::{Ledger, Observer};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::{DatabaseRole, OpenError, PostgresOptions, examine, migrate};
 use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};
@@ -44,9 +42,7 @@ impl Servers {
 async fn a_standby_is_named_and_neither_opened_nor_migrated() {
     let (servers, standby) = with_standby().await;
     let options = servers.at(standby.url());
-    let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-    let entropy = SeededEntropy::new(1);
-    let opened = PostgresLedger::open(&options, Arc::new(SystemClock), &entropy, observer);
+    let opened = servers.open(&options, Arc::new(Recorder::default()));
     let refused = opened.await.err();
     assert!(matches!(refused, Some(OpenError::Standby)), "{refused:?}");
     let refused = migrate(&options).await.err();

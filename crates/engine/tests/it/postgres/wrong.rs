@@ -3,43 +3,30 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use soldonce_clock::{SeededEntropy, SystemClock};
-use soldonce_core::{
-    Applied, Authority, BookingId, Command, Conflict, ConflictState, Hold, Inventory, LineChoice,
-    Rejection,
-};
-use soldonce_engine::ledger::postgres::{OpenError, PostgresLedger, migrate, verify};
+use soldonce_core::{Command, Conflict, ConflictState, Rejection};
+use soldonce_engine::ledger::postgres::{OpenError, migrate, verify};
 use soldonce_engine::ledger::{Ledger, Observer};
 
 use super::Servers;
 use super::turns::Other;
-use crate::ledgers::{Recorder, booked, held, on, transaction};
+use crate::ledgers::{Recorder, booked, cancel, confirm, held, on, transaction};
 
 /// Counts how often the memory was found to be wrong.
 #[derive(Default)]
 struct Doubts(AtomicU64);
 
 impl Observer for Doubts {
-    fn opened(&self, _: &Inventory) {}
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn batch(&self, _: usize, _: Duration) {}
     fn distrusted(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
-    fn failed(&self, _: &str) {}
 }
 
 /// One server, and how often it found its memory wrong.
 async fn server() -> (Servers, Arc<Doubts>) {
     let mut servers = Servers::start(0).await;
-    let options = servers.options.clone();
     let doubts = Arc::new(Doubts::default());
-    let watched = Arc::clone(&doubts) as Arc<dyn Observer>;
-    let entropy = SeededEntropy::new(77);
-    let opened = PostgresLedger::open(&options, Arc::new(SystemClock), &entropy, watched);
-    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    servers.add_watched(doubts.clone()).await;
     (servers, doubts)
 }
 
@@ -61,14 +48,6 @@ impl Servers {
     async fn goes_on(&self, event: &soldonce_core::Event) {
         let hold = self.hold(0, event, "zoe", &["B-5"]).await.unwrap();
         self.ask(0, confirm(&hold, 99)).await.unwrap();
-    }
-}
-
-fn confirm(hold: &Hold, booking: u128) -> Command {
-    Command::Confirm {
-        on: on(hold),
-        booking: BookingId::from_bits(booking),
-        reference: None,
     }
 }
 
@@ -149,12 +128,7 @@ async fn what_is_not_sold_is_not_cancelled() {
         "UPDATE lines SET state = 2; UPDATE bookings SET state = 3; \
          UPDATE units SET state = 0, owner = NULL, fence = fence + 1 WHERE version > 0",
     );
-    let cancel = Command::Cancel {
-        booking: booking.id,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    };
-    let refused = booked(servers.ask(0, cancel).await).unwrap_err();
+    let refused = booked(servers.ask(0, cancel(booking.id)).await).unwrap_err();
     assert!(
         matches!(refused, Rejection::AlreadyCancelled(_)),
         "{refused:?}"
@@ -218,9 +192,7 @@ async fn a_database_that_does_not_track_transactions_is_refused() {
     let servers = Servers::start(0).await;
     let untracked = "ALTER DATABASE postgres SET track_activities = off";
     servers.database.query(untracked).unwrap();
-    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
-    let opened = PostgresLedger::open(&servers.options, Arc::new(SystemClock), &entropy, observer);
-    let refused = opened.await.err();
+    let refused = servers.open_one().await.err();
     assert!(
         matches!(&refused, Some(OpenError::Untracked)),
         "{refused:?}"
@@ -248,9 +220,8 @@ async fn the_databases_default_isolation_is_not_the_servers() {
     let mut servers = Servers::start(0).await;
     let stricter = "ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'";
     servers.database.query(stricter).unwrap();
-    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
     let without_settings = servers.unprepared_at(servers.database.url());
-    let opened = PostgresLedger::open(&without_settings, Arc::new(SystemClock), &entropy, observer);
+    let opened = servers.open(&without_settings, Arc::new(Recorder::default()));
     let refused = opened.await.err();
     assert!(
         matches!(&refused, Some(OpenError::Isolation { found }) if found == "repeatable read"),
@@ -287,11 +258,7 @@ async fn a_database_without_one_of_its_guards_is_not_served() {
     ];
     for (name, hole) in holes {
         servers.database.query(hole).unwrap();
-        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
-        let entropy = SeededEntropy::new(5);
-        let clock = Arc::new(SystemClock);
-        let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
-        let refused = opened.await.err();
+        let refused = servers.open_one().await.err();
         let Some(OpenError::Guards { missing }) = &refused else {
             panic!("{refused:?}")
         };

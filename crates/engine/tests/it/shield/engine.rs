@@ -21,11 +21,12 @@ use soldonce_engine::{
     run_shield_messages,
 };
 use soldonce_lease::backend::Fut;
+use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::redis::PATIENCE;
-use crate::ledgers::{HALL, START_MS, TempFolder, key, new_event};
+use crate::ledgers::{HALL, START_MS, key, new_event};
 
 /// A shield that says what it is told to, and writes down what it hears.
 #[derive(Debug, Default)]
@@ -128,7 +129,7 @@ impl Stage {
         let live = Arc::new(live);
         let entropy = SeededEntropy::new(7);
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
-        let folder = TempFolder::new();
+        let folder = TempFolder::new().unwrap();
         let options = SqliteOptions::new(folder.path());
         let ledger = SqliteLedger::open(&options, Arc::new(clock.clone()), &entropy, observer);
         let ledger = ledger.unwrap();

@@ -2,9 +2,7 @@
 //! time, forgotten when they are old.
 
 use soldonce_clock::{Clock, SystemClock};
-use soldonce_core::{
-    Authority, Booking, CallerId, Command, Event, LineChoice, Rejection, Span, Timestamp,
-};
+use soldonce_core::{Booking, CallerId, Event, Rejection, Span, Timestamp};
 use soldonce_engine::ledger::{Added, Ledger, NewEndpoint, RequestKey};
 use soldonce_engine::limits::WEBHOOK_ENDPOINTS_MAX;
 use soldonce_engine::webhook::{
@@ -14,7 +12,7 @@ use soldonce_testkit::PATIENCE;
 use tokio::task::JoinSet;
 
 use super::rig::{ALL, Rig, every_ledger};
-use crate::ledgers::TestLedger;
+use crate::ledgers::{TestLedger, cancel};
 
 const KEEP: Span = Span::from_ms(60_000);
 
@@ -65,12 +63,7 @@ fn keyed(n: u8, key: &str, body: &str) -> NewEndpoint {
 async fn sold_and_cancelled(test: &TestLedger, event: &Event, seat: &str) -> Booking {
     let hold = test.hold(event, "ann", &[seat]).await.unwrap();
     let booking = test.confirm(&hold).await.unwrap();
-    let cancel = Command::Cancel {
-        booking: booking.id,
-        by: Authority::Staff,
-        lines: LineChoice::All,
-    };
-    test.ask(cancel).await.unwrap();
+    test.ask(cancel(booking.id)).await.unwrap();
     booking
 }
 

@@ -69,12 +69,7 @@ async fn each_change_is_told_once_and_in_its_sequence() {
         let event = rig.test.event().await;
         let (endpoint, secret) = rig.endpoint().await;
         let hold = rig.test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
-        let checkout = Command::Checkout {
-            on: on(&hold),
-            booking: rig.test.booking_id(),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = rig.test.checkout_command(&hold);
         let booking = booked(rig.test.ask(checkout).await).unwrap();
         for state in [PaymentState::Authorised, PaymentState::Captured] {
             rig.test.ask(paid(&booking, state, 0)).await.unwrap();
@@ -118,12 +113,7 @@ async fn money_that_staff_sent_elsewhere_is_told() {
         let event = rig.test.event().await;
         let (endpoint, secret) = rig.endpoint().await;
         let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
-        let checkout = Command::Checkout {
-            on: on(&hold),
-            booking: rig.test.booking_id(),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = rig.test.checkout_command(&hold);
         let booking = booked(rig.test.ask(checkout).await).unwrap();
         let settle = Command::SettleRefund {
             booking: booking.id,
@@ -167,12 +157,7 @@ async fn an_exchange_and_late_money_are_told() {
         };
         rig.test.ask(exchange).await.unwrap();
         let late = rig.test.hold(&event, "bob", &["A-2"]).await.unwrap();
-        let checkout = Command::Checkout {
-            on: on(&late),
-            booking: rig.test.booking_id(),
-            reference: None,
-            exchange: None,
-        };
+        let checkout = rig.test.checkout_command(&late);
         let expired = booked(rig.test.ask(checkout).await).unwrap();
         rig.test.advance_ms(600_000);
         rig.sweep().await;

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::json;
 use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{
-    Actor, Amount, Answer, Applied, Authority, CallerId, Command, Currency, Event, EventId,
-    History, Hold, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
-    Rejection, Text, TtlMax, Wish,
+    Actor, Amount, Answer, Authority, CallerId, Command, Currency, Event, EventId, History, Hold,
+    Holder, HolderName, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Text, TtlMax, Wish,
 };
 use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions};
 use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
@@ -179,12 +177,6 @@ pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<
 struct Unobserved;
 
 impl Observer for Unobserved {
-    fn opened(&self, _inventory: &Inventory) {}
-
-    fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {}
-
-    fn batch(&self, _commands: usize, _commit: Duration) {}
-
     fn failed(&self, why: &str) {
         tracing::error!(why, "the ledger under test failed");
     }

@@ -1,35 +1,12 @@
 //! Planted histories: a judge that has not been seen to object is none.
 
-use soldonce_core::{
-    BookingId, Cause, Commit, EventNo, Fence, Origin, Seq, Timestamp, Transition, UnitNo,
-    UnitState, Version,
-};
-
+use super::super::textbook::history_of;
 use super::*;
 
 /// Builds a history in which these buyers bought these seats, each as if the seat were free.
 fn history(sales: &[(u32, u32)]) -> History {
-    let commits = (1_u64..).zip(sales).map(|(seq, (buyer, seat))| Commit {
-        event: EventNo(0),
-        seq: Seq(seq),
-        at: Timestamp::from_ms(1),
-        origin: Origin::system("test"),
-        reason: None,
-        transitions: vec![Transition {
-            unit: UnitNo(*seat),
-            from: UnitState::Free,
-            to: UnitState::Sold(BookingId::from_bits(u128::from(*buyer))),
-            fence: Fence(1),
-            version: Version(1),
-            cause: Cause::SoldDirectly,
-            hold: None,
-        }],
-    });
-    History {
-        units: 10,
-        commits: commits.collect(),
-        ..History::default()
-    }
+    let sold: Vec<_> = sales.iter().map(|(buyer, seat)| (*seat, *buyer)).collect();
+    history_of(10, &sold)
 }
 
 fn winners(sales: &[(u32, u32)]) -> Vec<Want> {

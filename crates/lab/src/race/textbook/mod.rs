@@ -21,6 +21,8 @@ use super::plan::{Hall, Want};
 use super::pool::Pool;
 
 pub(super) use self::stopped::{Scene, stop_the_holder};
+#[cfg(test)]
+pub(super) use self::tables::history_of;
 pub(super) use self::tables::{Guards, make};
 
 use self::lease::Lease;

@@ -75,12 +75,6 @@ pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A sale: which seat to which buyer.
-struct Sold {
-    seat: u32,
-    buyer: u32,
-}
-
 /// Reads the sales of a hall, in the order in which they were written, as a history.
 pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History> {
     let connection = pool.get().await?;
@@ -88,19 +82,18 @@ pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History>
     let rows = connection.query(&statement, &[&hall.number]).await?;
     let read = |row: &Row| {
         let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
-        let (seat, buyer) = (u32::try_from(seat)?, u32::try_from(buyer)?);
-        anyhow::Ok(Sold { seat, buyer })
+        anyhow::Ok((u32::try_from(seat)?, u32::try_from(buyer)?))
     };
-    let sold: Vec<Sold> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let sold: Vec<(u32, u32)> = rows.iter().map(read).collect::<Result<_, _>>()?;
     Ok(history_of(hall.seats(), &sold))
 }
 
-/// Builds a history: every buyer's purchase is a commit, and each of its seats goes from free to
-/// sold, as its writer believed. The auditor compares that with the seat's last state.
-fn history_of(seats: u32, sold: &[Sold]) -> History {
+/// Builds a history of sales `(seat, buyer)`: every buyer's purchase is a commit, and each of its seats goes from free
+/// to sold, as its writer believed. The auditor compares that with the seat's last state.
+pub(in super::super) fn history_of(seats: u32, sold: &[(u32, u32)]) -> History {
     let mut buyers: Vec<u32> = Vec::new();
     let mut bought: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for Sold { seat, buyer } in sold {
+    for (seat, buyer) in sold {
         if !bought.contains_key(buyer) {
             buyers.push(*buyer);
         }
@@ -120,9 +113,8 @@ fn history_of(seats: u32, sold: &[Sold]) -> History {
     });
     History {
         units: seats,
-        terms: None,
-        holds: Vec::new(),
         commits: commits.collect(),
+        ..History::default()
     }
 }
 
@@ -145,11 +137,10 @@ mod tests {
 
     #[test]
     fn a_seat_that_is_sold_once_is_sound_and_one_sold_again_is_not() {
-        let sold = |seat, buyer| Sold { seat, buyer };
-        let good = history_of(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
+        let good = history_of(4, &[(0, 7), (1, 7), (2, 3)]);
         assert_eq!(good.commits.len(), 2);
         assert_eq!(Auditor::check(&good), []);
-        let bad = history_of(4, &[sold(0, 7), sold(2, 3), sold(0, 9)]);
+        let bad = history_of(4, &[(0, 7), (2, 3), (0, 9)]);
         let found = Auditor::check(&bad);
         let twice: Vec<_> = found
             .iter()

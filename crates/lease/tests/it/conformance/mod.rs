@@ -21,11 +21,10 @@ mod waiting;
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Fut, Names, Release, ReleaseReply, Renew,
-    RenewReply,
-};
+use soldonce_lease::backend::{Acquire, AcquireReply, Backend, Fut, Names, ReleaseReply, RenewReply};
 use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
+
+use crate::requests;
 
 pub(crate) use laws::*;
 #[cfg(feature = "redis")]
@@ -147,15 +146,8 @@ pub(crate) fn group(names: &[&str]) -> Names {
 /// A plain request of `owner` for the bench's ttl.
 pub(crate) fn ask(bench: &dyn Bench, names: &Names, n: u64) -> Acquire {
     Acquire {
-        names: names.clone(),
-        owner: owner(n),
-        ttl: bench.ttl(),
         cap: Some(bench.ttl() * 100),
-        floor: None,
-        waiter: None,
-        fair: false,
-        meta: String::new(),
-        durability: Durability::Primary,
+        ..requests::ask(names.clone(), owner(n), bench.ttl())
     }
 }
 
@@ -203,15 +195,8 @@ pub(crate) async fn renew(
     (n, token): (u64, FencingToken),
     ttl: Duration,
 ) -> RenewReply {
-    let batch = [Renew {
-        names: names.clone(),
-        owner: owner(n),
-        token,
-        ttl,
-    }];
-    let mut replies = bench.backend().renew(&batch).await;
-    assert_eq!(replies.len(), 1);
-    replies.remove(0)
+    let ask = requests::ask(names.clone(), owner(n), ttl);
+    requests::renew(bench.backend(), &ask, token).await
 }
 
 pub(crate) async fn release(
@@ -220,13 +205,5 @@ pub(crate) async fn release(
     n: u64,
     token: Option<FencingToken>,
 ) -> ReleaseReply {
-    let batch = [Release {
-        names: names.clone(),
-        owner: owner(n),
-        token,
-        waiter: None,
-    }];
-    let mut replies = bench.backend().release(&batch).await;
-    assert_eq!(replies.len(), 1);
-    replies.remove(0)
+    requests::release(bench.backend(), &ask(bench, names, n), token).await
 }

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Memory, Names,
-    Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Memory, Names, Release,
+    ReleaseReply, Renew, RenewReply, State, WakeStream,
 };
 use soldonce_lease::{BackendError, FencingToken, ManualClock, Name, Owner};
 
 use super::memory::Virtual;
 use super::{laws, random, times};
+use crate::requests;
 
 /// What is wrong with a backend.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,8 @@ impl Wrong {
             return RenewReply::Taken { by };
         }
         if matches!((self.bug, &reply), (Bug::RenewSets, RenewReply::Gone)) {
-            self.right.acquire(&acquire_of(ask)).await;
+            let acquire = requests::ask(ask.names.clone(), ask.owner, ask.ttl);
+            self.right.acquire(&acquire).await;
             return RenewReply::Renewed { granted: ask.ttl };
         }
         reply
@@ -152,20 +154,6 @@ impl Wrong {
             };
             self.right.acquire(&half).await;
         }
-    }
-}
-
-fn acquire_of(ask: &Renew) -> Acquire {
-    Acquire {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        ttl: ask.ttl,
-        cap: None,
-        floor: None,
-        waiter: None,
-        fair: false,
-        meta: String::new(),
-        durability: Durability::Primary,
     }
 }
 

@@ -9,12 +9,12 @@ use proptest::test_runner::{
     Config, FailurePersistence, FileFailurePersistence, TestCaseError, TestRunner,
 };
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Memory, Names, Release, ReleaseReply, Renew,
-    RenewReply, State,
+    Acquire, AcquireReply, Backend, Memory, Names, ReleaseReply, RenewReply, State,
 };
 use soldonce_lease::{FencingToken, ManualClock, Name};
 
 use super::{Bench, owner};
+use crate::requests;
 
 /// One step of a sequence.
 #[derive(Clone, Debug)]
@@ -170,15 +170,8 @@ impl Both<'_> {
                 cap,
             } => {
                 let command = Acquire {
-                    names: self.names(names),
-                    owner: self.owner(names, *n),
-                    ttl: self.life(*ttl),
                     cap: Some(self.life(*cap)),
-                    floor: None,
-                    waiter: None,
-                    fair: false,
-                    meta: String::new(),
-                    durability: Durability::Primary,
+                    ..self.ask(names, *n, *ttl)
                 };
                 let seen = self.bench.backend().acquire(&command).await;
                 let expected = self.oracle.acquire(&command).await;
@@ -208,16 +201,10 @@ impl Both<'_> {
     }
 
     async fn renew(&mut self, names: &Which, n: u64, grant: usize) -> (String, String) {
-        let message = |token| Renew {
-            names: self.names(names),
-            owner: self.owner(names, n),
-            token,
-            ttl: self.life(2),
-        };
-        let batch = [message(token(&self.bench_tokens, grant))];
-        let ours = [message(token(&self.oracle_tokens, grant))];
-        let seen = self.bench.backend().renew(&batch).await.remove(0);
-        let expected = self.oracle.renew(&ours).await.remove(0);
+        let ask = self.ask(names, n, 2);
+        let (theirs, ours) = (&self.bench_tokens, &self.oracle_tokens);
+        let seen = requests::renew(self.bench.backend(), &ask, token(theirs, grant)).await;
+        let expected = requests::renew(&self.oracle, &ask, token(ours, grant)).await;
         (
             renewed(&expected, &self.oracle_tokens),
             renewed(&seen, &self.bench_tokens),
@@ -225,18 +212,11 @@ impl Both<'_> {
     }
 
     async fn release(&mut self, names: &Which, n: u64, grant: Option<usize>) -> (String, String) {
-        let message = |token| Release {
-            names: self.names(names),
-            owner: self.owner(names, n),
-            token,
-            waiter: None,
-        };
-        let batch = [message(grant.map(|grant| token(&self.bench_tokens, grant)))];
-        let ours = [message(
-            grant.map(|grant| token(&self.oracle_tokens, grant)),
-        )];
-        let seen = self.bench.backend().release(&batch).await.remove(0);
-        let expected = self.oracle.release(&ours).await.remove(0);
+        let ask = self.ask(names, n, 2);
+        let theirs = grant.map(|grant| token(&self.bench_tokens, grant));
+        let ours = grant.map(|grant| token(&self.oracle_tokens, grant));
+        let seen = requests::release(self.bench.backend(), &ask, theirs).await;
+        let expected = requests::release(&self.oracle, &ask, ours).await;
         (
             released(&expected, &self.oracle_tokens),
             released(&seen, &self.bench_tokens),
@@ -280,6 +260,10 @@ impl Both<'_> {
             set = set * 2 + u64::from(texts.contains(&text));
         }
         owner(u64::from(self.case) * 1_000 + set * 10 + n)
+    }
+
+    fn ask(&self, names: &Which, n: u64, ttl: u32) -> Acquire {
+        requests::ask(self.names(names), self.owner(names, n), self.life(ttl))
     }
 
     fn names(&self, which: &Which) -> Names {

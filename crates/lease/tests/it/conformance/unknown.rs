@@ -3,48 +3,19 @@
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Release, ReleaseReply, Renew, RenewReply,
-};
-use soldonce_lease::{BackendError, FencingToken};
+use soldonce_lease::BackendError;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use soldonce_lease::FencingToken;
+use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 
 use super::{granted, name, one, owner};
+use crate::requests::{self, release, renew};
 
 /// Long: what a slow machine does to a test must not end a grant.
 const TTL: Duration = Duration::from_mins(1);
 
 fn ask(text: &str, n: u64) -> Acquire {
-    Acquire {
-        names: one(text),
-        owner: owner(n),
-        ttl: TTL,
-        cap: None,
-        floor: None,
-        waiter: None,
-        fair: false,
-        meta: String::new(),
-        durability: Durability::Primary,
-    }
-}
-
-async fn renew(backend: &dyn Backend, ask: &Acquire, token: FencingToken) -> RenewReply {
-    let renew = Renew {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        ttl: ask.ttl,
-    };
-    backend.renew(&[renew]).await.remove(0)
-}
-
-async fn release(backend: &dyn Backend, ask: &Acquire, token: FencingToken) -> ReleaseReply {
-    let release = Release {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token: Some(token),
-        waiter: None,
-    };
-    backend.release(&[release]).await.remove(0)
+    requests::ask(one(text), owner(n), TTL)
 }
 
 /// The error of a command that must not have been answered.
@@ -87,7 +58,8 @@ pub(crate) async fn b7_what_ran_unheard_is_unknown(
         let mine = granted(backend.acquire(&first).await).token;
         let renewed = renew(backend, &first, mine).await;
         assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
-        assert_eq!(release(backend, &first, mine).await, ReleaseReply::Released);
+        let released = release(backend, &first, Some(mine)).await;
+        assert_eq!(released, ReleaseReply::Released);
     }
     lose("unheard-grant");
     let asked = ask("unheard-grant", 2);
@@ -108,7 +80,7 @@ pub(crate) async fn b7_what_ran_unheard_is_unknown(
     let asked = ask("unheard-end", 4);
     let mine = granted(backend.acquire(&asked).await).token;
     lose("unheard-end");
-    let reply = release(backend, &asked, mine).await;
+    let reply = release(backend, &asked, Some(mine)).await;
     assert_eq!(holder("unheard-end").await, None, "it ran: {reply:?}");
     match reply {
         ReleaseReply::Failed(error) => is_unknown(&error),
@@ -145,7 +117,7 @@ pub(crate) async fn b7_what_found_nobody_is_not_sent(backend: &dyn Backend) {
         RenewReply::Failed(error) => not_sent(&error),
         other => panic!("answered: {other:?}"),
     }
-    match release(backend, &asked, token).await {
+    match release(backend, &asked, Some(token)).await {
         ReleaseReply::Failed(error) => not_sent(&error),
         other => panic!("answered: {other:?}"),
     }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{Acquire, AcquireReply, Names, Release, Waiter};
+use soldonce_lease::backend::{Acquire, AcquireReply, Names, Waiter};
 use soldonce_lease::limits::WAITER_ALIVE;
 use soldonce_lease::{BootTime, Clock, SystemClock};
 
-use super::{Bench, acquire, ask, granted, one, owner, refused, release};
+use super::{Bench, acquire, ask, granted, one, refused, release};
+use crate::requests;
 
 /// Longest wait for a hint that must come.
 const HINT_LIMIT: Duration = Duration::from_secs(5);
@@ -105,13 +106,7 @@ pub(crate) async fn nobody_overtakes_a_live_waiter(bench: &dyn Bench) {
     assert!(refusal.conflicts.is_empty(), "{refusal:?}");
     // A waiter that gives up leaves at once.
     for n in [2, 3] {
-        let leave = [Release {
-            names: names.clone(),
-            owner: owner(n),
-            token: None,
-            waiter: Some(Waiter(n)),
-        }];
-        bench.backend().release(&leave).await;
+        requests::release(bench.backend(), &fair(bench, &names, n), None).await;
     }
     granted(acquire(bench, &names, 9).await);
 }

@@ -1,12 +1,13 @@
 //! Waiting: who asks, how often, in which order, and for how long.
 
-use soldonce_lease::backend::{Acquire, Backend, Durability, Names, Waiter};
+use soldonce_lease::backend::{Acquire, Backend, Waiter};
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{AcquireError, Clock, FencingToken, Lease, Name};
+use soldonce_lease::{AcquireError, Clock, FencingToken, Lease};
 use tokio::task::JoinSet;
 
 use super::{World, is_pending, ms, secs, soon};
-use crate::conformance::owner;
+use crate::conformance::{one, owner};
+use crate::requests;
 
 #[tokio::test]
 async fn wait_and_ttl_are_separate() {
@@ -174,15 +175,9 @@ async fn dead_waiter_costs_three_seconds() {
     let held = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     // A waiter of a process that dies: it takes a place and never asks again.
     let dead = Acquire {
-        names: Names::one(Name::new("a").unwrap()),
-        owner: owner(99),
-        ttl: secs(10),
-        cap: None,
-        floor: None,
         waiter: Some(Waiter(99)),
         fair: true,
-        meta: String::new(),
-        durability: Durability::Primary,
+        ..requests::ask(one("a"), owner(99), secs(10))
     };
     world.memory.acquire(&dead).await;
     let mut waiting = Box::pin(world.locks.lease("a").fair().acquire());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use soldonce_lease::{Lease, Leases, block_on};
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::redis::Redis;
+use soldonce_testkit::runtime;
 
 use super::site::{Kind, Site};
 use super::{PATIENCE, within};
@@ -19,11 +20,6 @@ fn take(locks: &Leases, name: &str) -> Lease {
     taken.unwrap().unwrap()
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
-
 thread_local! {
     static KEPT: RefCell<Option<Lease>> = const { RefCell::new(None) };
 }
@@ -33,7 +29,7 @@ fn drop_everywhere(locks: &Leases) -> u64 {
     let outside = take(locks, "outside");
     std::thread::spawn(move || drop(outside)).join().unwrap();
 
-    let foreign = runtime();
+    let foreign = runtime().unwrap();
     let inside = foreign.block_on(locks.lease("inside").acquire()).unwrap();
     foreign.block_on(async move { drop(inside) });
 
@@ -64,7 +60,7 @@ fn drop_everywhere(locks: &Leases) -> u64 {
     // One that waits is dropped after its runtime, which had polled it once. Its second delete is due
     // after half of its own ttl.
     let blocked = take(locks, "blocked");
-    let waits = runtime();
+    let waits = runtime().unwrap();
     let short = locks.lease("blocked").ttl(Duration::from_secs(1));
     let mut waiting = Box::pin(short.acquire());
     waits.block_on(async {

@@ -10,9 +10,9 @@ use soldonce_lease::{FencingToken, FileFence, Lease, LeaseState, Leases, PgConfi
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
+use soldonce_testkit::{TempFolder, runtime};
 
 use super::counter::{self, Counter, Gate};
-use crate::folder::TempFolder;
 use crate::table::Table;
 
 /// For the holder that is stopped. Long enough that a stall of the machine is no end of it.
@@ -74,7 +74,7 @@ impl Story {
         Self {
             target,
             redis: Redis::start().unwrap(),
-            epochs: TempFolder::new(),
+            epochs: TempFolder::new().unwrap(),
         }
     }
 
@@ -102,11 +102,6 @@ fn played(runtime: &tokio::runtime::Runtime) -> bool {
         hold(&mut part, target).await;
     });
     true
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
 }
 
 /// The story over SQL: whether the stale write got in, and the value in the end, to which two have
@@ -140,7 +135,7 @@ async fn over_sql(backend: &str, gate: Gate) -> (bool, i64) {
 
 #[test]
 fn a_holder_that_stood_still_is_refused_at_the_target() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }
@@ -152,7 +147,7 @@ fn a_holder_that_stood_still_is_refused_at_the_target() {
 
 #[test]
 fn a_holder_that_stood_still_loses_an_update_where_there_is_no_gate() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }
@@ -163,12 +158,12 @@ fn a_holder_that_stood_still_loses_an_update_where_there_is_no_gate() {
 /// This process is the target here; the holder's write comes with the token it had.
 #[test]
 fn a_holder_that_stood_still_is_refused_by_an_embedded_gate() {
-    let runtime = runtime();
+    let runtime = runtime().unwrap();
     if played(&runtime) {
         return;
     }
     runtime.block_on(async {
-        let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+        let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
         let (url, folder) = (redis.url(), epochs.path().to_str().unwrap());
         let (gate, mut tx) = (Embedded::new(Table), BTreeMap::new());
         let mut holder = Player::start(&["redis", &url, folder, "embedded"]).unwrap();

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{Builder, Doctor, FileFence, Leases, PgConfig};
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{FullCoverage, Redis, RedisCluster, RedisPair};
 
 use super::sources::{script, scripts};
-use crate::folder::TempFolder;
 
 /// Longest wait of these locks for one answer: long against an answer of a busy machine.
 pub(super) const CALL: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ impl Site {
             Kind::Redlock => Servers::Redis(Redis::independent(3).unwrap()),
             Kind::Postgres => Servers::Postgres(crate::postgres::server().await),
         };
-        let numbers = TempFolder::new();
+        let numbers = TempFolder::new().unwrap();
         Self {
             kind,
             servers,

@@ -9,12 +9,12 @@ use std::time::Duration;
 use soldonce_lease::{
     Builder, FencingToken, FileFence, Lease, LeaseState, Leases, LostReason, Name, RenewError,
 };
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::{Redis, Snapshot};
 
 use super::counter::{self, Counter, Gate};
 use super::{PATIENCE, ms, rest};
-use crate::folder::TempFolder;
 
 const NAMES: [&str; 3] = ["early", "late", "turns"];
 
@@ -60,7 +60,7 @@ async fn renewed(lease: &Lease) -> Result<Duration, RenewError> {
 
 #[tokio::test]
 async fn tokens_rise_when_redis_comes_back_with_old_data() {
-    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let locks = connect(&redis, epochs.path()).await;
     let early = take(&locks, "early").await;
     let ghost = take(&locks, "turns").await;
@@ -132,7 +132,7 @@ struct Backup {
 /// Its floor lifts the whole shard, so the other names need none.
 #[tokio::test]
 async fn an_old_backup_of_redis_and_of_its_epochs_costs_one_refused_write() {
-    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let target = Postgres::start().unwrap();
     counter::make(&target, &NAMES);
     let counter = Counter::connect(&target.url(), Gate::On).await;

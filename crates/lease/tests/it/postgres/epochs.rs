@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{FenceError, FenceKind, FenceSource, ManualClock, PgFence};
-use soldonce_testkit::PATIENCE;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
+use soldonce_testkit::{PATIENCE, runtime};
 use tokio::task::JoinSet;
 
 use super::{config, server};
@@ -133,11 +133,7 @@ async fn a_connect_that_outlasts_a_call_serves_the_next_one() {
 
 #[test]
 fn a_runtime_that_stands_still_holds_up_no_numbers_of_another() {
-    let runtime = || {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap()
-    };
-    let (first, second) = (runtime(), runtime());
+    let [first, second] = [runtime(), runtime()].map(Result::unwrap);
     let server = first.block_on(server());
     let fence = fence(config(&server));
     let next = async || {

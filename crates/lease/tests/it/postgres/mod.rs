@@ -16,15 +16,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
-use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
-};
+use soldonce_lease::backend::{Acquire, Backend, Names};
 use soldonce_lease::{
-    BackendError, Clock, FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy,
+    BackendError, Clock, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy,
 };
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres as Server;
 use tokio::task::JoinSet;
+
+use crate::requests;
+
+pub(crate) use crate::conformance::one;
+pub(crate) use crate::requests::{granted, release, renew};
 
 /// Longest wait of the tests' backends for an answer: generous, the machine may be busy.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -70,10 +73,6 @@ pub(crate) fn owner() -> Owner {
     Owner::draw(&SystemEntropy)
 }
 
-pub(crate) fn one(name: &str) -> Names {
-    Names::one(Name::new(name).unwrap())
-}
-
 pub(crate) fn group(names: &[&str]) -> Names {
     let names = names.iter().map(|name| Name::new(name).unwrap());
     Names::of_group(Name::new("g").unwrap(), names.collect())
@@ -82,56 +81,11 @@ pub(crate) fn group(names: &[&str]) -> Names {
 /// Five minutes for a new owner, more than any test takes.
 pub(crate) fn ask(names: Names) -> Acquire {
     Acquire {
-        names,
-        owner: owner(),
-        ttl: Duration::from_mins(5),
-        cap: None,
-        floor: None,
-        waiter: None,
-        fair: false,
         meta: "who=test".into(),
-        durability: Durability::Primary,
-    }
-}
-
-pub(crate) async fn granted(backend: &dyn Backend, ask: &Acquire) -> FencingToken {
-    match backend.acquire(ask).await {
-        AcquireReply::Granted { token, .. } => token,
-        other => panic!("not granted: {other:?}"),
+        ..requests::ask(names, owner(), Duration::from_mins(5))
     }
 }
 
 pub(crate) async fn refused(backend: &dyn Backend, ask: &Acquire) -> Refusal {
-    match backend.acquire(ask).await {
-        AcquireReply::Refused(refusal) => refusal,
-        other => panic!("not refused: {other:?}"),
-    }
-}
-
-pub(crate) async fn renew(backend: &dyn Backend, ask: &Acquire, token: FencingToken) -> RenewReply {
-    let renew = Renew {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        ttl: ask.ttl,
-    };
-    let mut replies = backend.renew(&[renew]).await;
-    assert_eq!(replies.len(), 1);
-    replies.remove(0)
-}
-
-pub(crate) async fn release(
-    backend: &dyn Backend,
-    ask: &Acquire,
-    token: Option<FencingToken>,
-) -> ReleaseReply {
-    let release = Release {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        waiter: None,
-    };
-    let mut replies = backend.release(&[release]).await;
-    assert_eq!(replies.len(), 1);
-    replies.remove(0)
+    crate::conformance::refused(backend.acquire(ask).await)
 }

@@ -4,14 +4,13 @@ use soldonce_lease::BackendError;
 use soldonce_lease::backend::Backend;
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_testkit::postgres::Postgres as Server;
-use soldonce_testkit::{Authority, Validity};
+use soldonce_testkit::{Authority, TempFolder, Validity};
 
 use super::{ask, backend, granted, migrated, one};
-use crate::folder::TempFolder;
 
 #[tokio::test]
 async fn every_connection_is_to_the_server_that_was_meant() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let [authority, stranger] = [(); 2].map(|()| Authority::new().unwrap());
     let own = authority.certify("localhost", Validity::Now).unwrap();
     let server = Server::options().tls(&own, &authority).start().unwrap();

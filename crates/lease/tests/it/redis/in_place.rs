@@ -29,8 +29,7 @@ fn builder(redis: &Redis) -> Builder {
 
 /// Runs a test without a runtime of its own.
 fn outside<T>(test: impl Future<Output = T>) -> T {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().build().unwrap().block_on(test)
+    soldonce_testkit::runtime().unwrap().block_on(test)
 }
 
 /// A runtime whose only thread is easily blocked.

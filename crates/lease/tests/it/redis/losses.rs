@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use soldonce_lease::gate::{Admit, Embedded};
 use soldonce_lease::{FencingToken, FileFence, Lease, Leases, LostReason, RenewError};
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
 
 use super::site::until;
-use crate::folder::TempFolder;
 use crate::table::Table;
 
 const GRANTS: u32 = 50;
@@ -55,7 +55,7 @@ async fn take(locks: &Leases, name: &str) -> Lease {
 /// 11.2. Both holders of each name believe in it; only the later one can write.
 #[tokio::test]
 async fn grants_lost_in_a_failover_are_held_twice_and_no_stale_write_passes() {
-    let (pair, epochs) = (RedisPair::start().unwrap(), TempFolder::new());
+    let (pair, epochs) = (RedisPair::start().unwrap(), TempFolder::new().unwrap());
     let old = locks(&pair.primary, &epochs).await;
     drop(take(&old, "warm").await);
     pair.await_sync().unwrap();
@@ -87,7 +87,7 @@ async fn grants_lost_in_a_failover_are_held_twice_and_no_stale_write_passes() {
 /// 11.3. The holder learns it from its next renewal, and the next grant is above.
 #[tokio::test]
 async fn a_flush_ends_leases_and_tokens_still_rise() {
-    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let locks = locks(&redis, &epochs).await;
     let lease = take(&locks, "a").await;
     let before = lease.token().unwrap();
@@ -102,7 +102,7 @@ async fn a_flush_ends_leases_and_tokens_still_rise() {
 /// No further try takes data of another out of the way.
 #[tokio::test]
 async fn a_wait_ends_with_what_is_refused_for_good() {
-    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let locks = locks(&redis, &epochs).await;
     let lease = take(&locks, "a").await;
     let key = redis.cli(&["KEYS", "sl:*:l:a"]).unwrap();
@@ -117,7 +117,7 @@ async fn a_wait_ends_with_what_is_refused_for_good() {
 /// 11.3. A group that lost one key is lost, and its other names are free again.
 #[tokio::test]
 async fn an_evicted_key_of_a_group_ends_the_group() {
-    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let locks = locks(&redis, &epochs).await;
     let lease = locks
         .group("hall", ["A-1", "A-2"])
@@ -138,7 +138,7 @@ async fn an_evicted_key_of_a_group_ends_the_group() {
 /// refused, and who was refused comes back above what it was refused for.
 #[tokio::test]
 async fn an_epoch_source_that_went_back_costs_one_refused_write() {
-    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new());
+    let (mut redis, epochs) = (Redis::start().unwrap(), TempFolder::new().unwrap());
     let mut target = Target::new();
     let before = locks(&redis, &epochs).await;
     for _ in 0..3 {
@@ -148,7 +148,7 @@ async fn an_epoch_source_that_went_back_costs_one_refused_write() {
         lease.release().await.unwrap();
     }
     redis.restart(Data::Lost).unwrap();
-    let older = TempFolder::new();
+    let older = TempFolder::new().unwrap();
     let after = locks(&redis, &older).await;
     let lease = take(&after, "a").await;
     let low = lease.token().unwrap();

@@ -8,17 +8,19 @@ use soldonce_lease::backend::redis::RedisBackend;
 #[cfg(feature = "cluster")]
 use soldonce_lease::backend::redis::RedisConfig;
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, BackendContext, Durability, Fencing, Fut, Names, Release,
-    ReleaseReply, Renew, RenewReply, Waiter,
+    Acquire, Backend, BackendContext, Fencing, Fut, Names, ReleaseReply, RenewReply, Waiter,
 };
 use soldonce_lease::{BackendError, Clock};
 use soldonce_lease::{
-    FenceError, FenceKind, FenceSource, FencingToken, Name, Namespace, Owner, SeededEntropy,
-    SystemClock,
+    FenceError, FenceKind, FenceSource, FencingToken, Namespace, Owner, SeededEntropy, SystemClock,
 };
 use soldonce_testkit::redis::Redis;
 #[cfg(feature = "cluster")]
 use soldonce_testkit::redis::RedisCluster;
+
+use crate::{conformance, requests};
+
+pub(super) use crate::conformance::{group, name, one};
 
 pub(super) const TTL: Duration = Duration::from_secs(10);
 
@@ -96,31 +98,9 @@ pub(super) fn owner() -> Owner {
     Owner::draw(&SeededEntropy::new(DRAWN.fetch_add(1, Ordering::Relaxed)))
 }
 
-pub(super) fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
-pub(super) fn one(text: &str) -> Names {
-    Names::one(name(text))
-}
-
-pub(super) fn group(names: &[&str]) -> Names {
-    Names::of_group(name("hall"), names.iter().map(|text| name(text)).collect())
-}
-
 /// A request of a new owner.
 pub(super) fn ask(names: Names) -> Acquire {
-    Acquire {
-        names,
-        owner: owner(),
-        ttl: TTL,
-        cap: None,
-        floor: None,
-        waiter: None,
-        fair: false,
-        meta: String::new(),
-        durability: Durability::Primary,
-    }
+    requests::ask(names, owner(), TTL)
 }
 
 /// The same, with a place in the queue.
@@ -133,24 +113,16 @@ pub(super) fn ask_fair(names: Names, waiter: u64) -> Acquire {
 }
 
 pub(super) async fn granted(backend: &RedisBackend, ask: &Acquire) -> FencingToken {
-    match backend.acquire(ask).await {
-        AcquireReply::Granted { token, .. } => token,
-        other => panic!("granted, but {other:?}"),
-    }
+    requests::granted(backend, ask).await
 }
 
 /// The names in conflict.
 pub(super) async fn refused(backend: &RedisBackend, ask: &Acquire) -> Vec<String> {
-    match backend.acquire(ask).await {
-        AcquireReply::Refused(refusal) => {
-            let names = refusal
-                .conflicts
-                .iter()
-                .map(|conflict| conflict.name.to_string());
-            names.collect()
-        }
-        other => panic!("refused, but {other:?}"),
-    }
+    let refusal = conformance::refused(backend.acquire(ask).await);
+    let conflicts = refusal.conflicts.iter();
+    conflicts
+        .map(|conflict| conflict.name.to_string())
+        .collect()
 }
 
 pub(super) async fn renew(
@@ -159,13 +131,8 @@ pub(super) async fn renew(
     token: FencingToken,
     ttl: Duration,
 ) -> RenewReply {
-    let renew = Renew {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        ttl,
-    };
-    backend.renew(&[renew]).await.remove(0)
+    let ask = Acquire { ttl, ..ask.clone() };
+    requests::renew(backend, &ask, token).await
 }
 
 pub(super) async fn release(
@@ -173,13 +140,7 @@ pub(super) async fn release(
     ask: &Acquire,
     token: Option<FencingToken>,
 ) -> ReleaseReply {
-    let release = Release {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        waiter: ask.waiter,
-    };
-    backend.release(&[release]).await.remove(0)
+    requests::release(backend, ask, token).await
 }
 
 /// The code with which the server refused.

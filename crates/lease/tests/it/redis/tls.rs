@@ -7,10 +7,9 @@ use soldonce_lease::BackendError;
 use soldonce_lease::backend::redis::{RedisBackend, RedisConfig};
 use soldonce_lease::backend::{Backend, ReleaseReply};
 use soldonce_testkit::redis::{ClientCertificate, Redis, RedisCluster};
-use soldonce_testkit::{Authority, Certificate, Validity};
+use soldonce_testkit::{Authority, Certificate, TempFolder, Validity};
 
 use super::site::{ask, granted, on_cluster, one, release, settings};
-use crate::folder::TempFolder;
 
 /// The host of every private server.
 const HOST: &str = "127.0.0.1";
@@ -24,7 +23,7 @@ struct Trust {
 
 impl Trust {
     fn new() -> Self {
-        let folder = TempFolder::new();
+        let folder = TempFolder::new().unwrap();
         let authority = Authority::new().unwrap();
         Self {
             roots: authority.write(folder.path()).unwrap(),

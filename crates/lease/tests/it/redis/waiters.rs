@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use soldonce_lease::{BootTime, Builder, Clock, Doctor, Lease, Leases, SystemClock};
 use soldonce_testkit::redis::Redis;
+use soldonce_testkit::runtime;
 use tokio::task::JoinSet;
 
 use super::batches::scripts;
@@ -199,7 +200,7 @@ fn is_waiter() -> bool {
     };
     let role = role.into_string().unwrap();
     let (url, waiters) = role.split_once(' ').unwrap();
-    runtime().block_on(async {
+    runtime().unwrap().block_on(async {
         let locks = locks(url).await;
         println!("connected");
         std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -229,13 +230,8 @@ async fn until_queued(redis: &Redis, count: usize) {
 /// A test that starts its program again: there only the waiting is done.
 fn with_processes(test: impl Future<Output = ()>) {
     if !is_waiter() {
-        runtime().block_on(test);
+        runtime().unwrap().block_on(test);
     }
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().build().unwrap()
 }
 
 /// How many turns one process had between each two turns of another that had waiters all the while, if any.

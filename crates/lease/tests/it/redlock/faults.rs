@@ -37,7 +37,7 @@ async fn one_of_three_and_two_of_five_may_be_dead_or_slow() {
         assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
         let slow = ask("slow");
         let later = granted(&backend, &slow).await;
-        assert_eq!(release(&backend, &slow).await, ReleaseReply::Released);
+        assert_eq!(release(&backend, &slow, None).await, ReleaseReply::Released);
         for server in &mut servers[..lost] {
             server.kill().unwrap();
         }
@@ -170,7 +170,7 @@ async fn a_lease_that_was_released_is_not_healed() {
     }
     let renewed = renew(&backend, &held, token).await;
     assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
-    assert_eq!(release(&backend, &held).await, ReleaseReply::Released);
+    assert_eq!(release(&backend, &held, None).await, ReleaseReply::Released);
     let asked = || proxies[..2].iter().any(|proxy| proxy.to_come() == 0);
     until("the healing has begun", PATIENCE, asked).unwrap();
     // Until the slow answer has come, and what follows from it.
@@ -194,7 +194,7 @@ async fn a_vote_that_comes_after_its_release_is_given_back() {
     let first = ask("first");
     granted(&backend, &first).await;
     until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
-    assert_eq!(release(&backend, &first).await, ReleaseReply::Released);
+    assert_eq!(release(&backend, &first, None).await, ReleaseReply::Released);
     until("all nodes are free", PATIENCE, || keys(&servers) == 0).unwrap();
     servers[2].cli(&["SCRIPT", "FLUSH"]).unwrap();
     servers[2]
@@ -205,7 +205,7 @@ async fn a_vote_that_comes_after_its_release_is_given_back() {
     proxy.next_with(vote.get_hash(), slow);
     let held = ask("held");
     granted(&backend, &held).await;
-    assert_eq!(release(&backend, &held).await, ReleaseReply::Released);
+    assert_eq!(release(&backend, &held, None).await, ReleaseReply::Released);
     let knows = || servers[2].cli(&["SCRIPT", "EXISTS", vote.get_hash()]);
     until("the vote has come", PATIENCE, || {
         knows().unwrap().trim() == "1"
@@ -243,7 +243,7 @@ pub(crate) async fn a_majority_that_remembers_grants_no_lower_token() {
         let token = granted(backend, &mine).await;
         assert!(last < Some(token), "{last:?} then {token}");
         last = Some(token);
-        assert_eq!(release(backend, &mine).await, ReleaseReply::Released);
+        assert_eq!(release(backend, &mine, None).await, ReleaseReply::Released);
     }
 }
 

@@ -9,14 +9,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::{RedisConfig, Redlock, RedlockConfig};
-use soldonce_lease::backend::{
-    Acquire, AcquireReply, Backend, BackendContext, Durability, Names, Release, ReleaseReply,
-    Renew, RenewReply,
-};
-use soldonce_lease::{
-    BootTime, Clock, FencingToken, Name, Namespace, Owner, SleepFuture, SystemClock, SystemEntropy,
-};
+use soldonce_lease::backend::{Acquire, BackendContext};
+use soldonce_lease::{BootTime, Clock, Namespace, Owner, SleepFuture, SystemClock, SystemEntropy};
 use soldonce_testkit::redis::Redis;
+
+use crate::conformance::one;
+use crate::requests;
+
+pub(crate) use crate::requests::{granted, release, renew};
 
 /// A backend whose nodes vote at once, however young they are.
 pub(crate) async fn redlock(servers: &[Redis]) -> Redlock {
@@ -73,43 +73,10 @@ pub(crate) async fn connect_with(config: RedlockConfig, clock: Arc<dyn Clock>) -
 /// Twenty seconds for a new owner: nodes then have the longest time for their votes.
 pub(crate) fn ask(name: &str) -> Acquire {
     Acquire {
-        names: Names::one(Name::new(name).unwrap()),
-        owner: Owner::draw(&SystemEntropy),
-        ttl: Duration::from_secs(20),
         cap: Some(Duration::from_mins(10)),
-        floor: None,
-        waiter: None,
-        fair: false,
         meta: "who=test".into(),
-        durability: Durability::Primary,
+        ..requests::ask(one(name), Owner::draw(&SystemEntropy), Duration::from_secs(20))
     }
-}
-
-pub(crate) async fn granted(backend: &Redlock, ask: &Acquire) -> FencingToken {
-    match backend.acquire(ask).await {
-        AcquireReply::Granted { token, .. } => token,
-        other => panic!("not granted: {other:?}"),
-    }
-}
-
-pub(crate) async fn renew(backend: &Redlock, ask: &Acquire, token: FencingToken) -> RenewReply {
-    let renew = Renew {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token,
-        ttl: ask.ttl,
-    };
-    backend.renew(&[renew]).await.remove(0)
-}
-
-pub(crate) async fn release(backend: &Redlock, ask: &Acquire) -> ReleaseReply {
-    let release = Release {
-        names: ask.names.clone(),
-        owner: ask.owner,
-        token: None,
-        waiter: None,
-    };
-    backend.release(&[release]).await.remove(0)
 }
 
 /// How many servers have a lease key.

@@ -74,7 +74,7 @@ async fn b7_what_one_node_does_not_answer_is_known() {
     let (warm, mine) = (ask("report"), ask("report"));
     let token = granted(&behind.backend, &warm).await;
     renew(&behind.backend, &warm, token).await;
-    release(&behind.backend, &warm).await;
+    release(&behind.backend, &warm, None).await;
     behind.settled("report", 0);
     lose();
     let token = granted(&behind.backend, &mine).await;
@@ -83,7 +83,7 @@ async fn b7_what_one_node_does_not_answer_is_known() {
     let renewed = renew(&behind.backend, &mine, token).await;
     assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
     lose();
-    let released = release(&behind.backend, &mine).await;
+    let released = release(&behind.backend, &mine, None).await;
     assert_eq!(released, ReleaseReply::Released);
     behind.settled("report", 0);
 }

@@ -4,9 +4,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_clock::{SystemClock, SystemEntropy};
-use soldonce_core::{
-    Applied, Authority, BookingId, Command, EventId, HoldId, Inventory, OnHold, Origin,
-};
+use soldonce_core::{Authority, BookingId, Command, EventId, HoldId, Inventory, OnHold, Origin};
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer, RequestKey, Transaction};
 
@@ -39,12 +37,6 @@ impl Observer for Opened {
             writeln!(text, "{hold:?}").unwrap();
         }
     }
-
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-
-    fn batch(&self, _: usize, _: std::time::Duration) {}
-
-    fn failed(&self, _: &str) {}
 }
 
 /// Opens a ledger and asks it everything. The inner error is one that was met at use.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use soldonce_clock::{SystemClock, SystemEntropy};
-use soldonce_core::{Applied, BookingId, Event, EventId, HoldId, Inventory};
+use soldonce_core::{BookingId, Event, EventId, HoldId, Inventory};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
@@ -151,12 +151,6 @@ impl Observer for Opened {
         let event = inventory.events().next().cloned();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = event;
     }
-
-    fn committed(&self, _: &Inventory, _: &[Applied]) {}
-
-    fn batch(&self, _: usize, _: std::time::Duration) {}
-
-    fn failed(&self, _: &str) {}
 }
 
 /// What was acknowledged is there, and besides at most the request that was under way.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::PATIENCE;
 
-use super::{SEATS, ask, create, database, hold, logs, serve, until};
+use super::{SEATS, ask, create, database, hold, logs, serve, two_servers, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{ADMIN_KEY, Server};
 
@@ -54,9 +54,7 @@ fn seq(client: &mut Client) -> u64 {
 
 #[test]
 fn terms_that_change_at_one_server_are_told_to_readers_at_another() {
-    let (database, logs) = (database(), logs("feeds-terms"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("feeds-terms");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     let now = seq(&mut at_two);

@@ -6,7 +6,7 @@ use serde_json::json;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::PATIENCE;
 
-use super::{ask, database, logs, serve};
+use super::{ask, two_servers};
 use crate::crash::client::{Ask, Client};
 use crate::shop::done;
 
@@ -24,9 +24,7 @@ fn status(client: &mut Client) -> u16 {
 
 #[test]
 fn a_new_key_works_everywhere_at_once_and_a_revoked_one_for_a_second_at_most() {
-    let (database, logs) = (database(), logs("servers-keys"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("servers-keys");
     let mut admin = one.client("admin");
     let mut took = Vec::new();
     for n in 0..5 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use super::{SEATS, ask, create, database, logs, serve, until};
+use super::{SEATS, ask, create, two_servers, until};
 use crate::crash::client::{Ask, Client};
 use crate::shop::done;
 
@@ -41,9 +41,7 @@ fn list(client: &mut Client) -> (BTreeSet<String>, u64) {
 
 #[test]
 fn a_list_has_every_booking_once_while_another_server_sells() {
-    let (database, logs) = (database(), logs("servers-lists"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("servers-lists");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     until(&mut at_two, SEATS, |_| true);

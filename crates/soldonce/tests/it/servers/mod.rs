@@ -68,6 +68,14 @@ fn serve(database: &Postgres, log: &Path) -> Server {
     Server::run(serving_on(&database.url()), log).unwrap()
 }
 
+/// Two servers on one database.
+fn two_servers(test: &str) -> (Postgres, Server, Server) {
+    let (database, logs) = (database(), logs(test));
+    let serve = |name: &str| serve(&database, &logs.join(name));
+    let (one, two) = (serve("one"), serve("two"));
+    (database, one, two)
+}
+
 fn create(client: &mut Client) {
     create_of(client, 20);
 }
@@ -109,9 +117,7 @@ const SEATS: &str = "/v1/events/hamlet-1/seats";
 
 #[test]
 fn what_one_server_sells_the_other_has_sold() {
-    let (database, logs) = (database(), logs("servers"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("servers");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     until(&mut at_two, SEATS, |_| true);

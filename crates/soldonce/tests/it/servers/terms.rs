@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{SEATS, ask, create, database, hold, logs, serve, until};
+use super::{SEATS, ask, create, database, hold, logs, serve, two_servers, until};
 use crate::crash::client::{Ask, Client, HttpAnswer};
 use crate::shop::{self, done, hall};
 
@@ -21,9 +21,7 @@ fn patch(client: &mut Client, policy: &Value) -> HttpAnswer {
 
 #[test]
 fn an_event_is_known_everywhere_from_the_answer_on() {
-    let (database, logs) = (database(), logs("terms-new"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("terms-new");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     for n in 0..20 {
         let id = format!("night-{n}");
@@ -39,9 +37,7 @@ fn an_event_is_known_everywhere_from_the_answer_on() {
 
 #[test]
 fn a_stop_at_one_server_outlives_an_unrelated_change_at_another() {
-    let (database, logs) = (database(), logs("terms-stop"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("terms-stop");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     assert_eq!(ask(&mut at_two, &hold("ann", "A-1")).status, 201);
@@ -64,9 +60,7 @@ fn a_stop_at_one_server_outlives_an_unrelated_change_at_another() {
 
 #[test]
 fn an_opening_and_the_end_of_an_event_reach_every_server() {
-    let (database, logs) = (database(), logs("terms-open"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("terms-open");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     patch(&mut at_one, &json!({"sale_opens_at": FAR_AWAY}));
@@ -90,9 +84,7 @@ fn an_opening_and_the_end_of_an_event_reach_every_server() {
 
 #[test]
 fn an_event_that_is_renamed_and_moved_is_so_at_every_server() {
-    let (database, logs) = (database(), logs("terms-moved"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (_database, one, two) = two_servers("terms-moved");
     let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
     create(&mut at_one);
     until(&mut at_two, EVENT, |event| event["state"] == "open");
@@ -110,9 +102,7 @@ fn an_event_that_is_renamed_and_moved_is_so_at_every_server() {
 
 #[test]
 fn changes_of_different_fields_at_two_servers_both_last() {
-    let (database, logs) = (database(), logs("terms-fields"));
-    let one = serve(&database, &logs.join("one"));
-    let two = serve(&database, &logs.join("two"));
+    let (database, one, two) = two_servers("terms-fields");
     create(&mut one.client("maker"));
     for n in 1..=10_u32 {
         thread::scope(|scope| {

@@ -7,10 +7,9 @@ use soldonce_lease::{BootTime, Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::player::Player;
 use soldonce_testkit::redis::{Data, Redis, RedisCluster};
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::{PATIENCE, runtime, until};
 
 use super::LULL;
-use super::client::runtime;
 use super::draw::Draw;
 use crate::faults::rest;
 use crate::faults::site::{Kind, Servers, Site};
@@ -298,5 +297,5 @@ fn told_at(begun: BootTime, blow: Blow) -> String {
 
 /// How long a blow lasts is part of the blow.
 fn wait(span: Duration) {
-    runtime().block_on(rest(span));
+    runtime().unwrap().block_on(rest(span));
 }

@@ -12,6 +12,7 @@ use soldonce_lease::{
     ReleaseOutcome, SystemClock,
 };
 use soldonce_testkit::player::Part;
+use soldonce_testkit::runtime;
 use tokio::task::JoinSet;
 
 use super::draw::Draw;
@@ -49,15 +50,10 @@ impl FenceSource for Forgetful {
     }
 }
 
-pub(super) fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
-
 /// Plays the part of one process.
 pub(super) fn play(mut part: Part) {
     let plan: Plan = serde_json::from_str(part.words()[0]).unwrap();
-    let report = runtime().block_on(async {
+    let report = runtime().unwrap().block_on(async {
         let locks = connect(&plan).await;
         // Young nodes of a Redlock do not vote yet.
         let first = locks.lease("first").ttl(ttl(plan.kind));

@@ -20,13 +20,13 @@ use std::time::Duration;
 use crate::history::{History, Recorder, Refusals, Verdict};
 use serde::{Deserialize, Serialize};
 use soldonce_lease::SystemClock;
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
 
 use super::counter;
 use super::ms;
 use super::site::{Kind, Site};
-use crate::folder::TempFolder;
 use blows::Storm;
 
 /// What is held, and the rows that are added to.
@@ -104,11 +104,11 @@ impl Run {
             client::play(part);
             return None;
         }
-        let runtime = client::runtime();
+        let runtime = soldonce_testkit::runtime().unwrap();
         let mut site = runtime.block_on(Site::start(self.kind));
         let target = Postgres::start().unwrap();
         counter::make(&target, &NAMES);
-        let (reports, recorder) = (TempFolder::new(), Recorder::new(Arc::new(SystemClock)));
+        let (reports, recorder) = (TempFolder::new().unwrap(), Recorder::new(Arc::new(SystemClock)));
         let proxies = site.proxies();
         let plans: Vec<Plan> = (0..PROCESSES)
             .map(|process| Plan {

@@ -1,7 +1,7 @@
-//! Everything that is logged while the tests run, at every level: a secret in it fails the test.
+//! Everything that is logged while the tests of a process run, at every level.
 
-use std::fmt::{Debug, Write};
-use std::sync::{Mutex, Once};
+use std::fmt::Debug;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -10,14 +10,23 @@ use tracing::{Event, Metadata, Subscriber};
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Begins to keep lines.
-pub(crate) fn capture() {
+///
+/// # Panics
+/// If the process has another subscriber.
+pub fn capture() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| tracing::subscriber::set_global_default(Keeper).unwrap());
+    ONCE.call_once(|| {
+        tracing::subscriber::set_global_default(Keeper).expect("no other subscriber is set");
+    });
 }
 
-/// The lines so far.
-pub(crate) fn lines() -> Vec<String> {
-    LINES.lock().unwrap().clone()
+/// Returns the lines so far.
+pub fn lines() -> Vec<String> {
+    kept().clone()
+}
+
+fn kept() -> MutexGuard<'static, Vec<String>> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Keeper;
@@ -26,7 +35,8 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        write!(self.0, " {}={value:?}", field.name()).unwrap();
+        self.0
+            .extend([" ", field.name(), "=", &format!("{value:?}")]);
     }
 }
 
@@ -38,14 +48,14 @@ impl Subscriber for Keeper {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut line = Line(span.metadata().name().to_owned());
         span.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
+        kept().push(line.0);
         Id::from_u64(1)
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
         let mut line = Line(String::new());
         values.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
+        kept().push(line.0);
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -53,7 +63,7 @@ impl Subscriber for Keeper {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        LINES.lock().unwrap().push(line.0);
+        kept().push(line.0);
     }
 
     fn enter(&self, _: &Id) {}
