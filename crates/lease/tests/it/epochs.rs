@@ -245,6 +245,27 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
 }
 
+/// A pipe in place of the lock file: to open it takes until another opens it, as long as a disk that stalls.
+#[tokio::test]
+async fn a_disk_that_stalls_stops_nothing_else() {
+    let folder = TempFolder::new();
+    let lock = folder.path().join("app.lock");
+    let made = Command::new("mkfifo").arg(&lock).status().unwrap();
+    assert!(made.success());
+    let (to, others) = std::sync::mpsc::channel();
+    let disk = std::thread::spawn(move || {
+        let ran = others.recv_timeout(std::time::Duration::from_secs(10));
+        fs::File::open(lock).unwrap();
+        ran
+    });
+    let epochs = FileFence::new(folder.path());
+    let mut asked = epochs.next(FenceKind::Epoch, "app", 0);
+    std::future::poll_fn(|cx| std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())).await;
+    to.send(()).ok();
+    assert_eq!(asked.await, Ok(1));
+    assert_eq!(disk.join().unwrap(), Ok(()));
+}
+
 /// How often the giver of epochs is killed.
 const KILLS: usize = 12;
 
