@@ -110,7 +110,7 @@ impl LeaseRef {
         self.grant.wait_for(other).await
     }
 
-    /// Returns a token that is cancelled when the lease is lost.
+    /// Returns a token of your own that is cancelled when the lease is lost.
     #[cfg(feature = "tokio-util")]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
         self.grant.cancellation()
