@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Builder, Leases};
-use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
+use crate::{BackendError, Namespace};
 
 impl Leases {
     /// Starts a builder for leases in this process.
@@ -12,7 +12,8 @@ impl Leases {
         Builder::of(InProcess)
     }
 
-    /// Starts a builder for a backend that exists already, on this clock or its own.
+    /// Starts a builder for a backend that exists already, on this clock or its own. It takes no namespace and no
+    /// fence source: these belong to the backend.
     pub fn backend(backend: Arc<dyn Backend>) -> Builder {
         Builder::of(Given(backend))
     }
@@ -52,8 +53,18 @@ impl BackendFactory for Given {
 
     fn connect(
         self: Box<Self>,
-        _: BackendContext,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
-        Box::pin(async move { Ok(self.0) })
+        Box::pin(async move {
+            let setting = match with.fencing {
+                Fencing::Source(_) => "fence(..)",
+                Fencing::Clock | Fencing::Off if with.namespace != Namespace::local() => {
+                    "namespace(\"..\")"
+                }
+                Fencing::Clock | Fencing::Off => return Ok(self.0),
+            };
+            let why = format!("a backend that exists already has its own: leave out .{setting}");
+            Err(BackendError::Config(why))
+        })
     }
 }

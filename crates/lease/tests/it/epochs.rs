@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use soldonce_lease::backend::Fut;
+use soldonce_lease::backend::{Fut, Memory};
 use soldonce_lease::{
     AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
-    FileFence, InvalidRequest, Leases, Namespace,
+    FileFence, InvalidRequest, Leases, Namespace, SystemClock,
 };
 use tokio::task::JoinSet;
 
@@ -85,6 +85,20 @@ async fn a_number_that_is_no_epoch_is_not_taken() {
     let connected = Leases::memory().fence(TooHigh).connect().await;
     let error = connected.unwrap_err();
     assert!(matches!(error, BackendError::Config(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_backend_that_exists_takes_no_fence_source_and_no_namespace() {
+    let leases = || Leases::backend(Arc::new(Memory::new(Arc::new(SystemClock))));
+    for (builder, setting) in [
+        (leases().fence(TooHigh), ".fence("),
+        (leases().namespace("app"), ".namespace("),
+    ] {
+        let error = builder.connect().await.unwrap_err();
+        let names = matches!(&error, BackendError::Config(why) if why.contains(setting));
+        assert!(names, "{error:?}");
+    }
+    assert!(leases().no_fencing().connect().await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
