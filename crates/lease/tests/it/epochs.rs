@@ -62,7 +62,7 @@ async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
     let asked = leases.lease("a").floor(absurd).try_acquire().await;
     assert_eq!(asked.map(drop), invalid);
     let lease = leases.lease("b").acquire().await.unwrap();
-    lease.overtaken(absurd);
+    lease.report_overtaken(absurd);
     assert_eq!(leases.lease("b").acquire().await.map(drop), invalid);
     let token = leases.lease("c").acquire().await.unwrap().token().unwrap();
     assert_eq!(token.epoch(), 1);
