@@ -43,6 +43,14 @@ pub struct FileFence {
     clock: Arc<dyn Clock>,
 }
 
+impl std::fmt::Debug for FileFence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileFence")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
 impl FileFence {
     /// Creates a source that keeps its numbers in `folder`, which is made with the first number.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
