@@ -210,7 +210,8 @@ async fn on_data(args: &EventsArgs, event: &EventId) -> anyhow::Result<Value> {
     let done = async {
         let origin = Origin::system("soldonce events drop");
         let at = engine.drop_event(event, Span::default(), origin).await?;
-        engine.clear_dropped().await?;
+        let kept = || format!("{event} is dropped, and a server will delete what is left of it");
+        engine.clear_dropped().await.with_context(kept)?;
         Ok(json!({ "id": event.as_str(), "dropped_at": Rfc3339(at) }))
     };
     let done = done.await;
