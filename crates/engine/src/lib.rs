@@ -70,6 +70,10 @@ pub mod shield;
 mod trouble;
 pub mod webhook;
 
+use ledger::postgres::PostgresLedger;
+use ledger::sqlite::SqliteLedger;
+use live::{Live, LocalShield};
+
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
     Adopted, ChangeAsk, CheckoutAsk, ClockState, Engine, EngineError, EventSummary, ExchangeAsk,
@@ -83,3 +87,16 @@ pub use ledger::RequestKey;
 pub use live::Listing;
 pub use redis::OptionalRedis;
 pub use secret::{Secrets, Session};
+
+/// Writes the name alone: the rest has secrets or is long.
+macro_rules! opaque {
+    ($($type:ident),+) => {
+        $(impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        })+
+    };
+}
+
+opaque! { Engine, Ids, Live, LocalShield, OptionalRedis, PostgresLedger, SqliteLedger, World }

@@ -77,6 +77,7 @@ impl BackendError {
 
 /// A name that another owner holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The name.
     pub name: Name,
@@ -86,9 +87,21 @@ pub struct Conflict {
     pub token: FencingToken,
 }
 
-/// Another owner holds the names, or some of them.
+impl Conflict {
+    /// Creates a conflict, for the [`Refusal`] of a backend.
+    pub const fn new(name: Name, remaining: Duration, token: FencingToken) -> Self {
+        Self {
+            name,
+            remaining,
+            token,
+        }
+    }
+}
+
+/// Another owner holds the names, or some of them. A backend begins with the default, which has no conflict.
 #[derive(Clone, Debug, PartialEq, Eq, Default, thiserror::Error)]
 #[error("held by another owner; retry after {} ms", .retry_after.as_millis())]
+#[non_exhaustive]
 pub struct Refusal {
     /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,

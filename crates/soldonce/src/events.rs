@@ -53,7 +53,6 @@ The file is the body of `POST /v1/events`; the same file again is the same event
 It sells no more and its holds end; its bookings stay until they are cancelled.")]
     Cancel {
         /// The event's id
-        #[arg(value_parser = event_id)]
         event: EventId,
         /// Why, as buyers are told
         #[arg(long)]
@@ -68,13 +67,8 @@ An event can be dropped once it is over and nothing of it has changed for 8 days
 brought back; its id stays taken.")]
     Drop {
         /// The event's id
-        #[arg(value_parser = event_id)]
         event: EventId,
     },
-}
-
-fn event_id(text: &str) -> Result<EventId, String> {
-    EventId::parse(text).map_err(|wrong| wrong.to_string())
 }
 
 pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
@@ -216,7 +210,8 @@ async fn on_data(args: &EventsArgs, event: &EventId) -> anyhow::Result<Value> {
     let done = async {
         let origin = Origin::system("soldonce events drop");
         let at = engine.drop_event(event, Span::default(), origin).await?;
-        engine.clear_dropped().await?;
+        let kept = || format!("{event} is dropped, and a server will delete what is left of it");
+        engine.clear_dropped().await.with_context(kept)?;
         Ok(json!({ "id": event.as_str(), "dropped_at": Rfc3339(at) }))
     };
     let done = done.await;

@@ -13,7 +13,7 @@ use soldonce_engine::reply::Rfc3339;
 use soldonce_server::Client;
 
 use crate::block_on;
-use crate::exit::{Exit, refused};
+use crate::exit::{Exit, REFUSED, code_of, refused};
 use crate::output::{print, print_json};
 use crate::target::{TargetArgs, success};
 
@@ -66,7 +66,14 @@ pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
     let answer = match args.target.client()? {
         Some(client) => block_on(through_server(&client, &args.command))?,
         None => block_on(on_data(args))?,
-    }?;
+    };
+    let answer = match answer {
+        Err(error) if args.target.json && code_of(&error) == REFUSED => {
+            print_json(&json!({ "error": format!("{error:#}") }))?;
+            return Ok(Exit::Refused);
+        }
+        answer => answer?,
+    };
     if args.target.json {
         print_json(&answer)?;
     } else {

@@ -7,7 +7,7 @@ use soldonce_core::{Amount, Currency, HoldId, Id, Text};
 fn legal_ids_are_exactly_those_of_the_contract() {
     for text in ["a", "A-1", "hamlet-1", "x.y_z-0", &"a".repeat(64)] {
         assert_eq!(
-            Id::parse(text).map(|id| id.as_str().to_owned()),
+            text.parse::<Id>().map(|id| id.as_str().to_owned()),
             Ok(text.to_owned())
         );
     }

@@ -26,12 +26,6 @@ pub struct OptionalRedis {
     connecting: Mutex<JoinSet<()>>,
 }
 
-impl std::fmt::Debug for OptionalRedis {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OptionalRedis").finish_non_exhaustive()
-    }
-}
-
 /// The log messages about it.
 pub(crate) struct Words {
     /// Logged when it is not asked any more.

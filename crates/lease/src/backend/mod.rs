@@ -145,6 +145,7 @@ impl Kind {
 
 /// The result of one check of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The check, in a few words.
     pub check: &'static str,
@@ -156,10 +157,9 @@ pub struct Finding {
     pub fix: String,
 }
 
-#[cfg(any(feature = "redis", feature = "postgres"))]
 impl Finding {
     /// Creates a finding of `check`; `fix` is empty if there is nothing to do.
-    pub(crate) fn new(
+    pub fn new(
         check: &'static str,
         verdict: Verdict,
         found: impl Into<String>,
@@ -172,7 +172,10 @@ impl Finding {
             fix: fix.to_owned(),
         }
     }
+}
 
+#[cfg(any(feature = "redis", feature = "postgres"))]
+impl Finding {
     /// Creates a finding of `check`: as it should be if `is_good`, else `bad` and with `fix`.
     pub(crate) fn judged(
         (check, is_good, bad): (&'static str, bool, Verdict),

@@ -1,7 +1,7 @@
 //! The files of a [`super::FileFence`]: for each namespace and kind of number a file with the last
 //! number given, and a lock file that lets one process at a time take the next.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -29,21 +29,34 @@ impl CounterFiles {
         }
     }
 
+    /// Opens the lock file, in the folder that it makes if there is none.
     pub(super) fn open_lock(&self) -> Result<File, FenceError> {
+        fs::create_dir_all(&self.folder).map_err(|error| self.failed("make", &error))?;
         let mut options = File::options();
         options.create(true).truncate(false).write(true);
         let opened = options.open(&self.lock);
         opened.map_err(|error| self.failed("open", &error))
     }
 
-    /// Takes the next number above the last one and above `above`, and makes it durable.
-    pub(super) fn advance(&self, namespace: &Namespace, above: u64) -> Result<u64, FenceError> {
+    /// Takes the next number above the last one and above `above`, and makes it durable; `None` while another
+    /// process holds the lock file.
+    pub(super) fn advance(
+        &self,
+        namespace: &Namespace,
+        above: u64,
+    ) -> Result<Option<u64>, FenceError> {
+        let lock = self.open_lock()?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(self.failed("lock", &error)),
+        }
         let last = self.last(namespace)?.max(above);
         if last >= self.kind.most() {
             return Err(FenceError::Exhausted { above: last });
         }
         self.write(namespace, last + 1)?;
-        Ok(last + 1)
+        Ok(Some(last + 1))
     }
 
     /// Reads the last number given; without a file it is the one before the first.

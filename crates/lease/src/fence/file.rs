@@ -1,6 +1,5 @@
 //! A fence source for one host: numbers in the files of a folder.
 
-use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +43,14 @@ pub struct FileFence {
     clock: Arc<dyn Clock>,
 }
 
+impl std::fmt::Debug for FileFence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileFence")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
 impl FileFence {
     /// Creates a source that keeps its numbers in `folder`, which is made with the first number.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -75,37 +82,40 @@ impl FileFence {
             return Err(FenceError::Exhausted { above: given });
         }
         let files = CounterFiles::new(kind, &self.folder, namespace);
-        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
         let lock = files.open_lock()?;
         lock.lock().map_err(|error| files.failed("lock", &error))?;
         files.write(namespace, given)
     }
 
-    /// Waits for the lock file while another process holds it; fails after 2 s.
-    async fn lock(&self, files: &CounterFiles) -> Result<File, FenceError> {
-        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
-        let lock = files.open_lock()?;
-        let until = self.clock.boot().plus(LOCK_WAIT);
+    /// Takes the next number. Waits for the lock file while another process holds it; fails after 2 s.
+    async fn advance(
+        &self,
+        files: CounterFiles,
+        namespace: &Namespace,
+        above: u64,
+    ) -> Result<u64, FenceError> {
+        let (files, until) = (Arc::new(files), self.clock.boot().plus(LOCK_WAIT));
         loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::Error(error)) => return Err(files.failed("lock", &error)),
-                Err(TryLockError::WouldBlock) if self.clock.boot() >= until => {
-                    let busy = format!("another process holds {}", files.lock.display());
-                    return Err(FenceError::Unavailable(busy));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let next = self.clock.boot().plus(LOCK_POLL);
-                    self.clock.sleep_until(next).await;
-                }
+            let (counter, namespace) = (Arc::clone(&files), namespace.clone());
+            let given = tokio::task::spawn_blocking(move || counter.advance(&namespace, above))
+                .await
+                .map_err(|error| FenceError::Unavailable(error.to_string()))?;
+            if let Some(given) = given? {
+                return Ok(given);
             }
+            if self.clock.boot() >= until {
+                let busy = format!("another process holds {}", files.lock.display());
+                return Err(FenceError::Unavailable(busy));
+            }
+            let next = self.clock.boot().plus(LOCK_POLL);
+            self.clock.sleep_until(next).await;
         }
     }
 }
 
 impl FenceSource for FileFence {
-    /// Takes the next number. Must be polled inside a tokio runtime: the file is synced on one of
-    /// its blocking threads, so that a slow disk does not stop renewals.
+    /// Takes the next number. Must be polled inside a tokio runtime: the files are opened, locked and synced on its
+    /// blocking threads, so that a slow disk does not stop renewals.
     fn next<'a>(
         &'a self,
         kind: FenceKind,
@@ -116,15 +126,7 @@ impl FenceSource for FileFence {
             let namespace = Namespace::new(namespace)
                 .map_err(|error| FenceError::Unavailable(error.to_string()))?;
             let files = CounterFiles::new(kind, &self.folder, &namespace);
-            let lock = self.lock(&files).await?;
-            let advance = move || {
-                let given = files.advance(&namespace, above);
-                drop(lock);
-                given
-            };
-            tokio::task::spawn_blocking(advance)
-                .await
-                .unwrap_or_else(|error| Err(FenceError::Unavailable(error.to_string())))
+            self.advance(files, &namespace, above).await
         })
     }
 }

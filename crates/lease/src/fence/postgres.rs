@@ -52,6 +52,14 @@ pub struct PgFence {
     links: Mutex<Vec<(Id, Arc<Link>)>>,
 }
 
+impl std::fmt::Debug for PgFence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PgFence")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
 impl PgFence {
     /// Creates a source on the database of `config`, without connecting.
     pub fn new(config: PgConfig) -> Self {

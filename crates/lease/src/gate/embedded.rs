@@ -39,7 +39,7 @@ pub trait FenceStore {
 pub enum Admit {
     /// No higher token was seen. Write and commit in the same transaction.
     Ok,
-    /// A later holder has written: roll back, and tell the lease with `overtaken`.
+    /// A later holder has written: roll back, and tell the lease with `report_overtaken`.
     Stale {
         /// The token of that holder.
         current: FencingToken,

@@ -18,7 +18,7 @@ INSERT INTO soldonce_fence AS f (resource, token) VALUES ($1, $2)
 ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token
 RETURNING token";
 
-/// Reads the highest token seen of resource `$1`: the argument of `overtaken` after a stale write.
+/// Reads the highest token seen of resource `$1`: the argument of `report_overtaken` after a stale write.
 pub const FENCE_HIGHEST: &str = "\
 -- fence_highest
 SELECT token FROM soldonce_fence WHERE resource = $1";

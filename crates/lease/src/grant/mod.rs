@@ -270,11 +270,11 @@ impl Grant {
 
     #[cfg(feature = "tokio-util")]
     pub(super) fn cancellation(&self) -> tokio_util::sync::CancellationToken {
-        let token = self.cancel.get_or_init(Default::default).clone();
+        let token = self.cancel.get_or_init(Default::default);
         if matches!(self.state(), LeaseState::Lost(_)) {
             token.cancel();
         }
-        token
+        token.child_token()
     }
 }
 

@@ -110,8 +110,7 @@ impl LeaseRef {
         self.grant.wait_for(other).await
     }
 
-    /// Returns a token that is cancelled when the lease is lost, but not when it is released. Every call returns
-    /// the same one: cancel a `child_token` of it, or you stop all that watch this lease.
+    /// Returns a token of your own that is cancelled when the lease is lost.
     #[cfg(feature = "tokio-util")]
     pub fn cancellation_token(&self) -> tokio_util::sync::CancellationToken {
         self.grant.cancellation()

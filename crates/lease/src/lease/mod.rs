@@ -161,14 +161,14 @@ impl Lease {
     /// let lease = leases.lease("job").acquire().await?;
     /// // The target refused the write: it has seen this token.
     /// let seen = FencingToken::from_parts(0, 41).expect("a token");
-    /// lease.overtaken(seen);
+    /// lease.report_overtaken(seen);
     /// assert!(matches!(lease.state(), LeaseState::Lost(_)));
     /// drop(lease);
     /// assert!(leases.lease("job").acquire().await?.token()? > seen);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn overtaken(&self, by: FencingToken) {
+    pub fn report_overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
         let ctx = &self.client.ctx;
         ctx.floors().raise(&self.grant.terms.names, by);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Builder, Leases};
-use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
+use crate::{BackendError, Namespace};
 
 impl Leases {
     /// Starts a builder for leases among the tasks and threads of this process; they end with it.
@@ -12,8 +12,8 @@ impl Leases {
         Builder::of(InProcess)
     }
 
-    /// Starts a builder for a backend that exists already. It keeps its own namespace, clock and fence source: what
-    /// the builder sets of these is not passed on to it.
+    /// Starts a builder for a backend that exists already. It keeps its own clock, namespace and fence source, and
+    /// `connect` refuses a builder that names one of the last two.
     pub fn backend(backend: Arc<dyn Backend>) -> Builder {
         Builder::of(Given(backend))
     }
@@ -53,8 +53,18 @@ impl BackendFactory for Given {
 
     fn connect(
         self: Box<Self>,
-        _: BackendContext,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
-        Box::pin(async move { Ok(self.0) })
+        Box::pin(async move {
+            let setting = match with.fencing {
+                Fencing::Source(_) => "fence(..)",
+                Fencing::Clock | Fencing::Off if with.namespace != Namespace::local() => {
+                    "namespace(\"..\")"
+                }
+                Fencing::Clock | Fencing::Off => return Ok(self.0),
+            };
+            let why = format!("a backend that exists already has its own: leave out .{setting}");
+            Err(BackendError::Config(why))
+        })
     }
 }

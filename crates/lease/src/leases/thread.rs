@@ -19,6 +19,7 @@ const CONNECT_CALLS: u32 = 10;
 
 /// What to do at connect about the findings of the doctor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Doctor {
     /// Log them, and send them as notices.
     #[default]

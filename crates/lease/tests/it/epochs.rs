@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use soldonce_lease::backend::Fut;
+use soldonce_lease::backend::{Fut, Memory};
 use soldonce_lease::{
     AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
-    FileFence, InvalidRequest, Leases, Namespace,
+    FileFence, InvalidRequest, Leases, Namespace, SystemClock,
 };
 use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
@@ -62,7 +62,7 @@ async fn a_floor_that_no_lease_can_have_had_uses_up_no_epoch() {
     let asked = leases.lease("a").floor(absurd).try_acquire().await;
     assert_eq!(asked.map(drop), invalid);
     let lease = leases.lease("b").acquire().await.unwrap();
-    lease.overtaken(absurd);
+    lease.report_overtaken(absurd);
     assert_eq!(leases.lease("b").acquire().await.map(drop), invalid);
     let token = leases.lease("c").acquire().await.unwrap().token().unwrap();
     assert_eq!(token.epoch(), 1);
@@ -85,6 +85,20 @@ async fn a_number_that_is_no_epoch_is_not_taken() {
     let connected = Leases::memory().fence(TooHigh).connect().await;
     let error = connected.unwrap_err();
     assert!(matches!(error, BackendError::Config(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_backend_that_exists_takes_no_fence_source_and_no_namespace() {
+    let leases = || Leases::backend(Arc::new(Memory::new(Arc::new(SystemClock))));
+    for (builder, setting) in [
+        (leases().fence(TooHigh), ".fence("),
+        (leases().namespace("app"), ".namespace("),
+    ] {
+        let error = builder.connect().await.unwrap_err();
+        let names = matches!(&error, BackendError::Config(why) if why.contains(setting));
+        assert!(names, "{error:?}");
+    }
+    assert!(leases().no_fencing().connect().await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -243,6 +257,27 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
     assert!(error.contains("another process holds"), "{error}");
     drop(lock);
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(2));
+}
+
+/// A pipe in place of the lock file: to open it takes until another opens it, as long as a disk that stalls.
+#[tokio::test]
+async fn a_disk_that_stalls_stops_nothing_else() {
+    let folder = TempFolder::new();
+    let lock = folder.path().join("app.lock");
+    let made = Command::new("mkfifo").arg(&lock).status().unwrap();
+    assert!(made.success());
+    let (to, others) = std::sync::mpsc::channel();
+    let disk = std::thread::spawn(move || {
+        let ran = others.recv_timeout(std::time::Duration::from_secs(10));
+        fs::File::open(lock).unwrap();
+        ran
+    });
+    let epochs = FileFence::new(folder.path());
+    let mut asked = epochs.next(FenceKind::Epoch, "app", 0);
+    std::future::poll_fn(|cx| std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())).await;
+    to.send(()).ok();
+    assert_eq!(asked.await, Ok(1));
+    assert_eq!(disk.join().unwrap(), Ok(()));
 }
 
 /// How often the giver of epochs is killed.

@@ -207,7 +207,7 @@ async fn a_runner_that_was_stopped_kills_at_once() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_lease_taken_away_leaves_a_second_at_most() {
     let stage = Stage::new(&[Signal::KILL]).await;
-    let lease_ends = |lease: &Lease| lease.overtaken(lease.token_for_logs().unwrap());
+    let lease_ends = |lease: &Lease| lease.report_overtaken(lease.token_for_logs().unwrap());
     lease_ends(&stage.lease);
     let ended = stage.play(async |mut hands: Hands| {
         hands.advance(Duration::from_millis(999)).await;

@@ -70,12 +70,13 @@ fn keys_through_a_server_name_what_is_wrong() {
     let data = at.join("data").display().to_string();
     let busy = said(&["keys", "list", "--data", &data], &at, 3);
     assert!(busy.contains("a running server takes --url"), "{busy}");
-    let unknown = "cal_00000000000000000000000000";
-    let unknown = through(admin, &["keys", "revoke", unknown], 1);
-    assert!(
-        unknown.contains("there is no API key of this id"),
-        "{unknown}"
-    );
+    let revoke = ["keys", "revoke", "cal_00000000000000000000000000"];
+    let why = "there is no API key of this id";
+    let unknown = through(admin, &revoke, 1);
+    assert!(unknown.contains(why), "{unknown}");
+    let told = through(admin, &[&revoke[..], &["--json"]].concat(), 1);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(told["error"].as_str().unwrap().contains(why), "{told}");
 }
 
 #[test]

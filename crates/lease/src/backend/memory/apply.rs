@@ -124,12 +124,8 @@ fn refuse(
         if let Some(held) = others {
             let remaining = held.expires.since(now);
             refusal.retry_after = refusal.retry_after.max(remaining);
-            let (name, token) = (place.1, held.token);
-            refusal.conflicts.push(Conflict {
-                name,
-                remaining,
-                token,
-            });
+            let conflict = Conflict::new(place.1, remaining, held.token);
+            refusal.conflicts.push(conflict);
         }
     }
     if refusal.conflicts.is_empty() {

@@ -167,7 +167,7 @@ async fn a_stale_write_ends_the_lease_and_the_next_token_is_above() {
     let lease = world.locks.lease("a").try_acquire().await.unwrap().unwrap();
     let token = lease.token_for_logs().unwrap();
     let seen = FencingToken::from_parts(0, token.counter() + 500).unwrap();
-    lease.overtaken(seen);
+    lease.report_overtaken(seen);
     let by = LostReason::Overtaken { by: seen };
     assert_eq!(lease.token(), Err(TokenError::Lost(by)));
     until(|| world.locks.stats().lost_overtaken == 1).await;

@@ -61,7 +61,7 @@ async fn a_waiter_is_granted_above_a_floor_that_came_later() {
     assert!(is_pending(&mut waiter).await);
     world.pass(secs(1)).await;
     let seen = FencingToken::from_parts(0, 1_000).unwrap();
-    held.overtaken(seen);
+    held.report_overtaken(seen);
     let next = soon(waiter).await.unwrap();
     assert!(next.token().unwrap() > seen);
 }

@@ -171,7 +171,7 @@ async fn refusals(locks: &Leases, counter: &Counter, name: &str) -> usize {
             lease.release().await.unwrap();
             return refused;
         }
-        lease.overtaken(counter.highest(name).await);
+        lease.report_overtaken(counter.highest(name).await);
         assert!(lease.token().is_err());
         super::within(PATIENCE, "the lost lease is released", || {
             locks.stats().live == 0

@@ -268,7 +268,7 @@ impl World {
         self.written = self.written.max(Some(token));
     }
 
-    /// `overtaken`: the lease is lost, and the floor is kept for the name.
+    /// `report_overtaken`: the lease is lost, and the floor is kept for the name.
     fn refused(&mut self, client: usize, token: Token, current: Token) {
         let client = &mut self.clients[client];
         client.floor = client.floor.max(Some(current));

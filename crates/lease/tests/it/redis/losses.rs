@@ -155,7 +155,7 @@ async fn an_epoch_source_that_went_back_costs_one_refused_write() {
     let Admit::Stale { current } = target.write("a", low) else {
         panic!("the token did not fall: {low:?}");
     };
-    lease.overtaken(current);
+    lease.report_overtaken(current);
     assert!(lease.token().is_err());
     drop(lease);
     let healed = until("the name is free again", async || {

@@ -217,7 +217,8 @@ impl Client {
 
     async fn overtaken(&self, hold: &Hold) {
         if self.plan.planted != Some(Planted::NoGate) {
-            hold.lease.overtaken(self.counter.highest(hold.name).await);
+            hold.lease
+                .report_overtaken(self.counter.highest(hold.name).await);
         }
     }
 
