@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{RequestKey, ScopedKey};
+use super::ScopedKey;
+use super::rows::replies::Record;
 use crate::limits::{IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_NEWEST};
-use crate::reply::StoredReply;
 
 /// Bits of a prefix that name its bucket in a run: 16 keys each.
 const BUCKET_BITS: u32 = 12;
@@ -54,7 +54,7 @@ impl StoredKeys {
     }
 
     /// Adds records that were stored from [`StoredKeys::next`] on.
-    pub(crate) fn add_all(&mut self, records: &[(RequestKey, StoredReply)]) {
+    pub(crate) fn add_all(&mut self, records: &[Record]) {
         for (key, _) in records {
             self.add(key.scoped, self.next);
         }

@@ -18,12 +18,12 @@ use super::horizon::LastTurn;
 use super::read_set::ReadSet;
 use super::replica::{Account, Replica, ToLoad};
 use super::resolve;
-use super::tables::idempotency::{self, Record};
-use super::tables::{Id, bookings, int};
+use super::tables::{Id, bookings, idempotency, int};
 use super::time::Time;
 use super::write::{Dispatch, RowTypes, Statement};
-use crate::ledger::batch::Batch;
+use crate::ledger::batch::{Batch, replay_among};
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::replies::{Record, get_record};
 use crate::ledger::{Observer, RequestKey};
 use crate::locks::lock;
 use crate::pause::pause;
@@ -174,7 +174,7 @@ impl Context {
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
         let (records, keys) = ((idempotency::RECORDS, "idempotency"), [bind(&keys)]);
-        let records = connection.read(records, &keys, idempotency::get);
+        let records = connection.read(records, &keys, get_record);
         records.await.map_err(Failure::of_read)
     }
 
@@ -189,8 +189,7 @@ impl Context {
         let Some(key) = key else { return Ok(None) };
         let mut connection = self.database.connection().await?;
         let records = self.records(&mut connection, &[key]).await?;
-        let known = records.first().map(|record| record.replay(key));
-        known.transpose()
+        replay_among(&records, key).transpose()
     }
 
     /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,

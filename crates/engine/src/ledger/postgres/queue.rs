@@ -21,7 +21,7 @@ use super::limits::{
 };
 use super::replica::{Replica, ToLoad};
 use crate::catch_panic::catch_panic;
-use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
+use crate::ledger::batch::{Batch, Outcome, Writers, answer_all, replay_among};
 use crate::ledger::{Done, RequestKey, Transaction};
 
 /// Carries out the commands of one event until its queue is closed.
@@ -331,14 +331,8 @@ impl Round<'_> {
             return Ok(());
         }
         for job in std::mem::take(&mut self.waiting) {
-            let known = job.transaction.key.and_then(|key| {
-                let record = records
-                    .iter()
-                    .find(|record| record.key.scoped == key.scoped)?;
-                Some(record.replay(key).map(Done::Replayed))
-            });
-            match known {
-                Some(done) => job.answer(done),
+            match key(&job).and_then(|key| replay_among(&records, key)) {
+                Some(known) => job.answer(known.map(Done::Replayed)),
                 None => self.waiting.push_back(job),
             }
         }
