@@ -129,8 +129,7 @@ impl Engine {
         else {
             return Err(ReadError::Failed("the ledger answered with no event".to_owned()).into());
         };
-        let live = self.parts.live.event(event.no);
-        Ok(EventSummary::of(&*live.ok_or(Rejection::EventNotFound)?))
+        Ok(EventSummary::of(&*self.parts.live.event(event.no)?))
     }
 
     /// Returns an event with the counts of its units.
@@ -151,7 +150,7 @@ impl Engine {
 
     /// Finds an event that this server knows already: for the names of units.
     pub fn known_event(&self, event: &EventId) -> Option<Arc<Event>> {
-        self.parts.live.find(event).map(|live| live.event())
+        Some(self.parts.live.find(event).ok()?.event())
     }
 
     /// Returns the event of this number, if this server knows it.

@@ -221,20 +221,15 @@ impl Engine {
         &self,
         event: &soldonce_core::EventId,
     ) -> Result<Arc<LiveEvent>, EngineError> {
-        if let Some(live) = self.parts.live.find(event) {
+        if let Ok(live) = self.parts.live.find(event) {
             return Ok(live);
         }
         self.parts.ledger.find_new_events().await?;
-        let found = self.parts.live.find(event);
-        Ok(found.ok_or_else(|| self.parts.live.missing(event))?)
+        Ok(self.parts.live.find(event)?)
     }
 
     fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
-        self.parts
-            .live
-            .event(no)
-            .map(|live| live.event())
-            .ok_or_else(|| self.parts.live.missing_no(no))
+        Ok(self.parts.live.event(no)?.event())
     }
 
     /// Executes a command in the ledger; counts a refusal.
