@@ -124,10 +124,7 @@ impl Folder {
     /// 0600, in a folder of any mode: the database has the keys. A file whose mode cannot be set is
     /// only logged. SQLite gives its other files the mode of the database.
     pub(super) fn make_private(&self) -> Result<(), OpenError> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(PRIVATE);
-        let made = options.open(self.database());
-        made.map_err(self.failed())?;
+        self.open_private(DATABASE).map_err(self.failed())?;
         for name in FILES {
             let path = self.0.join(name);
             let is_open = |meta: Metadata| meta.permissions().mode() & OTHERS != 0;
@@ -154,15 +151,9 @@ impl Folder {
 
     /// Creates an empty file for a copy of a database; replaces one that was left half copied.
     pub(super) fn make_part(&self) -> Result<PathBuf, OpenError> {
-        let part = self.0.join(PART);
-        let mut options = OpenOptions::new();
-        options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(PRIVATE);
-        options.open(&part).map_err(self.failed())?;
-        Ok(part)
+        let made = self.open_private(PART).and_then(|part| part.set_len(0));
+        made.map_err(self.failed())?;
+        Ok(self.0.join(PART))
     }
 
     /// Syncs the write-ahead log, if there is one.
