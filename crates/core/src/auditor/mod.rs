@@ -32,16 +32,10 @@ pub struct HoldTerms {
 
 impl From<&Hold> for HoldTerms {
     fn from(hold: &Hold) -> Self {
-        let Hold {
-            id,
-            holder,
-            max_expires_at,
-            ..
-        } = hold;
         Self {
-            id: *id,
-            holder: holder.clone(),
-            max_expires_at: *max_expires_at,
+            id: hold.id,
+            holder: hold.holder.clone(),
+            max_expires_at: hold.max_expires_at,
         }
     }
 }

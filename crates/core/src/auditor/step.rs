@@ -39,16 +39,10 @@ impl Auditor<'_> {
                 touched.fenced(hold, before.fence, step.fence);
             }
         }
-        let Transition {
-            to: state,
-            fence,
-            version,
-            ..
-        } = *step;
         let now = Unit {
-            state,
-            fence,
-            version,
+            state: step.to,
+            fence: step.fence,
+            version: step.version,
         };
         self.memory.set_unit(step.unit, now);
     }
