@@ -252,13 +252,8 @@ impl Context {
         match outcome {
             Ok(Some(written)) => {
                 self.time.reached(written);
-                let Dispatch {
-                    id,
-                    read_set,
-                    holds,
-                    ..
-                } = dispatch;
-                take_over(replica, batch, read_set.accounts);
+                let (id, holds) = (dispatch.id, dispatch.holds);
+                take_over(replica, batch, dispatch.read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer

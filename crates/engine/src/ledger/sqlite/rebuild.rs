@@ -155,24 +155,16 @@ fn rebuild(
         let accounts = accounts.join().map_err(lost)??;
         accounts.restore_bought(&mut inventory)?;
         inventory.restore_clock(head.clock);
-        let charts = charts::numbers(connection)?;
-        let effect = outbox::last(connection)?;
-        let endpoints = endpoints::all(connection)?;
-        let delivery = deliveries::last(connection)?;
-        let bytes = Vec::new();
-        Ok((
-            inventory,
-            accounts.keys,
-            Tails {
-                head,
-                chains,
-                charts,
-                effect,
-                endpoints,
-                delivery,
-                bytes,
-            },
-        ))
+        let tails = Tails {
+            head,
+            chains,
+            charts: charts::numbers(connection)?,
+            effect: outbox::last(connection)?,
+            endpoints: endpoints::all(connection)?,
+            delivery: deliveries::last(connection)?,
+            bytes: Vec::new(),
+        };
+        Ok((inventory, accounts.keys, tails))
     })
 }
 

@@ -13,7 +13,7 @@ mod rest;
 use std::sync::Arc;
 
 use soldonce_clock::SystemClock;
-use soldonce_core::{Commit, Event, UnitNo};
+use soldonce_core::{Commit, Event};
 
 use super::address::Serves;
 use super::bind::bind;
@@ -110,8 +110,7 @@ pub async fn unit_history(
         return Ok(None);
     };
     let event = Charts::default().event(&mut connection, row).await?.event;
-    let unit: Option<UnitNo> = event.chart.find_unit(unit);
-    let Some(unit) = unit else {
+    let Some(unit) = event.chart.find_unit(unit) else {
         return Ok(None);
     };
     let commits = reads::unit_history(&mut connection, event.no, unit, limit).await?;

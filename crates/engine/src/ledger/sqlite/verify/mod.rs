@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rusqlite::Connection;
-use soldonce_core::{Commit, Event, Timestamp, UnitNo};
+use soldonce_core::{Commit, Event, Timestamp};
 
 use super::OpenError;
 use super::connection;
@@ -219,14 +219,11 @@ pub fn unit_history(
     let Some(event) = all.into_iter().find(|known| known.id.as_str() == event) else {
         return Ok(None);
     };
-    let unit: Option<UnitNo> = event.chart.find_unit(unit);
-    match unit {
-        None => Ok(None),
-        Some(unit) => {
-            let commits = audit::of_unit(&connection, event.no, unit, limit)?;
-            Ok(Some((event, commits)))
-        }
-    }
+    let Some(unit) = event.chart.find_unit(unit) else {
+        return Ok(None);
+    };
+    let commits = audit::of_unit(&connection, event.no, unit, limit)?;
+    Ok(Some((event, commits)))
 }
 
 /// Finds the row of a dropped event. For `soldonce why`, on a live folder or a stopped one.

@@ -87,21 +87,14 @@ impl Writer {
             return Ok(Err(full));
         }
         let now = self.deps.shared.now();
-        let NewEndpoint {
-            endpoint,
-            key,
-            reply,
-        } = new;
-        let (records, first) = (
-            Vec::from_iter(key.map(|key| (key, reply))),
-            self.keys.next(),
-        );
+        let first = self.keys.next();
+        let records = Vec::from_iter(new.key.map(|key| (key, new.reply)));
         self.commit_at(now, |tables| {
-            endpoints::insert(tables, &endpoint)?;
+            endpoints::insert(tables, &new.endpoint)?;
             idempotency::write(tables, &records, first, now)
         })?;
         self.keys.add_all(&records);
-        self.tails.endpoints.push(endpoint);
+        self.tails.endpoints.push(new.endpoint);
         Ok(Ok(Added::Stored))
     }
 
