@@ -426,8 +426,8 @@ mod tests {
     fn a_booking_is_known_with_its_hold() {
         let (mut replica, hold, booking) = with_booking();
         let named = ToLoad {
-            holds: Vec::new(),
-            bookings: vec![booking],
+            bookings: [booking].into(),
+            ..ToLoad::default()
         };
         assert!(replica.knows(&named));
         replica.inventory.forget_hold(hold);
