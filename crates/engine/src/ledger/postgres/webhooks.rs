@@ -87,25 +87,18 @@ impl Webhooks for PostgresLedger {
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()> {
         Box::pin(async move {
             let context = &self.parts.context;
-            let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
-            let state =
-                |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
-            let states: Vec<i16> = attempts.iter().map(state).collect();
-            let answered = |attempt: &Attempt| attempt.status.map(i32::from);
-            let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
-            let problems: Vec<Option<&str>> =
-                attempts.iter().map(|attempt| attempt.problem).collect();
-            let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
-            let next = |attempt: &Attempt| attempt.next_at().map(Timestamp::ms);
-            let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
-            let quiet = |attempt: &Attempt| attempt.quiet_until.map(Timestamp::ms);
-            let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
-            let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
-            let gone: Vec<bool> = gone.collect();
-            let before = attempts
-                .iter()
-                .map(|attempt| i32::try_from(attempt.before).unwrap_or(i32::MAX));
-            let before: Vec<i32> = before.collect();
+            let all = attempts.as_slice();
+            let numbers = column(all, |one| one.number);
+            let states = column(all, |one| {
+                short(number(&DeliveryState::ALL, &one.then.state()))
+            });
+            let statuses = column(all, |one| one.status.map(i32::from));
+            let problems = column(all, |one| one.problem);
+            let tried = column(all, |one| one.at.ms());
+            let nexts = column(all, |one| one.next_at().map(Timestamp::ms));
+            let quiets = column(all, |one| one.quiet_until.map(Timestamp::ms));
+            let gone = column(all, |one| one.then == Then::Disable);
+            let before = column(all, |one| i32::try_from(one.before).unwrap_or(i32::MAX));
             let values = [
                 bind(&context.server),
                 bind(&numbers),
@@ -160,6 +153,11 @@ impl Webhooks for PostgresLedger {
             Ok(gone.await?.len())
         })
     }
+}
+
+/// Lists a value of each attempt.
+fn column<T>(attempts: &[Attempt], of: impl Fn(&Attempt) -> T) -> Vec<T> {
+    attempts.iter().map(of).collect()
 }
 
 /// Stores an endpoint, if there is room for it.
