@@ -93,10 +93,7 @@ impl Batch {
 
     /// Adds the effect of a command.
     pub(crate) fn add(&mut self, applied: Applied) {
-        let steps = applied
-            .commits
-            .iter()
-            .flat_map(|commit| &commit.transitions);
+        let steps = applied.steps();
         let frees = |step: &&Transition| {
             matches!((step.from, step.to), (UnitState::Sold(_), UnitState::Free))
         };
@@ -122,7 +119,7 @@ impl Batch {
 
     /// Lists every transition, in the order in which they were made.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Transition> {
-        self.commits().flat_map(|commit| &commit.transitions)
+        self.applied.iter().flat_map(Applied::steps)
     }
 
     /// Takes the commits out of the batch, to publish them.

@@ -118,13 +118,9 @@ impl Metrics {
     /// Counts the units that were sold, and the holds that the clock ended, whether the sweeper
     /// wrote them down or a command that took their units.
     pub(crate) fn applied(&self, applied: &Applied) {
-        let steps = || {
-            let commits = applied.commits.iter();
-            commits.flat_map(|commit| &commit.transitions)
-        };
         let is_sale = |cause| matches!(cause, Cause::Confirmed | Cause::SoldDirectly);
-        let sold = steps().filter(|step| is_sale(step.cause)).count();
-        let ended = steps().filter(|step| step.cause == Cause::Expired);
+        let sold = applied.steps().filter(|step| is_sale(step.cause)).count();
+        let ended = applied.steps().filter(|step| step.cause == Cause::Expired);
         let mut ended: Vec<_> = ended.filter_map(|step| step.hold).collect();
         // All units of a hold end together.
         ended.dedup();

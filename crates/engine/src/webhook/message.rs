@@ -114,11 +114,6 @@ impl Before {
     }
 }
 
-fn steps(applied: &Applied) -> impl Iterator<Item = &Transition> {
-    let commits = applied.commits.iter();
-    commits.flat_map(|commit| &commit.transitions)
-}
-
 /// Finds the holds that this command wrote down as ended by the clock or by staff.
 fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
     let end = |step: &Transition| match step.from {
@@ -128,13 +123,13 @@ fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
     let of_hold = |(_, kind): &(HoldId, MessageKind)| {
         matches!(kind, MessageKind::HoldExpired | MessageKind::HoldRevoked)
     };
-    steps(applied).filter_map(end).filter(of_hold).collect()
+    applied.steps().filter_map(end).filter(of_hold).collect()
 }
 
 /// Finds the kinds of messages of each booking that got or lost units.
 fn told_of_bookings(applied: &Applied) -> BTreeMap<BookingId, BTreeSet<MessageKind>> {
     let mut told: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for step in steps(applied) {
+    for step in applied.steps() {
         for state in [step.from, step.to] {
             if let (UnitState::Sold(booking), Some(kind)) = (state, told_as(step.cause)) {
                 told.entry(booking).or_default().insert(kind);
