@@ -176,7 +176,8 @@ impl Parts {
     }
 
     async fn register(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
-        if self.context.catalogue.slot(event.no).is_some() {
+        let context = &self.context;
+        if context.catalogue.slot(event.no).is_some() {
             return Ok(());
         }
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
@@ -187,20 +188,14 @@ impl Parts {
         {
             let mut replica = slot.replica.lock().await;
             let named = ToLoad::default();
-            let refresh = self
-                .context
-                .refresh(connection, &slot, &mut replica, &named);
+            let refresh = context.refresh(connection, &slot, &mut replica, &named);
             refresh.await?;
             self.show(&slot, &replica, shown);
         }
         // Another server may have been here first.
-        if self
-            .context
-            .catalogue
-            .add(event.id.clone(), Arc::clone(&slot))
-        {
-            let context = Arc::clone(&self.context);
-            self.tasks().spawn(queue::run(context, slot, jobs));
+        if context.catalogue.add(event.id.clone(), Arc::clone(&slot)) {
+            let run = queue::run(Arc::clone(context), slot, jobs);
+            self.tasks().spawn(run);
         }
         Ok(())
     }

@@ -176,9 +176,10 @@ impl Round<'_> {
 
     /// Decides what waits and stores it. Commands without an answer stay in `waiting`.
     async fn step(&mut self) -> Result<(), Failure> {
+        let context = self.context;
         let mut connection = match self.connection.take().filter(Connection::may_stay) {
             Some(connection) => connection,
-            None => self.context.database.connection().await?,
+            None => context.database.connection().await?,
         };
         let named = ToLoad::of(self.waiting.iter().map(|job| &job.transaction.command));
         let loads = self.replica.loads();
@@ -187,10 +188,10 @@ impl Round<'_> {
         }
         let is_new = self.replica.loads() > loads;
         let now = match self.waiting.front() {
-            Some(next) if calls_off(next) => self.context.time.now().plus(self.ahead),
-            Some(_) | None => self.context.time.now(),
+            Some(next) if calls_off(next) => context.time.now().plus(self.ahead),
+            Some(_) | None => context.time.now(),
         };
-        let begun = self.context.clock.boot();
+        let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
         let (decided, retried) = self.decide(now, &mut batch);
@@ -201,16 +202,12 @@ impl Round<'_> {
             }
             Stored::Yes
         } else {
-            let store = self
-                .context
-                .store(&mut connection, self.replica, &mut batch, now);
+            let store = context.store(&mut connection, self.replica, &mut batch, now);
             store.await
         };
         let is_single = is_new && batch.applied.len() == 1;
         let stored = if is_single && matches!(stored, Stored::Wrong) {
-            let why = self
-                .context
-                .sold_already(&mut connection, self.slot, &batch);
+            let why = context.sold_already(&mut connection, self.slot, &batch);
             Stored::Refused(why.await.unwrap_or_else(Rejection::from))
         } else {
             stored
@@ -313,9 +310,8 @@ impl Round<'_> {
         connection: &mut Connection,
         named: &ToLoad,
     ) -> Result<(), Failure> {
-        let refresh = self
-            .context
-            .refresh(connection, self.slot, self.replica, named);
+        let context = self.context;
+        let refresh = context.refresh(connection, self.slot, self.replica, named);
         refresh.await?;
         self.replay_known(connection).await?;
         self.is_fresh = true;

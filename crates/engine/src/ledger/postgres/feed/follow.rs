@@ -274,12 +274,11 @@ impl Showing {
 
     async fn refresh(&self) -> Result<(), TaskError> {
         let (mut replica, _one) = self.cache().await;
+        let context = &self.context;
         let read = catch_panic(async {
-            let mut connection = self.context.database.connection().await?;
+            let mut connection = context.database.connection().await?;
             let named = ToLoad::default();
-            let refresh = self
-                .context
-                .refresh(&mut connection, &self.slot, &mut replica, &named);
+            let refresh = context.refresh(&mut connection, &self.slot, &mut replica, &named);
             refresh.await
         });
         let Some(read) = read.await else {
