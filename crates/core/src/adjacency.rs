@@ -40,12 +40,12 @@ pub(crate) fn neighbours(chart: &Chart, taken: &[UnitNo]) -> impl Iterator<Item 
 
 /// The seats that a choice leaves of one run, as far as they must be known.
 #[derive(Default)]
-struct Left {
+struct Remainder {
     seats: usize,
     single: Vec<UnitNo>,
 }
 
-impl Left {
+impl Remainder {
     /// Counts the free seats next to a chosen one.
     fn count(&mut self, free: &[UnitNo]) {
         self.seats += free.len();
@@ -73,7 +73,7 @@ fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<
         free.take(index(REACH)).collect()
     };
     let mut orphans = Vec::new();
-    let mut left = Left::default();
+    let mut left = Remainder::default();
     let mut gap_start = row.first.0;
     for seat in taken {
         let gap = gap_start..seat.0;

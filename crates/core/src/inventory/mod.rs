@@ -29,7 +29,7 @@ mod sell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use checkout::Wanted;
+use checkout::NewBooking;
 use indexes::OpenEvent;
 use sell::Buyer;
 use trial::Trial;
@@ -112,7 +112,7 @@ impl Inventory {
             } => self.checkout(
                 work,
                 on,
-                Wanted {
+                NewBooking {
                     booking,
                     reference,
                     exchange,
