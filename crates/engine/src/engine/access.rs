@@ -16,7 +16,7 @@ use crate::secret::Session;
 
 /// The admin key of a setting, and the keys that it replaced.
 #[derive(Clone, Debug)]
-pub struct Adopted {
+pub struct AdoptedKey {
     pub key: ApiKey,
     /// The keys that the setting named before, now revoked.
     pub ended: Vec<KeyId>,
@@ -101,7 +101,7 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropped, the key may exist and the ones before still work: repeat.
-    pub async fn adopt_admin_key(&self, text: &str) -> Result<Adopted, EngineError> {
+    pub async fn adopt_admin_key(&self, text: &str) -> Result<AdoptedKey, EngineError> {
         let hash = hash_key(text);
         let known = self.keys().into_iter().find(|key| key.hash == hash);
         let key = if let Some(key) = known {
@@ -122,7 +122,7 @@ impl Engine {
                 ended.push(before.id);
             }
         }
-        Ok(Adopted { key, ended })
+        Ok(AdoptedKey { key, ended })
     }
 
     async fn store_key(

@@ -49,7 +49,7 @@ impl<Id> ListAsk<Id> {
 }
 
 /// A page while it is filled.
-struct Filling<Id> {
+struct PageBuilder<Id> {
     found: Vec<StoredReply>,
     limit: usize,
     last: Option<Id>,
@@ -58,7 +58,7 @@ struct Filling<Id> {
     more: bool,
 }
 
-impl<Id: Copy> Filling<Id> {
+impl<Id: Copy> PageBuilder<Id> {
     fn new(ask: &ListAsk<Id>) -> Self {
         Self {
             found: Vec::new(),
@@ -116,7 +116,7 @@ impl Engine {
     ) -> Result<ListPage<HoldId>, EngineError> {
         let live = self.live(event).await?;
         let (event, seq) = (live.event(), live.seq());
-        let mut page = Filling::new(ask);
+        let mut page = PageBuilder::new(ask);
         loop {
             let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
             let (rows, now) = (rows.await?, self.now());
@@ -143,7 +143,7 @@ impl Engine {
     ) -> Result<ListPage<BookingId>, EngineError> {
         let live = self.live(event).await?;
         let (event, seq) = (live.event(), live.seq());
-        let mut page = Filling::new(ask);
+        let mut page = PageBuilder::new(ask);
         loop {
             let rows = self.parts.ledger.bookings_in(event.no, page.last, LIST_MAX);
             let rows = rows.await?;

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, RwLock};
 
-pub use access::{Adopted, run_key_watch};
+pub use access::{AdoptedKey, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
 pub use dropped::run_dropper;

@@ -22,7 +22,7 @@ const SEAT_NOTES_MAX: usize = 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wrapped {
+struct PlanDocument {
     #[serde(rename = "format")]
     _format: IgnoredAny,
     plan: Object<Plan>,
@@ -94,7 +94,7 @@ impl fmt::Display for Spot<'_> {
 }
 
 pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
-    let Object(wrapped) = parse::<Object<Wrapped>>("chart", json)?;
+    let Object(wrapped) = parse::<Object<PlanDocument>>("chart", json)?;
     build("chart.plan", &wrapped.plan.0)
 }
 

@@ -66,7 +66,7 @@ pub(super) struct Context {
 }
 
 /// The outcome of a batch.
-pub(super) enum Stored {
+pub(super) enum BatchOutcome {
     /// It is durable and published.
     Yes,
     /// Others wrote first: decide it anew on what they wrote.
@@ -238,7 +238,7 @@ impl Context {
         replica: &mut Replica,
         batch: &mut Batch,
         now: Timestamp,
-    ) -> Stored {
+    ) -> BatchOutcome {
         let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
@@ -261,11 +261,11 @@ impl Context {
                 self.note_holds(replica, &holds);
                 replica.evict(holds, batch.bookings());
                 self.own_batches.add(id, written, batch.take_commits());
-                Stored::Yes
+                BatchOutcome::Yes
             }
             Ok(None) => {
                 replica.inventory.roll_back();
-                Stored::Anew
+                BatchOutcome::Anew
             }
             Err(failure) => {
                 replica.inventory.roll_back();
@@ -273,14 +273,14 @@ impl Context {
                     replica.holders.exist(&dispatch.read_set.accounts);
                 }
                 if failure.is_contention() || failure.is_key_taken() {
-                    return Stored::Anew;
+                    return BatchOutcome::Anew;
                 }
                 if failure.contradicts_cache() {
                     self.distrust(replica, &failure);
-                    return Stored::Wrong;
+                    return BatchOutcome::Wrong;
                 }
                 tracing::warn!(%failure, "a batch was not stored");
-                Stored::No(failure.into())
+                BatchOutcome::No(failure.into())
             }
         }
     }

@@ -11,7 +11,7 @@ use soldonce_clock::BootTime;
 use soldonce_core::{Command, Rejection, Span, Timestamp, Wish};
 use tokio::sync::mpsc;
 
-use super::context::{Context, Stored};
+use super::context::{BatchOutcome, Context};
 use super::database::Connection;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
@@ -200,15 +200,15 @@ impl Round<'_> {
             if connection.in_transaction() {
                 connection.roll_back().await;
             }
-            Stored::Yes
+            BatchOutcome::Yes
         } else {
             let store = context.store(&mut connection, self.replica, &mut batch, now);
             store.await
         };
         let is_single = is_new && batch.applied.len() == 1;
-        let stored = if is_single && matches!(stored, Stored::Wrong) {
+        let stored = if is_single && matches!(stored, BatchOutcome::Wrong) {
             let why = context.sold_already(&mut connection, self.slot, &batch);
-            Stored::Refused(why.await.unwrap_or_else(Rejection::from))
+            BatchOutcome::Refused(why.await.unwrap_or_else(Rejection::from))
         } else {
             stored
         };
@@ -222,18 +222,18 @@ impl Round<'_> {
     /// Answers commands whose outcome is known. Puts the others back into `waiting`.
     fn conclude(
         &mut self,
-        stored: Stored,
+        stored: BatchOutcome,
         (decided, begun): (Vec<(Job, Outcome)>, BootTime),
         batch: Batch,
     ) -> Result<(), Failure> {
         match stored {
-            Stored::Yes => {
+            BatchOutcome::Yes => {
                 let waiting = decided
                     .into_iter()
                     .map(|(job, outcome)| (job.reply, outcome));
                 answer_all(batch.applied, waiting, |_| None);
             }
-            Stored::Anew => {
+            BatchOutcome::Anew => {
                 if self.is_fresh {
                     self.place = self.context.place();
                 }
@@ -248,15 +248,15 @@ impl Round<'_> {
                 self.again(decided);
             }
             // One of them may be what the database refuses, not the others.
-            Stored::Wrong => {
+            BatchOutcome::Wrong => {
                 self.most = 1;
                 self.again(decided);
             }
-            Stored::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
+            BatchOutcome::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
                 self.most = 1;
                 self.again(decided);
             }
-            Stored::Refused(why) => {
+            BatchOutcome::Refused(why) => {
                 let is_applied = |one: &(Job, Outcome)| matches!(one.1, Outcome::Applied(_));
                 let (refused, others) = decided.into_iter().partition(is_applied);
                 self.again(others);
@@ -264,7 +264,7 @@ impl Round<'_> {
                     job.answer(Err(why.clone()));
                 }
             }
-            Stored::No(why) => {
+            BatchOutcome::No(why) => {
                 for (job, _) in decided {
                     job.answer(Err(why.clone()));
                 }

@@ -13,7 +13,7 @@ use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::deliveries::get as get_delivery;
 use crate::ledger::rows::endpoints::get as get_endpoint;
-use crate::ledger::{Added, NewEndpoint, Read, Webhooks, Write, require_room};
+use crate::ledger::{AddOutcome, NewEndpoint, Read, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -30,21 +30,21 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, AddOutcome> {
         Box::pin(async move {
             let context = &self.parts.context;
             if let Some(known) = context.replay(new.key).await? {
-                return Ok(Added::Replayed(known));
+                return Ok(AddOutcome::Replayed(known));
             }
             let refused = match add(context, &new).await {
-                Ok(Ok(())) => return Ok(Added::Stored),
+                Ok(Ok(())) => return Ok(AddOutcome::Stored),
                 Ok(Err(full)) => full,
                 Err(failure) if failure.is_key_taken() => failure.into(),
                 Err(failure) => return Err(failure.into()),
             };
             // Another server may have been asked the same meanwhile.
             let known = context.replay(new.key).await?;
-            known.map(Added::Replayed).ok_or(refused)
+            known.map(AddOutcome::Replayed).ok_or(refused)
         })
     }
 

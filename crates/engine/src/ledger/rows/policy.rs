@@ -21,9 +21,9 @@ pub(crate) struct ReadPolicy {
     pub(crate) unknown: Vec<String>,
 }
 
-struct Written<'a>(&'a Policy);
+struct AsJson<'a>(&'a Policy);
 
-impl Serialize for Written<'_> {
+impl Serialize for AsJson<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(POLICY_FIELDS.len()))?;
         for field in POLICY_FIELDS {
@@ -55,7 +55,7 @@ fn value_of(field: &PolicyField, json: &Value) -> Option<PolicyValue> {
 }
 
 pub(crate) fn policy_to_json(policy: &Policy) -> Result<String, Damaged> {
-    serde_json::to_string(&Written(policy)).map_err(|error| Damaged::new(TABLE, error.to_string()))
+    serde_json::to_string(&AsJson(policy)).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
 
 pub(crate) fn policy_from_json(json: &str) -> Result<ReadPolicy, Damaged> {

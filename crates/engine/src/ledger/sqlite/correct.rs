@@ -38,7 +38,7 @@ pub fn correct_clock(
         });
     }
     let lock = folder.take()?;
-    let rebuild::Opened {
+    let rebuild::OpenLedger {
         mut connection,
         checkpointer,
         mut inventory,

@@ -12,7 +12,7 @@ use crate::ledger::clock::LedgerClock;
 use crate::locks::lock;
 
 /// The state that the writer shares with the ledger's other threads.
-pub(super) struct Shared {
+pub(super) struct LiveState {
     /// Whether commands are accepted.
     pub(super) writable: AtomicBool,
     /// Whether a close was asked for.
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     holds: Mutex<BTreeSet<(Holder, HoldId)>>,
 }
 
-impl Shared {
+impl LiveState {
     /// Creates the state of a writable ledger whose last commit was made at `last`.
     pub(super) fn new(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self {

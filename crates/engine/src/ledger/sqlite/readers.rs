@@ -10,7 +10,7 @@ use super::connection;
 use super::fault::Fault;
 use super::folder::Folder;
 use super::limits::{READERS_MAX, READS_WAITING_MAX};
-use super::published::Shared;
+use super::published::LiveState;
 use super::tables::{audit, charts, events, holds};
 use crate::ledger::{Read, ReadError};
 use crate::locks::lock;
@@ -22,11 +22,11 @@ pub(super) struct Readers {
     /// A permit for each read that waits for a connection.
     waiting: Semaphore,
     idle: Mutex<Vec<Connection>>,
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
 }
 
 impl Readers {
-    pub(super) fn new(folder: Folder, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(folder: Folder, shared: Arc<LiveState>) -> Self {
         Self {
             folder,
             free: Arc::new(Semaphore::new(READERS_MAX)),

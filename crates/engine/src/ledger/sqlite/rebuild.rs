@@ -26,7 +26,7 @@ use crate::ledger::MasterKey;
 use crate::ledger::stored_keys::StoredKeys;
 
 /// An open ledger with its memory.
-pub(super) struct Opened {
+pub(super) struct OpenLedger {
     pub(super) connection: Connection,
     pub(super) checkpointer: Checkpointer,
     pub(super) inventory: Inventory,
@@ -41,7 +41,7 @@ pub(super) fn open(
     folder: &Folder,
     options: &SqliteOptions,
     entropy: &dyn Entropy,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     if !options.accept_loss {
         require_database(folder)?;
     }
@@ -68,7 +68,7 @@ pub(super) fn open(
         return Err(Fault::damaged("master_keys", "there is none").into());
     }
     let checkpointer = Checkpointer::start(folder)?;
-    Ok(Opened {
+    Ok(OpenLedger {
         connection,
         checkpointer,
         inventory,

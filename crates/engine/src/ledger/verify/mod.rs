@@ -16,7 +16,7 @@ use serde::Serialize;
 use soldonce_core::Event;
 
 pub(crate) use self::books::Books;
-pub(crate) use self::walk::{ChainEnd, Left, Walk, history_of};
+pub(crate) use self::walk::{ChainEnd, Ends, Walk, history_of};
 
 /// Something that is wrong with a ledger, or could not be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

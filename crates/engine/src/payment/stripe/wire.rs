@@ -12,7 +12,7 @@ use soldonce_core::Span;
 use soldonce_tls::choose_cryptography;
 
 use super::API_VERSION;
-use super::refusal::{HttpAnswer, Missed};
+use super::refusal::{CallError, HttpAnswer};
 use super::settings::{StripeSettings, StripeSetupError};
 use crate::payment::ProviderError;
 use crate::payment::limits::{
@@ -97,7 +97,7 @@ impl Wire {
     /// Makes a call, again with the same key while its outcome is not known; returns a body of
     /// success. All tries together take no longer than the longest wait for one answer: a buyer
     /// waits.
-    pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, Missed> {
+    pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, CallError> {
         let patience = Duration::from_millis(self.settings.call_timeout.ms());
         let end = self.clock.boot().plus(patience);
         let mut tries = 0;

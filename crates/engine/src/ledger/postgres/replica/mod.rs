@@ -14,7 +14,7 @@ pub(super) use self::holders::Account;
 use self::holders::Holders;
 pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
-use self::stale::{Fetched, Stale, WRITTEN, holders_by_key, read_horizon};
+use self::stale::{SnapshotRows, StaleRows, WRITTEN, holders_by_key, read_horizon};
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::Connection;
@@ -233,7 +233,7 @@ impl Replica {
         let no = int(self.no.0)?;
         let [first, last] = self.horizon.parts();
         let since = [first, last, bind(&no), bind(&server)];
-        let stale = Stale::read(&connection.rows(WRITTEN, &since).await?)?;
+        let stale = StaleRows::read(&connection.rows(WRITTEN, &since).await?)?;
         let horizon = read_horizon(connection).await?;
         let Some(stale) = stale else {
             self.horizon = horizon;
@@ -247,7 +247,7 @@ impl Replica {
     }
 
     /// Takes rows of one snapshot over: units before the holds that own them.
-    fn take(&mut self, rows: Fetched) -> Result<News, Failure> {
+    fn take(&mut self, rows: SnapshotRows) -> Result<News, Failure> {
         let event = rows.event.is_some();
         if let Some(row) = rows.event {
             self.event_version = row.version;

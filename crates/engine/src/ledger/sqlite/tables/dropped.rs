@@ -151,7 +151,7 @@ pub(crate) fn next(connection: &Connection) -> Result<Option<EventNo>, Fault> {
 
 /// How many rows one transaction deleted.
 #[derive(Default)]
-struct Cleared {
+struct ClearCounts {
     units: usize,
     bookings: usize,
     transitions: usize,
@@ -165,15 +165,15 @@ struct Cleared {
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
     let mut units = connection.prepare_cached(CLEAR_UNITS)?;
     let units = units.execute(params![event.0, most(limit)])?;
-    let mut cleared = Cleared {
+    let mut cleared = ClearCounts {
         units,
         rows: units,
-        ..Cleared::default()
+        ..ClearCounts::default()
     };
     if cleared.rows < limit {
         clear_history(connection, event, limit, &mut cleared)?;
     }
-    let Cleared {
+    let ClearCounts {
         units,
         bookings,
         transitions,
@@ -193,7 +193,7 @@ fn clear_history(
     connection: &Connection,
     event: EventNo,
     limit: usize,
-    cleared: &mut Cleared,
+    cleared: &mut ClearCounts,
 ) -> Result<(), Fault> {
     let values = params![event.0, most(limit)];
     let steps: Vec<Step> = all_rows(connection, SOME_AUDIT, values, Step::read)?;
@@ -215,7 +215,7 @@ fn clear_step(
     connection: &Connection,
     event: EventNo,
     step: &Step,
-    (limit, cleared): (usize, &mut Cleared),
+    (limit, cleared): (usize, &mut ClearCounts),
 ) -> Result<(), Fault> {
     if let Some(holder) = &step.holder {
         let values = params![event.0, holder_key(holder), most(limit)];
@@ -273,7 +273,7 @@ fn clear_booking(
     connection: &Connection,
     event: EventNo,
     booking: [u8; 16],
-    cleared: &mut Cleared,
+    cleared: &mut ClearCounts,
 ) -> Result<(), Fault> {
     for of_booking in [CLEAR_KEPT, CLEAR_OUTBOX] {
         let mut statement = connection.prepare_cached(of_booking)?;

@@ -18,7 +18,7 @@ use super::folder::{Folder, Mark};
 use super::rebuild::{require_database, require_whole};
 use super::tables::head::Head;
 use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
-use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
+use crate::ledger::verify::{Books, Ends, Meter, VerifyReport, Watcher};
 use crate::ledger::{OpenMoney, Tombstone};
 
 const AUDIT_ROWS: &str = "-- audit_rows
@@ -130,7 +130,7 @@ fn check_events(
 fn check_units(
     connection: &Connection,
     event: &Event,
-    (books, left): (&mut Books<'_>, &Left),
+    (books, left): (&mut Books<'_>, &Ends),
     report: &mut VerifyReport,
 ) -> Result<(), Fault> {
     units::each_of(connection, event.no, |row| match row {

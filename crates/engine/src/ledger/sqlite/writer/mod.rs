@@ -22,8 +22,8 @@ use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, FORGET_MAX};
-use super::published::Shared;
-use super::rebuild::Opened;
+use super::published::LiveState;
+use super::rebuild::OpenLedger;
 use super::tables::idempotency;
 use super::{SqliteOptions, connection};
 use crate::ledger::batch::{Outcome, Reply};
@@ -49,7 +49,7 @@ pub(super) type OwnJob = Box<dyn FnOnce(&mut Writer) -> Result<(), Fault> + Send
 pub(super) struct Deps {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LiveState>,
     pub(super) options: SqliteOptions,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Writer {
     /// A job that is no command and came after the queued ones.
     deferred: Option<Job>,
     waiters: Vec<(Reply<Done>, Outcome)>,
-    loaded: Loaded,
+    loaded: LoadedIds,
     /// The last millisecond in which the oldest idempotency record is valid.
     records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
@@ -79,7 +79,7 @@ pub(super) struct Writer {
 
 /// The holds and bookings that were loaded from the file for this batch.
 #[derive(Default)]
-struct Loaded {
+struct LoadedIds {
     holds: Vec<HoldId>,
     bookings: Vec<BookingId>,
 }
@@ -146,8 +146,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Writer {
-    pub(super) fn new(opened: Opened, deps: Deps) -> Result<Self, Fault> {
-        let Opened {
+    pub(super) fn new(opened: OpenLedger, deps: Deps) -> Result<Self, Fault> {
+        let OpenLedger {
             mut connection,
             checkpointer,
             inventory,
@@ -170,7 +170,7 @@ impl Writer {
             queued: Vec::with_capacity(BATCH_MAX),
             deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
-            loaded: Loaded::default(),
+            loaded: LoadedIds::default(),
             records_last: Timestamp::MIN,
             log_pages,
             log_kept: 0,

@@ -9,7 +9,7 @@ use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
 use crate::ledger::sqlite::tables::audit::Chain;
 use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency};
-use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
+use crate::ledger::{AddOutcome, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 impl Writer {
@@ -77,11 +77,11 @@ impl Writer {
     pub(in super::super) fn add_endpoint(
         &mut self,
         new: NewEndpoint,
-    ) -> Result<Result<Added, Rejection>, Fault> {
+    ) -> Result<Result<AddOutcome, Rejection>, Fault> {
         if let Some(key) = new.key
             && let Some(known) = self.replay_newest(key)?
         {
-            return Ok(known.map(Added::Replayed));
+            return Ok(known.map(AddOutcome::Replayed));
         }
         if let Err(full) = require_room(self.tails.endpoints.len()) {
             return Ok(Err(full));
@@ -95,7 +95,7 @@ impl Writer {
         })?;
         self.keys.add_all(&records);
         self.tails.endpoints.push(new.endpoint);
-        Ok(Ok(Added::Stored))
+        Ok(Ok(AddOutcome::Stored))
     }
 
     /// Commits the ledger's time if it is ahead of the machine's: the next start continues from the
