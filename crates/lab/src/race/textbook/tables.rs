@@ -76,7 +76,7 @@ pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
 }
 
 /// A sale: which seat to which buyer.
-struct Sold {
+struct SaleRow {
     seat: u32,
     buyer: u32,
 }
@@ -89,18 +89,18 @@ pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History>
     let read = |row: &Row| {
         let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
         let (seat, buyer) = (u32::try_from(seat)?, u32::try_from(buyer)?);
-        anyhow::Ok(Sold { seat, buyer })
+        anyhow::Ok(SaleRow { seat, buyer })
     };
-    let sold: Vec<Sold> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let sold: Vec<SaleRow> = rows.iter().map(read).collect::<Result<_, _>>()?;
     Ok(history_of(hall.seats(), &sold))
 }
 
 /// Builds a history: every buyer's purchase is a commit, and each of its seats goes from free to
 /// sold, as its writer believed. The auditor compares that with the seat's last state.
-fn history_of(seats: u32, sold: &[Sold]) -> History {
+fn history_of(seats: u32, sold: &[SaleRow]) -> History {
     let mut buyers: Vec<u32> = Vec::new();
     let mut bought: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for Sold { seat, buyer } in sold {
+    for SaleRow { seat, buyer } in sold {
         if !bought.contains_key(buyer) {
             buyers.push(*buyer);
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_seat_that_is_sold_once_is_sound_and_one_sold_again_is_not() {
-        let sold = |seat, buyer| Sold { seat, buyer };
+        let sold = |seat, buyer| SaleRow { seat, buyer };
         let good = history_of(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
         assert_eq!(good.commits.len(), 2);
         assert_eq!(Auditor::check(&good), []);
