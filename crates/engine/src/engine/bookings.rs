@@ -233,10 +233,8 @@ impl Engine {
             (Some(secret), Some(hold)) if !self.opens(secret, hold) => return Err(missing()),
             (Some(_), Some(_)) => call.caller.authority_by_secret(),
         };
-        match by {
-            Authority::Caller(caller) if caller != booking.holder.caller => Err(missing()),
-            Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok((booking, by)),
-        }
+        let may_act = by.may_act_for(&booking.holder);
+        may_act.then_some((booking, by)).ok_or_else(missing)
     }
 }
 
