@@ -182,18 +182,9 @@ impl Statement {
                 connection.commit().await?;
                 Ok(Some(at))
             }
-            Ok(_) => {
+            sent => {
                 connection.roll_back().await;
-                Ok(None)
-            }
-            Err(failure) => {
-                match &failure {
-                    Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_) => {
-                        connection.roll_back().await;
-                    }
-                    Failure::Away(_) | Failure::Standby | Failure::Unknown(_) => {}
-                }
-                Err(failure)
+                sent.map(|_| None)
             }
         }
     }
