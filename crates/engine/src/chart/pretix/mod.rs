@@ -105,10 +105,8 @@ pub(super) fn read_plan(json: &[u8]) -> Result<ReadChart, Invalid> {
 
 fn build(root: &'static str, plan: &Plan) -> Result<ReadChart, Invalid> {
     Text::parse(&plan.name).map_err(|error| {
-        at(
-            format_args!("{root}.name"),
-            Invalid::new("chart.name", error.to_string()),
-        )
+        let error = Invalid::new("chart.name", error.to_string());
+        at(format_args!("{root}.name"), error)
     })?;
     if plan.zones.len() > ZONES_PER_CHART_MAX {
         let (zones, most) = (plan.zones.len(), ZONES_PER_CHART_MAX);
@@ -131,12 +129,8 @@ fn build(root: &'static str, plan: &Plan) -> Result<ReadChart, Invalid> {
             add_row(&mut builder, scale, spots, &mut changed)?;
         }
     }
-    let chart = builder.build().map_err(|error| {
-        blame(
-            error,
-            spots(root, plan).map(|spot| (ids::named(&spot), SeatId::of(&spot).id)),
-        )
-    })?;
+    let seats = spots(root, plan).map(|spot| (ids::named(&spot), SeatId::of(&spot).id));
+    let chart = builder.build().map_err(|error| blame(error, seats))?;
     notes.extend(seat_notes(changed));
     notes.extend(plan_notes(plan));
     Ok(ReadChart { chart, notes })
@@ -189,15 +183,11 @@ fn add_row<'a>(
 }
 
 fn spots<'a>(root: &'static str, plan: &'a Plan) -> impl Iterator<Item = Spot<'a>> {
-    plan.zones
-        .iter()
-        .enumerate()
-        .flat_map(move |(index, Object(zone))| {
-            let rows = zone.rows.iter().enumerate();
-            rows.flat_map(move |(row, Object(entry))| {
-                spots_of_row(root, (index, zone), (row, entry))
-            })
-        })
+    let zones = plan.zones.iter().enumerate();
+    zones.flat_map(move |(index, Object(zone))| {
+        let rows = zone.rows.iter().enumerate();
+        rows.flat_map(move |(row, Object(entry))| spots_of_row(root, (index, zone), (row, entry)))
+    })
 }
 
 fn spots_of_row<'a>(
