@@ -16,12 +16,8 @@ pub struct InvalidId {
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not allowed: {}",
-            self.text.escape_debug(),
-            self.rule
-        )
+        let (text, rule) = (self.text.escape_debug(), self.rule);
+        write!(f, "`{text}` is not allowed: {rule}")
     }
 }
 
@@ -44,10 +40,8 @@ pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
         return Ok(());
     }
-    Err(InvalidId::new(
-        text,
-        "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
-    ))
+    let rule = "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`";
+    Err(InvalidId::new(text, rule))
 }
 
 /// Declares a name: a text that passes the function `$check`, called with it and `$more`. Cheap to clone.

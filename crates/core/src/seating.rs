@@ -87,10 +87,8 @@ impl Seating {
     }
 
     pub fn area_tally(&self, area: AreaNo) -> Tally {
-        self.areas
-            .get(area.index())
-            .map(|count| count.tally)
-            .unwrap_or_default()
+        let count = self.areas.get(area.index());
+        count.map(|count| count.tally).unwrap_or_default()
     }
 
     /// Returns its size on the heap in bytes, the chart's not counted: it is shared.
@@ -112,10 +110,8 @@ impl Seating {
 
     /// Returns the highest fence among `units`.
     pub(crate) fn newest_fence(&self, units: impl Iterator<Item = UnitNo>) -> Fence {
-        units
-            .map(|unit| self.unit(unit).fence)
-            .max()
-            .unwrap_or_default()
+        let fences = units.map(|unit| self.unit(unit).fence);
+        fences.max().unwrap_or_default()
     }
 
     pub(crate) fn open_count(&self, area: AreaNo) -> u32 {

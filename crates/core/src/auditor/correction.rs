@@ -14,11 +14,8 @@ impl Auditor<'_> {
         if !steps.any(|step| step.cause == CORRECTED) {
             return Span::default();
         }
-        if commit
-            .transitions
-            .iter()
-            .any(|step| step.cause != CORRECTED)
-        {
+        let mut steps = commit.transitions.iter();
+        if !steps.all(|step| step.cause == CORRECTED) {
             let detail = "a correction of the clock with other steps".to_owned();
             self.report(None, Invariant::I21TimeWentBack, detail);
         }

@@ -87,12 +87,8 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "VIOLATION {} seq={}",
-            self.invariant.as_str(),
-            self.seq.0
-        )?;
+        let (invariant, seq) = (self.invariant.as_str(), self.seq.0);
+        write!(f, "VIOLATION {invariant} seq={seq}")?;
         if let Some(unit) = self.unit {
             write!(f, " unit={unit:?}")?;
         }

@@ -130,11 +130,8 @@ fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<U
 
 /// Returns the units to be added that the hold does not have yet.
 fn added_selection(hold: &Hold, add: &Selection, drop: &[UnitNo]) -> Result<Selection, Rejection> {
-    if add
-        .seats()
-        .iter()
-        .any(|unit| drop.binary_search(unit).is_ok())
-    {
+    let is_dropped = |unit: &UnitNo| drop.binary_search(unit).is_ok();
+    if add.seats().iter().any(is_dropped) {
         let text = "a unit is both added and dropped".to_owned();
         return Err(Invalid::new("add", text).into());
     }
