@@ -178,11 +178,8 @@ fn session_message(caller: CallerId, expires_at: Timestamp) -> Vec<u8> {
 fn derive(keyed: &Hmac<Sha256>, message: &[u8]) -> u128 {
     let mut mac = keyed.clone();
     mac.update(message);
-    let digest = mac.finalize().into_bytes();
-    digest
-        .iter()
-        .take(16)
-        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+    let digest: [u8; 32] = mac.finalize().into_bytes().into();
+    u128::from_be_bytes(digest.first_chunk().copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -29,10 +29,8 @@ struct Grid<'a> {
 pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
     let Object(grid) = parse::<Object<Grid<'_>>>("chart", json)?;
     let (rows, seats_per_row) = (grid.rows.0, grid.seats_per_row.0);
-    if rows
-        .checked_mul(seats_per_row)
-        .is_none_or(|seats| seats > UNITS_PER_CHART_MAX)
-    {
+    let seats = rows.checked_mul(seats_per_row);
+    if seats.is_none_or(|seats| seats > UNITS_PER_CHART_MAX) {
         let reason = format!(
             "{rows} rows of {seats_per_row} seats: a chart has at most {UNITS_PER_CHART_MAX} seats"
         );

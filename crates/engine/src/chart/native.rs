@@ -76,11 +76,8 @@ struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "chart.zones[{}].rows[{}].seats[{}]",
-            self.zone, self.row, self.seat
-        )
+        let Self { zone, row, seat } = self;
+        write!(f, "chart.zones[{zone}].rows[{row}].seats[{seat}]")
     }
 }
 

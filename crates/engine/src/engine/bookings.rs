@@ -127,17 +127,12 @@ impl Engine {
             let (units, places) = units.owned(&event.chart)?;
             LineChoice::Some { units, places }
         };
-        self.reply(
-            self.submit(
-                call,
-                Command::Cancel {
-                    booking: id,
-                    by,
-                    lines,
-                },
-            )
-            .await?,
-        )
+        let command = Command::Cancel {
+            booking: id,
+            by,
+            lines,
+        };
+        self.reply(self.submit(call, command).await?)
     }
 
     /// Swaps lines of a booking for the units of a hold, in one commit; what these cost less is

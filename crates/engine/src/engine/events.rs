@@ -187,10 +187,8 @@ impl Engine {
         let mut page = self.parts.live.page(which, after, limit.saturating_add(1));
         let more = page.len() > limit;
         page.truncate(limit);
-        (
-            page.iter().map(|live| EventSummary::of(live)).collect(),
-            more,
-        )
+        let page = page.iter().map(|live| EventSummary::of(live));
+        (page.collect(), more)
     }
 
     /// Takes free units out of sale.

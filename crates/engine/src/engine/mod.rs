@@ -137,12 +137,8 @@ impl Engine {
         metrics: Arc<Metrics>,
         world: World,
     ) -> Result<Self, ReadError> {
-        let keys = ledger
-            .keys()
-            .await?
-            .into_iter()
-            .map(|key| (key.hash, key))
-            .collect();
+        let keys = ledger.keys().await?.into_iter();
+        let keys = keys.map(|key| (key.hash, key)).collect();
         let ids = Ids::new(Arc::clone(&world.clock), Arc::clone(&world.entropy));
         let secrets = Secrets::new(&ledger.master_keys());
         let keys = RwLock::new(keys);

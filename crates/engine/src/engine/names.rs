@@ -63,10 +63,8 @@ impl NamedUnits<'_> {
     }
 
     fn select(&self, chart: &Chart) -> Result<Selection, Rejection> {
-        let areas = self
-            .areas
-            .iter()
-            .map(|(area, quantity)| (area.as_ref(), *quantity));
+        let areas = self.areas.iter();
+        let areas = areas.map(|(area, quantity)| (area.as_ref(), *quantity));
         chart.select(self.seats.iter().map(AsRef::as_ref), areas)
     }
 }

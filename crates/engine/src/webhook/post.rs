@@ -185,10 +185,8 @@ struct CheckedLookup {
 
 impl Resolve for CheckedLookup {
     fn resolve(&self, name: Name) -> Resolving {
-        let (looked, by) = (
-            self.lookup.lookup(name.as_str().to_owned()),
-            self.destinations,
-        );
+        let looked = self.lookup.lookup(name.as_str().to_owned());
+        let by = self.destinations;
         Box::pin(async move {
             let found = looked.await?;
             // If one is forbidden, all are: a name that mixes them is not trusted.

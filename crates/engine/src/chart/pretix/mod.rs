@@ -173,10 +173,8 @@ fn add_row<'a>(
             at(format_args!("{spot}.{property}"), error)
         })?;
         if seat.changed {
-            changed.push(format!(
-                "seat_guid `{}` became `{id}`",
-                quoted(&spot.seat.1.guid)
-            ));
+            let guid = quoted(&spot.seat.1.guid);
+            changed.push(format!("seat_guid `{guid}` became `{id}`"));
         }
     }
     Ok(())
@@ -240,17 +238,13 @@ fn plan_notes(plan: &Plan) -> Vec<String> {
         .collect();
     let unlisted = used.difference(&listed).filter(|_| !listed.is_empty());
     notes.extend(unlisted.map(|name| {
-        format!(
-            "category `{}` is used by seats and not listed in `categories`",
-            quoted(name)
-        )
+        let name = quoted(name);
+        format!("category `{name}` is used by seats and not listed in `categories`")
     }));
     let unused = listed.difference(&used).take(SEAT_NOTES_MAX);
     notes.extend(unused.map(|name| {
-        format!(
-            "category `{}` is listed in `categories` and used by no seat",
-            quoted(name)
-        )
+        let name = quoted(name);
+        format!("category `{name}` is listed in `categories` and used by no seat")
     }));
     notes
 }

@@ -255,10 +255,8 @@ async fn insert(
 ) -> Result<(), Failure> {
     let document = charts::document(document, &event.chart)?;
     let chart_no = chart(connection, event, &document).await?;
-    let (prices, policy) = (
-        prices_to_json(&event.prices)?,
-        policy_to_json(&event.policy)?,
-    );
+    let prices = prices_to_json(&event.prices)?;
+    let policy = policy_to_json(&event.policy)?;
     let columns = put(event, chart_no, &prices, &policy);
     let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     connection.rows(events::ADD_EVENT, &values).await?;

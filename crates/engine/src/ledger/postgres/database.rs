@@ -212,10 +212,8 @@ impl Connection {
 
     /// Tells whether it may be kept for later: it works, is idle, and no caller waits for one.
     pub(super) fn may_stay(&self) -> bool {
-        let works = self
-            .object
-            .as_ref()
-            .is_some_and(|object| !object.is_closed());
+        let object = self.object.as_ref();
+        let works = object.is_some_and(|object| !object.is_closed());
         works && !self.open && self.database.pool.status().waiting == 0
     }
 
@@ -280,10 +278,8 @@ impl Connection {
 
     /// Returns the driver's client, for the migration. Fails if the connection is closed.
     pub(super) fn driver(&mut self) -> Result<&mut tokio_postgres::Client, Failure> {
-        self.object
-            .as_mut()
-            .map(|object| &mut ***object)
-            .ok_or_else(gone)
+        let object = self.object.as_mut();
+        object.map(|object| &mut ***object).ok_or_else(gone)
     }
 }
 

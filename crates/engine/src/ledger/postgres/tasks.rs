@@ -64,12 +64,8 @@ impl PostgresLedger {
         self.parts.tasks().spawn(keep_time(context, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
-        feed::start(
-            &mut self.parts.tasks(),
-            &self.parts.context,
-            &self.shutdown,
-            known,
-        );
+        let context = &self.parts.context;
+        feed::start(&mut self.parts.tasks(), context, &self.shutdown, known);
     }
 }
 

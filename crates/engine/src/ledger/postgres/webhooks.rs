@@ -167,10 +167,8 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejectio
     let (kinds, created_at) = (endpoint.kinds.0, endpoint.created_at.ms());
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
-    let (kind, body) = (
-        short(number(&ReplyKind::ALL, &new.reply.kind)),
-        &*new.reply.body,
-    );
+    let kind = short(number(&ReplyKind::ALL, &new.reply.kind));
+    let body = &*new.reply.body;
     let values = [
         bind(&id),
         bind(&url),

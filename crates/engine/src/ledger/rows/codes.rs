@@ -7,11 +7,8 @@ use super::Damaged;
 
 /// Finds the number of `value`, its index in `all`; -1 if it is missing.
 pub(crate) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
-    let at = all
-        .iter()
-        .position(|known| known == value)
-        .unwrap_or(usize::MAX);
-    i64::try_from(at).unwrap_or(-1)
+    let at = all.iter().position(|known| known == value);
+    at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
 /// Finds the value with this number; fails with `Damaged` if there is none.

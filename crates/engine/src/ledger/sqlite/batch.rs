@@ -170,12 +170,8 @@ fn write_bookings(
 }
 
 fn write_audit(connection: &Connection, batch: &Batch, tails: &mut Tails) -> Result<(), Fault> {
-    audit::append(
-        connection,
-        batch.commits(),
-        &mut tails.chains,
-        &mut tails.bytes,
-    )?;
+    let (chains, bytes) = (&mut tails.chains, &mut tails.bytes);
+    audit::append(connection, batch.commits(), chains, bytes)?;
     for event in moved_events(batch) {
         chain_of(&mut tails.chains, event)?.write(connection, event)?;
     }

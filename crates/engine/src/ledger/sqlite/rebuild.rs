@@ -114,10 +114,8 @@ pub(super) fn require_whole(
             head.commits, mark.commits
         ))),
         (Some(head), Some(mark)) if head.commits == mark.commits && head.hash != mark.hash => {
-            Err(behind(format!(
-                "commit {} is not the one that was made",
-                head.commits
-            )))
+            let commits = head.commits;
+            Err(behind(format!("commit {commits} is not the one that was made")))
         }
         (None | Some(_), None) | (Some(_), Some(_)) => Ok(()),
     }
@@ -223,10 +221,8 @@ fn rebuild_units(
             return Ok(());
         }
         let foreign = || {
-            Fault::damaged(
-                "units",
-                format!("event {} has no unit {:?}", row.event.0, row.no),
-            )
+            let what = format!("event {} has no unit {:?}", row.event.0, row.no);
+            Fault::damaged("units", what)
         };
         let sum = sums.get_mut(row.event.index()).ok_or_else(foreign)?;
         sum.versions = sum.versions.saturating_add(row.unit.version.0);

@@ -113,10 +113,8 @@ impl AuditReader<'_> {
         let counted = self.connection.one((AUDIT_COUNT, "audit"), &of_event);
         let counted = counted.await?.unwrap_or(0);
         if i64::try_from(self.walk.rows) != Ok(counted) {
-            let detail = format!(
-                "the audit has {counted} rows, its batches name {} of them",
-                self.walk.rows
-            );
+            let rows = self.walk.rows;
+            let detail = format!("the audit has {counted} rows, its batches name {rows} of them");
             report.find(Some(self.event), "I20 audit and batches", detail);
         }
         Ok(())

@@ -72,10 +72,8 @@ impl Values {
     }
 
     fn of(&self) -> Vec<Value<'_>> {
-        let values = self
-            .each
-            .iter()
-            .map(|value| -> &(dyn ToSql + Sync) { &**value });
+        let values = self.each.iter();
+        let values = values.map(|value| -> &(dyn ToSql + Sync) { &**value });
         values.zip(self.types.iter().cloned()).collect()
     }
 

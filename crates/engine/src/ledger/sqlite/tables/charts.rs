@@ -55,15 +55,9 @@ pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>,
     let row = first_row(connection, CHART, [chart_no], read)?;
     let (document, sha, units, known) = row.ok_or_else(missing)?;
     if sha256(&document) != sha {
-        return Err(Fault::damaged(
-            TABLE,
-            format!("the document of chart {chart_no} has changed"),
-        ));
+        let what = format!("the document of chart {chart_no} has changed");
+        return Err(Fault::damaged(TABLE, what));
     }
-    Ok(Arc::new(read_again(
-        chart_no,
-        &document,
-        small(units, TABLE)?,
-        known,
-    )?))
+    let chart = read_again(chart_no, &document, small(units, TABLE)?, known)?;
+    Ok(Arc::new(chart))
 }

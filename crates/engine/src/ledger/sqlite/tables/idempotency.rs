@@ -103,10 +103,8 @@ pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
     if keys == replies {
         return Ok(());
     }
-    Err(Fault::damaged(
-        TABLE,
-        format!("{keys} keys had {replies} replies"),
-    ))
+    let what = format!("{keys} keys had {replies} replies");
+    Err(Fault::damaged(TABLE, what))
 }
 
 /// Reads the reply of a record; fails if it is missing.
