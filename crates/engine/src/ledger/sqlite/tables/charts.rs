@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::Chart;
 
-use super::{all_rows, first_row};
+use super::{all_rows, execute, first_row};
 use crate::ledger::rows::charts::{digest, read_again, sha256};
 use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::fault::{Fault, one_row};
@@ -30,10 +30,9 @@ pub(crate) fn write(
     document: &[u8],
     chart: &Chart,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(INSERT_CHART)?;
     let (sha, digest) = (sha256(document), digest(chart));
-    let rows = statement.execute(params![chart_no, document, sha, chart.units(), digest])?;
-    one_row("insert_chart", rows)
+    let values = params![chart_no, document, sha, chart.units(), digest];
+    one_row("insert_chart", execute(connection, INSERT_CHART, values)?)
 }
 
 /// Lists the numbers of all charts with the hashes of their documents.

@@ -9,7 +9,7 @@ use soldonce_core::{
 };
 
 use super::bookings::holder_key;
-use super::{all_rows, first_row, summed};
+use super::{all_rows, execute, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::codes::{small, unsigned};
 use crate::ledger::rows::dropped as rows;
@@ -163,8 +163,7 @@ struct ClearCounts {
 /// Deletes about `limit` rows of a dropped event, one booking's lines more or less, in an open
 /// transaction: units first, because the lines of units that are sold cannot be deleted.
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
-    let mut units = connection.prepare_cached(CLEAR_UNITS)?;
-    let units = units.execute(params![event.0, most(limit)])?;
+    let units = execute(connection, CLEAR_UNITS, params![event.0, most(limit)])?;
     let mut cleared = ClearCounts {
         units,
         rows: units,
@@ -181,10 +180,9 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
         ..
     } = cleared;
     let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(COUNT_CLEARED)?;
     let (units, bookings) = (count(units), count(bookings));
     let values = params![event.0, units, bookings, count(transitions), is_all];
-    one_row("count_cleared", statement.execute(values)?)
+    one_row("count_cleared", execute(connection, COUNT_CLEARED, values)?)
 }
 
 /// Scans the audit; for each row deletes the bookings of its hold's holder, its own booking, its
@@ -204,7 +202,7 @@ fn clear_history(
         }
     }
     for rest in [CLEAR_CHAIN, CLEAR_TERMS] {
-        connection.prepare_cached(rest)?.execute([event.0])?;
+        execute(connection, rest, [event.0])?;
     }
     cleared.is_all = true;
     Ok(())
@@ -231,11 +229,9 @@ fn clear_step(
     if let Some(booking) = step.booking {
         clear_booking(connection, event, booking, cleared)?;
     }
-    let mut holds = connection.prepare_cached(CLEAR_HOLD)?;
-    cleared.rows += holds.execute(params![event.0, step.hold])?;
-    let mut audit = connection.prepare_cached(CLEAR_AUDIT)?;
-    let gone = audit.execute(params![event.0, step.seq, step.n])?;
-    one_row("clear_audit", gone)?;
+    cleared.rows += execute(connection, CLEAR_HOLD, params![event.0, step.hold])?;
+    let values = params![event.0, step.seq, step.n];
+    one_row("clear_audit", execute(connection, CLEAR_AUDIT, values)?)?;
     cleared.transitions += 1;
     cleared.rows += 1;
     Ok(())
@@ -276,12 +272,11 @@ fn clear_booking(
     cleared: &mut ClearCounts,
 ) -> Result<(), Fault> {
     for of_booking in [CLEAR_KEPT, CLEAR_OUTBOX] {
-        let mut statement = connection.prepare_cached(of_booking)?;
-        cleared.rows += statement.execute([booking])?;
+        cleared.rows += execute(connection, of_booking, [booking])?;
     }
     let values = params![event.0, booking];
-    cleared.rows += connection.prepare_cached(CLEAR_LINES)?.execute(values)?;
-    let gone = connection.prepare_cached(CLEAR_BOOKING)?.execute(values)?;
+    cleared.rows += execute(connection, CLEAR_LINES, values)?;
+    let gone = execute(connection, CLEAR_BOOKING, values)?;
     cleared.bookings += gone;
     cleared.rows += gone;
     Ok(())

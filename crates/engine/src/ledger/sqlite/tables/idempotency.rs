@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 use soldonce_core::{Rejection, Timestamp};
 
 use super::summed::RowWriter;
-use super::{each_row, first_row, summed};
+use super::{each_row, execute, first_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::replies::{Record, get, get_key, get_record, put, put_key};
@@ -98,8 +98,8 @@ fn read_kept(row: &Row<'_>) -> Result<Record, Fault> {
 /// Deletes the records up to this number; fails unless each has a reply.
 pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
     let last = to_i64(last)?;
-    let keys = connection.prepare_cached(FORGET_KEYS)?.execute([last])?;
-    let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([last])?;
+    let keys = execute(connection, FORGET_KEYS, [last])?;
+    let replies = execute(connection, FORGET_REPLIES, [last])?;
     if keys == replies {
         return Ok(());
     }
