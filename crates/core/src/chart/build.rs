@@ -267,9 +267,8 @@ fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
         let Some((area, number)) = id.rsplit_once('.') else {
             continue;
         };
-        let place = chart
-            .find_area(area)
-            .and_then(|area| chart.find_place(area, number));
+        let place = chart.find_area(area);
+        let place = place.and_then(|area| chart.find_place(area, number));
         if place.is_some() {
             let text = format!("seat `{id}` has the name of a place of area `{area}`");
             return Err(Invalid::new("chart.seat", text));

@@ -152,9 +152,8 @@ impl Chart {
 
     /// Returns the public name of the area of this number.
     pub(crate) fn area_name(&self, area: AreaNo) -> String {
-        self.area(area)
-            .map(|area| area.id.to_string())
-            .unwrap_or_default()
+        let area = self.area(area);
+        area.map(|area| area.id.to_string()).unwrap_or_default()
     }
 
     pub fn find_area(&self, id: &str) -> Option<AreaNo> {

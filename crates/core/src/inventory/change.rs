@@ -106,10 +106,9 @@ impl Inventory {
 fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
     let chart = &book.event.chart;
     let mut drop = change.drop.clone();
+    let name = |unit: &UnitNo| chart.unit_name(*unit).to_string();
     let foreign = drop.iter().filter(|unit| !hold.has(**unit));
-    let foreign: Vec<String> = foreign
-        .map(|unit| chart.unit_name(*unit).to_string())
-        .collect();
+    let foreign: Vec<String> = foreign.map(name).collect();
     if !foreign.is_empty() {
         return Err(Rejection::UnknownUnit(foreign));
     }

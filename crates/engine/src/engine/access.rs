@@ -31,9 +31,8 @@ impl Engine {
         }
         let keys = read(&self.parts.keys);
         // Looked up by its hash: timing tells nothing about the key's text.
-        let key = keys
-            .get(&hash_key(token))
-            .filter(|key| key.revoked_at.is_none())?;
+        let key = keys.get(&hash_key(token));
+        let key = key.filter(|key| key.revoked_at.is_none())?;
         Some(Caller::Key {
             id: key.id,
             scopes: key.scopes.as_slice().into(),

@@ -115,9 +115,8 @@ impl Engine {
         reason: Text,
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event).await?.event().no;
-        let done = self
-            .submit(call, Command::CancelEvent { event, reason })
-            .await?;
+        let done = self.submit(call, Command::CancelEvent { event, reason });
+        let done = done.await?;
         self.summary_of(done)
     }
 

@@ -150,12 +150,9 @@ impl Engine {
             let show = |booking: &Booking| {
                 let reference = booking.reference.as_ref().map(soldonce_core::Text::as_str);
                 let wanted = ask.reference.as_deref();
+                let (holder, state) = (&booking.holder.name, booking.state.as_str());
                 let is_meant = (wanted.is_none() || wanted == reference)
-                    && ask.takes(
-                        &booking.holder.name,
-                        booking.state.as_str(),
-                        booking.created_at,
-                    );
+                    && ask.takes(holder, state, booking.created_at);
                 is_meant.then(|| reply::booking(&event, booking))
             };
             page.take(&rows, |booking| booking.id, show);

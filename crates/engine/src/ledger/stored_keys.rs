@@ -144,9 +144,7 @@ impl Run {
 
 /// Returns the first 32 bits of a key; they sort as the keys do.
 fn prefix(key: ScopedKey) -> u32 {
-    key.0
-        .first_chunk()
-        .map_or(0, |first| u32::from_be_bytes(*first))
+    u32::from_be_bytes(key.0.first_chunk().copied().unwrap_or_default())
 }
 
 const fn bucket(prefix: u32) -> u32 {

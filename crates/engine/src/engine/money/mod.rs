@@ -312,7 +312,6 @@ fn intent_id(booking: &Booking) -> Result<Option<IntentId>, StepError> {
     let payment = booking.payment.as_deref();
     let intent = payment.and_then(|payment| payment.intent.as_ref());
     let parsed = intent.map(|intent| IntentId::parse(intent.id.as_str()));
-    parsed
-        .transpose()
-        .map_err(|error| StepError::Odd(error.to_string()))
+    let parsed = parsed.transpose();
+    parsed.map_err(|error| StepError::Odd(error.to_string()))
 }

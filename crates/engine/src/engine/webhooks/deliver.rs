@@ -166,10 +166,8 @@ impl Work {
         let webhooks = self.engine.parts.ledger.webhooks();
         let forgotten = webhooks.forget_deliveries(before, WEBHOOK_FORGET_MAX);
         // While there is more, the next call goes on.
-        if forgotten
-            .await
-            .is_ok_and(|count| count < WEBHOOK_FORGET_MAX)
-        {
+        let forgotten = forgotten.await;
+        if forgotten.is_ok_and(|count| count < WEBHOOK_FORGET_MAX) {
             self.known = known;
             self.forget_at = now.plus_ms(WEBHOOK_FORGET_EVERY_MS);
         }

@@ -92,10 +92,8 @@ impl Engine {
         &self,
         endpoint: EndpointId,
     ) -> Result<Option<(Endpoint, String)>, EngineError> {
-        let rotated = self
-            .change_endpoint(endpoint, EndpointChange::Rotate)
-            .await?;
-        Ok(rotated.map(|endpoint| {
+        let rotated = self.change_endpoint(endpoint, EndpointChange::Rotate);
+        Ok(rotated.await?.map(|endpoint| {
             let secret = self.newest_secret(&endpoint);
             (endpoint, secret)
         }))

@@ -133,9 +133,8 @@ impl Parts {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
-        let rows = connection
-            .rows(events::EVENTS_FROM, &[bind(&first)])
-            .await?;
+        let values = [bind(&first)];
+        let rows = connection.rows(events::EVENTS_FROM, &values).await?;
         for row in &rows {
             match self.register_row(&mut connection, row).await {
                 Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,
@@ -286,8 +285,7 @@ async fn chart(
     let (units, digest) = (int(event.chart.units())?, digest(&event.chart));
     let digest = digest.as_slice();
     let values = [bind(&document), bind(&sha), bind(&units), bind(&digest)];
-    let added = connection
-        .one((events::ADD_CHART, "charts"), &values)
-        .await?;
+    let added = connection.one((events::ADD_CHART, "charts"), &values);
+    let added = added.await?;
     Ok(added.ok_or_else(|| Damaged::new("charts", "no number"))?)
 }

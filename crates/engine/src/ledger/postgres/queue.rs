@@ -228,9 +228,8 @@ impl Round<'_> {
     ) -> Result<(), Failure> {
         match stored {
             BatchOutcome::Yes => {
-                let waiting = decided
-                    .into_iter()
-                    .map(|(job, outcome)| (job.reply, outcome));
+                let waiting = decided.into_iter();
+                let waiting = waiting.map(|(job, outcome)| (job.reply, outcome));
                 answer_all(batch.applied, waiting, |_| None);
             }
             BatchOutcome::Anew => {

@@ -98,9 +98,8 @@ pub(super) fn write(
     let (to, messages) = (&tails.endpoints, &batch.messages);
     tails.delivery = deliveries::write(connection, to, messages, now, tails.delivery)?;
     let moved = moved_events(batch);
-    let chains = moved
-        .iter()
-        .filter_map(|event| Some((*event, tails.chains.get(event.index())?)));
+    let moved = moved.iter();
+    let chains = moved.filter_map(|event| Some((*event, tails.chains.get(event.index())?)));
     tails.head = tails.head.then(now, chains);
     tails.head.update(connection)
 }
@@ -161,9 +160,8 @@ fn write_bookings(
         return Ok(());
     }
     let missing = |id: &BookingId| Fault::damaged("bookings", format!("{id} is not in memory"));
-    let found = changed
-        .iter()
-        .map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
+    let found = changed.iter();
+    let found = found.map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
     let found = found.collect::<Result<Vec<_>, _>>()?;
     let new = new_bookings(batch);
     bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())

@@ -205,9 +205,8 @@ async fn check_units(
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
     let each = |row: &mut Reader<'_>| Ok(units::get(row));
-    let rows = connection
-        .read(units::UNITS_TO_VERIFY, &[bind(&no)], each)
-        .await?;
+    let of = [bind(&no)];
+    let rows = connection.read(units::UNITS_TO_VERIFY, &of, each).await?;
     let found = rows.len();
     for row in rows {
         match row {

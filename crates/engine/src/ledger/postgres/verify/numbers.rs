@@ -103,7 +103,6 @@ pub(super) async fn head(
         })
     };
     let of_event = [bind(&no)];
-    connection
-        .first((HEAD, "feed_heads"), &of_event, read)
-        .await
+    let head = (HEAD, "feed_heads");
+    connection.first(head, &of_event, read).await
 }

@@ -237,10 +237,8 @@ fn changed_event<'a>(replica: &'a Replica, batch: &Batch) -> Option<&'a Arc<Even
 /// Adds the event's policy and cancellation: nulls when the event's row does not change.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = changed_event(replica, batch);
-    let policy = event
-        .map(|event| policy_to_json(&event.policy))
-        .transpose()?;
-    to.put("new_policy", policy);
+    let policy = event.map(|event| policy_to_json(&event.policy));
+    to.put("new_policy", policy.transpose()?);
     let cancelled = event.and_then(|event| event.cancelled());
     to.put("new_cancelled", cancelled.map(ToString::to_string));
     Ok(())

@@ -67,9 +67,8 @@ pub(crate) fn note(
 ) -> Result<Vec<Endpoint>, Fault> {
     let mut noted = Vec::with_capacity(known.len());
     for endpoint in known {
-        let told = attempts
-            .iter()
-            .filter(|attempt| attempt.endpoint == endpoint.id);
+        let told = attempts.iter();
+        let told = told.filter(|attempt| attempt.endpoint == endpoint.id);
         let next = told.fold(endpoint.clone(), |next, attempt| next.after(attempt));
         if next != endpoint {
             update(connection, &next)?;

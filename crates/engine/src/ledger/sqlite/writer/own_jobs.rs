@@ -123,9 +123,8 @@ impl Writer {
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         self.checkpointer.state()?;
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let connection = &mut self.connection;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let written = write(&transaction)?;
         self.tails.head = self.tails.head.then(now, std::iter::empty());
         self.tails.head.update(&transaction)?;
