@@ -17,14 +17,12 @@ const REACH: u32 = 2;
 /// `hall` says which seats are available before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
     let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
-    taken
-        .chunk_by(|a, b| row_of(a) == row_of(b))
-        .filter_map(|seats| {
-            let (_, row) = chart.row_of(*seats.first()?)?;
-            Some(orphans_of_row(row, hall, seats))
-        })
-        .flatten()
-        .collect()
+    let rows = taken.chunk_by(|a, b| row_of(a) == row_of(b));
+    let orphans = rows.filter_map(|seats| {
+        let (_, row) = chart.row_of(*seats.first()?)?;
+        Some(orphans_of_row(row, hall, seats))
+    });
+    orphans.flatten().collect()
 }
 
 /// Returns the seats that [`orphans`] may look at, the chosen ones among them.
