@@ -205,10 +205,8 @@ impl Live {
             Listing::All => true,
             Listing::Listed => live.event().policy.listed,
         };
-        let page = page
-            .filter_map(|(_, live)| live.as_ref().ok())
-            .filter(is_meant);
-        page.take(limit).map(Arc::clone).collect()
+        let page = page.filter_map(|(_, live)| live.as_ref().ok());
+        page.filter(is_meant).take(limit).map(Arc::clone).collect()
     }
 
     /// Notes commands that were made durable; `show` publishes one of their commits.

@@ -124,10 +124,9 @@ impl Metrics {
         let mut ended: Vec<_> = ended.filter_map(|step| step.hold).collect();
         // All units of a hold end together.
         ended.dedup();
-        self.units_sold
-            .inc_by(u64::try_from(sold).unwrap_or_default());
-        self.holds_expired
-            .inc_by(u64::try_from(ended.len()).unwrap_or_default());
+        let count = |number: usize| u64::try_from(number).unwrap_or_default();
+        self.units_sold.inc_by(count(sold));
+        self.holds_expired.inc_by(count(ended.len()));
     }
 
     /// Counts a request to hold, and how long it took.

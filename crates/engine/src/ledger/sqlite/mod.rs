@@ -321,9 +321,8 @@ impl Ledger for SqliteLedger {
     ) -> Read<'_, Vec<Hold>> {
         let newest = self.shared.holds_of(&holder, before, limit);
         self.readers.read(move |connection| {
-            let found = newest
-                .into_iter()
-                .map(|id| tables::holds::find(connection, id).transpose());
+            let ids = newest.into_iter();
+            let found = ids.map(|id| tables::holds::find(connection, id).transpose());
             found.flatten().collect()
         })
     }

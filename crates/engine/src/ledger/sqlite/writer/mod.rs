@@ -247,11 +247,8 @@ impl Writer {
         for hold in holds.iter().copied().chain(self.loaded.holds.drain(..)) {
             inventory.forget_hold(hold);
         }
-        for booking in bookings
-            .iter()
-            .copied()
-            .chain(self.loaded.bookings.drain(..))
-        {
+        let loaded = self.loaded.bookings.drain(..);
+        for booking in bookings.iter().copied().chain(loaded) {
             let known = inventory.booking(booking);
             if known.is_some_and(|known| known.state != BookingState::PendingPayment) {
                 inventory.forget_booking(booking);
