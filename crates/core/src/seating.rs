@@ -35,7 +35,6 @@ pub(crate) struct RowCount {
     pub(crate) pairs: u32,
 }
 
-/// The counts of an area.
 #[derive(Clone, Copy, Debug)]
 struct AreaCount {
     tally: Tally,
@@ -108,7 +107,6 @@ impl Seating {
         self.rows.get(row.index()).copied()
     }
 
-    /// Returns the highest fence among `units`.
     pub(crate) fn newest_fence(&self, units: impl Iterator<Item = UnitNo>) -> Fence {
         let fences = units.map(|unit| self.unit(unit).fence);
         fences.max().unwrap_or_default()

@@ -38,7 +38,6 @@ pub struct ReadChart {
     pub notes: Vec<String>,
 }
 
-/// The format of a seat plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {

@@ -28,7 +28,6 @@ pub(super) struct ShieldQuery<'a> {
     pub(super) holder: &'a Holder,
     pub(super) selection: &'a Selection,
     pub(super) now: Timestamp,
-    /// Whether the request has an idempotency key.
     pub(super) is_keyed: bool,
 }
 

@@ -60,7 +60,6 @@ impl StoredKeys {
         }
     }
 
-    /// Returns the number of the next record.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }

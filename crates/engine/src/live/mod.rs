@@ -112,7 +112,6 @@ impl LiveEvent {
 /// An event, or why it is refused: it was dropped, or cannot be read.
 type Entry = Result<Arc<LiveEvent>, Rejection>;
 
-/// Events by id and by number.
 #[derive(Default)]
 struct Registry {
     by_id: BTreeMap<EventId, Entry>,

@@ -137,14 +137,12 @@ impl Metrics {
         seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts an extension of a hold.
     pub(crate) fn extended(&self, done: Result<&Done, &Rejection>) {
         let outcome = done.map_or_else(Rejection::code, |_| "ok");
         let label = [("outcome", outcome)];
         self.holds_extended.get_or_create(&label).inc();
     }
 
-    /// Counts a confirm.
     pub(crate) fn confirmed(&self, done: Result<&Done, &Rejection>) {
         let outcome = match done {
             Ok(Done::Replayed(_)) => "replayed",

@@ -24,7 +24,6 @@ impl Serialize for Rfc3339 {
     }
 }
 
-/// A value that is written as its text.
 struct AsText<T>(T);
 
 impl<T: std::fmt::Display> Serialize for AsText<T> {

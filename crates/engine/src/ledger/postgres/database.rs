@@ -217,7 +217,6 @@ impl Connection {
         works && !self.open && self.database.pool.status().waiting == 0
     }
 
-    /// Tells whether a transaction is open.
     pub(super) fn in_transaction(&self) -> bool {
         self.open
     }

@@ -11,7 +11,6 @@ use crate::ledger::batch::Batch;
 /// What the decisions of a batch rest on.
 #[derive(Debug)]
 pub(super) struct ReadSet {
-    /// The version of the event's row.
     pub(super) event_version: i64,
     /// In unit order.
     pub(super) units: Vec<SeenUnit>,

@@ -28,7 +28,6 @@ pub(crate) fn small(number: i64, table: &'static str) -> Result<u32, Damaged> {
     u32::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is no number")))
 }
 
-/// Returns the number of a hold's state.
 pub(crate) fn state_number(state: &HoldState) -> i64 {
     match state {
         HoldState::Active => 0,

@@ -62,7 +62,6 @@ pub(super) struct Tails {
     pub(super) charts: Vec<(i64, [u8; 32])>,
     /// The number of the newest effect.
     pub(super) effect: i64,
-    /// All webhook endpoints.
     pub(super) endpoints: Vec<Endpoint>,
     /// The number of the newest delivery.
     pub(super) delivery: i64,

@@ -25,7 +25,6 @@ const PRIVATE: u32 = 0o600;
 /// The bits of a mode for group and others.
 const OTHERS: u32 = 0o077;
 
-/// The folder of one ledger.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -42,7 +41,6 @@ impl Folder {
         self.0.join(DATABASE)
     }
 
-    /// Tells whether there is a folder.
     pub(super) fn exists(&self) -> Result<bool, OpenError> {
         self.0.try_exists().map_err(self.failed())
     }

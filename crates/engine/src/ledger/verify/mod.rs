@@ -60,7 +60,6 @@ pub struct Progress {
 /// The callback for the progress.
 pub type Watcher<'a> = dyn FnMut(Progress) + Send + 'a;
 
-/// Reports how far a verification is.
 pub(crate) struct Meter<'a> {
     pub(crate) all: u64,
     pub(crate) progress: &'a mut Watcher<'a>,

@@ -80,7 +80,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the number of the last commit.
     pub(crate) fn seq(&self) -> Seq {
         self.seq
     }

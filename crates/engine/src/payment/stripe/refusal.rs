@@ -14,7 +14,6 @@ pub(super) struct HttpAnswer {
     pub(super) body: Vec<u8>,
 }
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     /// The first call with this key broke inside Stripe, which says so again for a day. Whether it

@@ -251,7 +251,6 @@ impl RefundShape {
     }
 }
 
-/// The refunds of an intent.
 #[derive(Debug, Deserialize)]
 pub(super) struct RefundsShape {
     data: Vec<RefundShape>,

@@ -19,7 +19,6 @@ use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
 };
 
-/// One request.
 pub(super) struct Ask<'a> {
     method: Method,
     /// The path with its query. Holds no secret.
@@ -48,7 +47,6 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The HTTP client of Stripe.
 pub(super) struct Wire {
     client: Client,
     settings: StripeSettings,

@@ -39,9 +39,7 @@ pub(super) struct Replica {
     pub(super) no: EventNo,
     /// The event alone, with everything in it that is not over.
     pub(super) inventory: Inventory,
-    /// The version of the event's row.
     pub(super) event_version: i64,
-    /// The versions of the rows of holders.
     pub(super) holders: Holders,
     /// The versions of the bookings in the inventory.
     pub(super) bookings: BTreeMap<BookingId, i64>,

@@ -147,7 +147,6 @@ pub(in super::super) async fn bookings_by_id(
     Ok(found.into_values().collect())
 }
 
-/// Reads the rows of holders.
 pub(super) async fn holders_by_key(
     connection: &mut Connection,
     no: i32,
@@ -157,7 +156,6 @@ pub(super) async fn holders_by_key(
     connection.read(by_key, &values, holds::get_holder).await
 }
 
-/// Reads the horizon of this snapshot.
 pub(super) async fn read_horizon(connection: &mut Connection) -> Result<Horizon, Failure> {
     let rows = connection.rows(HORIZON, &[]).await?;
     let horizon = rows.first().map(|row| Horizon::read(row, 0)).transpose()?;

@@ -228,7 +228,6 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("event_seen", read_set.event_version);
 }
 
-/// Returns the event, if the batch changes it.
 fn changed_event<'a>(replica: &'a Replica, batch: &Batch) -> Option<&'a Arc<Event>> {
     let event = replica.inventory.event(replica.no);
     event.filter(|_| batch.renews_event())

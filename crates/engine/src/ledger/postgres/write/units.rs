@@ -63,7 +63,6 @@ pub(super) fn put_holds(
     Ok(())
 }
 
-/// Adds every transition.
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let steps = (0_u32..).zip(batch.commits()).flat_map(|(command, commit)| {
         let steps = AuditRow::of(commit);

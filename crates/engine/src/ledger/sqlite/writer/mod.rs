@@ -45,7 +45,6 @@ pub(super) enum Job {
 /// A job that is no command; it sends its answer itself.
 pub(super) type OwnJob = Box<dyn FnOnce(&mut Writer) -> Result<(), Fault> + Send>;
 
-/// The dependencies of the writer.
 pub(super) struct Deps {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
