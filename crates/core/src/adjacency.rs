@@ -17,14 +17,12 @@ const REACH: u32 = 2;
 /// `hall` says which seats are available before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
     let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
-    taken
-        .chunk_by(|a, b| row_of(a) == row_of(b))
-        .filter_map(|seats| {
-            let (_, row) = chart.row_of(*seats.first()?)?;
-            Some(orphans_of_row(row, hall, seats))
-        })
-        .flatten()
-        .collect()
+    let rows = taken.chunk_by(|a, b| row_of(a) == row_of(b));
+    let orphans = rows.filter_map(|seats| {
+        let (_, row) = chart.row_of(*seats.first()?)?;
+        Some(orphans_of_row(row, hall, seats))
+    });
+    orphans.flatten().collect()
 }
 
 /// Returns the seats that [`orphans`] may look at, the chosen ones among them.
@@ -40,12 +38,12 @@ pub(crate) fn neighbours(chart: &Chart, taken: &[UnitNo]) -> impl Iterator<Item 
 
 /// The seats that a choice leaves of one run, as far as they must be known.
 #[derive(Default)]
-struct Left {
+struct Remainder {
     seats: usize,
     single: Vec<UnitNo>,
 }
 
-impl Left {
+impl Remainder {
     /// Counts the free seats next to a chosen one.
     fn count(&mut self, free: &[UnitNo]) {
         self.seats += free.len();
@@ -73,7 +71,7 @@ fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<
         free.take(index(REACH)).collect()
     };
     let mut orphans = Vec::new();
-    let mut left = Left::default();
+    let mut left = Remainder::default();
     let mut gap_start = row.first.0;
     for seat in taken {
         let gap = gap_start..seat.0;

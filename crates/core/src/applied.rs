@@ -85,6 +85,12 @@ impl Applied {
         }
     }
 
+    /// Lists its transitions, commit by commit.
+    pub fn steps(&self) -> impl Iterator<Item = &Transition> + Clone {
+        let commits = self.commits.iter();
+        commits.flat_map(|commit| &commit.transitions)
+    }
+
     /// Tells whether anything must become durable.
     pub fn has_effect(&self) -> bool {
         !(self.commits.is_empty()

@@ -19,6 +19,16 @@ pub enum Authority {
     Secret,
 }
 
+impl Authority {
+    /// Tells whether it is a right over what `owner` has.
+    pub fn may_act_for(self, owner: &Holder) -> bool {
+        match self {
+            Self::Staff | Self::Secret => true,
+            Self::Caller(caller) => caller == owner.caller,
+        }
+    }
+}
+
 /// Who gave a command, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {

@@ -130,9 +130,8 @@ impl Hold {
     }
 
     pub fn has(&self, unit: UnitNo) -> bool {
-        self.units
-            .binary_search_by_key(&unit, |held| held.unit)
-            .is_ok()
+        let place = self.units.binary_search_by_key(&unit, |held| held.unit);
+        place.is_ok()
     }
 
     /// Checks that the hold is live and the fence is right. The order of checks is part of the

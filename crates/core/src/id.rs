@@ -2,7 +2,6 @@
 //! is; mints nothing.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::limits::ID_BYTES_MAX;
 
@@ -17,12 +16,8 @@ pub struct InvalidId {
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not allowed: {}",
-            self.text.escape_debug(),
-            self.rule
-        )
+        let (text, rule) = (self.text.escape_debug(), self.rule);
+        write!(f, "`{text}` is not allowed: {rule}")
     }
 }
 
@@ -45,26 +40,25 @@ pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
         return Ok(());
     }
-    Err(InvalidId::new(
-        text,
-        "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
-    ))
+    let rule = "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`";
+    Err(InvalidId::new(text, rule))
 }
 
-/// Declares a name that callers choose. Cheap to clone.
+/// Declares a name: a text that passes the function `$check`, called with it and `$more`. Cheap to clone.
+#[macro_export]
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident $(, $more:expr)*) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name(std::sync::Arc<str>);
 
         impl $name {
             /// Checks and copies `text`.
             ///
             /// # Errors
-            /// [`InvalidId`] when it is empty, longer than 64 bytes, or has an illegal character.
-            pub fn parse(text: &str) -> Result<Self, InvalidId> {
-                check(text)?;
+            /// `InvalidId` when it is empty, too long, or has an illegal character.
+            pub fn parse(text: &str) -> Result<Self, $crate::InvalidId> {
+                $check(text $(, $more)*)?;
                 Ok(Self(text.into()))
             }
 
@@ -81,14 +75,14 @@ macro_rules! text_id {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
@@ -97,15 +91,15 @@ macro_rules! text_id {
 
 text_id! {
     /// A name inside a chart.
-    Id
+    Id, check
 }
 text_id! {
     /// The name of an event.
-    EventId
+    EventId, check
 }
 text_id! {
     /// The caller's own name for a shopper. Means nothing without the caller (api.md 7).
-    HolderName
+    HolderName, check
 }
 
 /// Digits of the text form of 128-bit ids: Crockford's base 32, lower case.

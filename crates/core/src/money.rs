@@ -70,10 +70,8 @@ impl Currency {
     /// Parses the code of a currency; `None` when it is not three letters A to Z.
     pub fn parse(code: &str) -> Option<Self> {
         let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
-        bytes
-            .iter()
-            .all(u8::is_ascii_uppercase)
-            .then_some(Self(bytes))
+        let is_legal = bytes.iter().all(u8::is_ascii_uppercase);
+        is_legal.then_some(Self(bytes))
     }
 
     /// Returns how many digits of its minor units are behind the point, as payment providers count

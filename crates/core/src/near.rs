@@ -89,14 +89,9 @@ fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
 /// Returns the row itself, then those before and behind it, nearest first.
 fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = (RowNo, &Row)> {
     let neighbours = (1..=ALTERNATIVE_REACH_MAX).flat_map(move |away| {
-        [home.0.checked_sub(away), home.0.checked_add(away)]
-            .into_iter()
-            .flatten()
+        let both = [home.0.checked_sub(away), home.0.checked_add(away)];
+        both.into_iter().flatten()
     });
-    std::iter::once(home.0)
-        .chain(neighbours)
-        .filter_map(|number| {
-            let row = chart.rows().get(RowNo(number).index())?;
-            Some((RowNo(number), row))
-        })
+    let numbers = std::iter::once(home.0).chain(neighbours).map(RowNo);
+    numbers.filter_map(|number| Some((number, chart.rows().get(number.index())?)))
 }

@@ -49,7 +49,6 @@ counter! {
     Seq
 }
 
-/// Returns a number as an index.
 pub(crate) fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -20,7 +20,7 @@ pub(crate) struct Want {
 
 /// The seats that were found for a wish.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct BestSeats {
     /// Neighbours.
     pub(crate) together: Option<Vec<UnitNo>>,
     /// Seats in as few groups as possible; searched only when there are no neighbours.
@@ -28,16 +28,16 @@ pub(crate) struct Found {
 }
 
 /// Returns the best seats of a hall, in unit order.
-pub(crate) fn best_seats(seating: &Seating, want: Want) -> Found {
+pub(crate) fn best_seats(seating: &Seating, want: Want) -> BestSeats {
     if want.quantity == 0 || seating.open_seats() < want.quantity {
-        return Found::default();
+        return BestSeats::default();
     }
     match together(seating, want) {
-        Some(window) => Found {
+        Some(window) => BestSeats {
             together: Some(window.units(want.quantity).collect()),
             apart: None,
         },
-        None => Found {
+        None => BestSeats {
             together: None,
             apart: apart(seating, want),
         },
@@ -121,11 +121,8 @@ impl Piece {
 
     fn rest(&self, first: u32, quantity: u32) -> Rest {
         let before = first.saturating_sub(self.run.start.0);
-        let behind = self
-            .run
-            .end
-            .0
-            .saturating_sub(first.saturating_add(quantity));
+        let end = first.saturating_add(quantity);
+        let behind = self.run.end.0.saturating_sub(end);
         Rest::of(before, behind)
     }
 }

@@ -35,7 +35,6 @@ pub(crate) struct RowCount {
     pub(crate) pairs: u32,
 }
 
-/// The counts of an area.
 #[derive(Clone, Copy, Debug)]
 struct AreaCount {
     tally: Tally,
@@ -87,10 +86,8 @@ impl Seating {
     }
 
     pub fn area_tally(&self, area: AreaNo) -> Tally {
-        self.areas
-            .get(area.index())
-            .map(|count| count.tally)
-            .unwrap_or_default()
+        let count = self.areas.get(area.index());
+        count.map(|count| count.tally).unwrap_or_default()
     }
 
     /// Returns its size on the heap in bytes, the chart's not counted: it is shared.
@@ -110,12 +107,9 @@ impl Seating {
         self.rows.get(row.index()).copied()
     }
 
-    /// Returns the highest fence among `units`.
     pub(crate) fn newest_fence(&self, units: impl Iterator<Item = UnitNo>) -> Fence {
-        units
-            .map(|unit| self.unit(unit).fence)
-            .max()
-            .unwrap_or_default()
+        let fences = units.map(|unit| self.unit(unit).fence);
+        fences.max().unwrap_or_default()
     }
 
     pub(crate) fn open_count(&self, area: AreaNo) -> u32 {
@@ -192,38 +186,35 @@ impl Seating {
 
     /// Opens `unit` to a new owner: it is free, or its hold is over.
     pub(crate) fn reopen(&mut self, unit: UnitNo) {
-        if !self.open.insert(unit.0) {
-            return;
-        }
-        if let Some((neighbours, row)) = self.row_count_mut(unit) {
-            row.open = row.open.saturating_add(1);
-            row.pairs = row.pairs.saturating_add(neighbours);
-            self.open_seats = self.open_seats.saturating_add(1);
-        } else if let Some(area) = self.area_count_mut(unit) {
-            area.open = area.open.saturating_add(1);
+        if self.open.insert(unit.0) {
+            self.count_open(unit, 1);
         }
     }
 
     fn close(&mut self, unit: UnitNo) {
-        if !self.open.remove(unit.0) {
-            return;
+        if self.open.remove(unit.0) {
+            self.count_open(unit, -1);
         }
+    }
+
+    /// Adds `by`, 1 or -1, to the counts of open units.
+    fn count_open(&mut self, unit: UnitNo, by: i32) {
         if let Some((neighbours, row)) = self.row_count_mut(unit) {
-            row.open = row.open.saturating_sub(1);
-            row.pairs = row.pairs.saturating_sub(neighbours);
-            self.open_seats = self.open_seats.saturating_sub(1);
+            row.open = row.open.saturating_add_signed(by);
+            row.pairs = row.pairs.saturating_add_signed(neighbours * by);
+            self.open_seats = self.open_seats.saturating_add_signed(by);
         } else if let Some(area) = self.area_count_mut(unit) {
-            area.open = area.open.saturating_sub(1);
+            area.open = area.open.saturating_add_signed(by);
         }
     }
 
     /// Returns how many neighbours of a seat are open, and the count of its row.
-    fn row_count_mut(&mut self, seat: UnitNo) -> Option<(u32, &mut RowCount)> {
+    fn row_count_mut(&mut self, seat: UnitNo) -> Option<(i32, &mut RowCount)> {
         let number = self.chart.row_no_of(seat)?;
         let row = self.chart.row_seats(number)?;
         let before = seat > row.start && self.open.has(seat.0 - 1);
         let behind = seat.0 + 1 < row.end.0 && self.open.has(seat.0 + 1);
-        let neighbours = u32::from(before) + u32::from(behind);
+        let neighbours = i32::from(before) + i32::from(behind);
         Some((neighbours, self.rows.get_mut(number.index())?))
     }
 

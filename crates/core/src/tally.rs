@@ -21,9 +21,8 @@ impl Tally {
     }
 
     pub fn total(self) -> u32 {
-        [self.free, self.held, self.sold, self.blocked]
-            .iter()
-            .fold(0, |a, b| a.saturating_add(*b))
+        let all = [self.free, self.held, self.sold, self.blocked];
+        all.into_iter().fold(0, u32::saturating_add)
     }
 
     /// Counts one unit that goes from one state to another.

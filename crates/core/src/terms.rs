@@ -57,11 +57,8 @@ impl Event {
             None => Ok(self.policy.hold_ttl),
             Some(ttl) if (HOLD_TTL_MS_MIN..=most.ms()).contains(&ttl.ms()) => Ok(ttl),
             Some(ttl) => {
-                let text = format!(
-                    "{} is outside {HOLD_TTL_MS_MIN} ..= {}",
-                    ttl.ms(),
-                    most.ms()
-                );
+                let (ttl, most) = (ttl.ms(), most.ms());
+                let text = format!("{ttl} is outside {HOLD_TTL_MS_MIN} ..= {most}");
                 Err(Invalid::new("ttl_ms", text).into())
             }
         }

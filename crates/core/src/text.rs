@@ -17,10 +17,8 @@ impl Text {
     /// [`InvalidId`] when it is longer than 256 characters or has a control character.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         if text.chars().count() > TEXT_CHARS_MAX || text.chars().any(char::is_control) {
-            return Err(InvalidId::new(
-                text,
-                "at most 256 characters in one line, without control characters",
-            ));
+            let rule = "at most 256 characters in one line, without control characters";
+            return Err(InvalidId::new(text, rule));
         }
         Ok(Self(text.into()))
     }

@@ -19,17 +19,17 @@ const DRAWN_IDS: usize = 64;
 pub struct Ids {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
-    drawn: Arc<Mutex<Drawn>>,
+    drawn: Arc<Mutex<RandomPool>>,
 }
 
 /// Random bytes that no id has yet.
-struct Drawn {
+struct RandomPool {
     bytes: [[u8; RANDOM_BYTES]; DRAWN_IDS],
     /// How many of them are left, from the front.
     left: usize,
 }
 
-impl Drawn {
+impl RandomPool {
     /// Returns bytes that are used once. They are wiped here: a later reader of this memory learns
     /// nothing of ids that were minted.
     fn take(&mut self, entropy: &dyn Entropy) -> [u8; RANDOM_BYTES] {
@@ -46,7 +46,7 @@ impl Drawn {
 impl Ids {
     /// Creates a generator with the time of `clock` and the random bits of `entropy`.
     pub fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
-        let drawn = Drawn {
+        let drawn = RandomPool {
             bytes: [[0; RANDOM_BYTES]; DRAWN_IDS],
             left: 0,
         };

@@ -61,7 +61,6 @@ pub enum Revocation {
 /// may be called so.
 pub const ADOPTED_NAME: &str = "admin (of the setting)";
 
-/// Tells whether this is the last admin key.
 pub(crate) fn is_last_admin(keys: &[ApiKey], id: KeyId) -> bool {
     let is_admin = |key: &&ApiKey| key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin);
     let mut admins = keys.iter().filter(is_admin);

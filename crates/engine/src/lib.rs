@@ -76,7 +76,7 @@ use live::{Live, LocalShield};
 
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
-    Adopted, ChangeAsk, CheckoutAsk, ClockState, Engine, EngineError, EventSummary, ExchangeAsk,
+    AdoptedKey, ChangeAsk, CheckoutAsk, ClockState, Engine, EngineError, EventSummary, ExchangeAsk,
     ExtendAsk, GivenAsk, HoldAsk, ListAsk, ListPage, Mismatch, NamedUnits, Remedy, Reply, SellAsk,
     WishAsk, World, mismatches, run_dropper, run_key_watch, run_outbox, run_reconciler,
     run_shield_messages, run_sweeper, run_webhooks,

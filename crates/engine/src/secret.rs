@@ -16,20 +16,20 @@ use crate::webhook::EndpointId;
 #[derive(Clone)]
 pub struct Secrets {
     /// Newest first; never empty.
-    keys: Arc<[Keyed]>,
+    keys: Arc<[KeyMacs]>,
     /// A number that tells the ledger from others.
     ledger: u64,
 }
 
 /// A master key, hashed in with each label: each secret after that costs half the hashing.
-struct Keyed {
+struct KeyMacs {
     hold: Hmac<Sha256>,
     booking: Hmac<Sha256>,
     session: Hmac<Sha256>,
     webhook: Hmac<Sha256>,
 }
 
-impl Keyed {
+impl KeyMacs {
     fn new(key: &MasterKey) -> Self {
         Self {
             hold: keyed(key, b"soldonce hold secret"),
@@ -82,7 +82,7 @@ impl Secrets {
         let oldest = keys.last();
         let name = oldest.map_or(0, |key| derive(&keyed(key, b"soldonce ledger"), &[]));
         Self {
-            keys: keys.iter().map(Keyed::new).collect(),
+            keys: keys.iter().map(KeyMacs::new).collect(),
             ledger: u64::try_from(name >> 64).unwrap_or_default(),
         }
     }
@@ -141,7 +141,7 @@ impl Secrets {
     /// Derives the signing secrets of a webhook endpoint after `rotation` rotations, newest key
     /// version first. The first is the one that its owner is shown.
     pub(crate) fn of_endpoint(&self, endpoint: EndpointId, rotation: u32) -> Vec<[u8; 32]> {
-        let one = |key: &Keyed| {
+        let one = |key: &KeyMacs| {
             let mut mac = key.webhook.clone();
             mac.update(endpoint.bytes());
             mac.update(&rotation.to_be_bytes());
@@ -151,13 +151,13 @@ impl Secrets {
     }
 
     /// Computes the code of `message` under the newest key.
-    fn newest(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8]) -> String {
+    fn newest(&self, kind: fn(&KeyMacs) -> &Hmac<Sha256>, message: &[u8]) -> String {
         let newest = self.keys.first();
         encode_128(newest.map_or(0, |key| derive(kind(key), message)))
     }
 
-    fn matches(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8], offered: u128) -> bool {
-        let one = |key: &Keyed| {
+    fn matches(&self, kind: fn(&KeyMacs) -> &Hmac<Sha256>, message: &[u8], offered: u128) -> bool {
+        let one = |key: &KeyMacs| {
             derive(kind(key), message)
                 .to_be_bytes()
                 .ct_eq(&offered.to_be_bytes())
@@ -178,11 +178,8 @@ fn session_message(caller: CallerId, expires_at: Timestamp) -> Vec<u8> {
 fn derive(keyed: &Hmac<Sha256>, message: &[u8]) -> u128 {
     let mut mac = keyed.clone();
     mac.update(message);
-    let digest = mac.finalize().into_bytes();
-    digest
-        .iter()
-        .take(16)
-        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+    let digest: [u8; 32] = mac.finalize().into_bytes().into();
+    u128::from_be_bytes(digest.first_chunk().copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -8,28 +8,17 @@ use tokio::sync::Mutex;
 use crate::ledger::ReadError;
 
 /// Readings of one thing. A caller takes one that began after its call.
+#[derive(Default)]
 pub(crate) struct SharedReading {
     /// How many have begun.
     begun: AtomicU64,
     last: Mutex<Last>,
 }
 
+#[derive(Default)]
 struct Last {
     number: u64,
-    outcome: Result<(), ReadError>,
-}
-
-impl Default for SharedReading {
-    fn default() -> Self {
-        let last = Last {
-            number: 0,
-            outcome: Ok(()),
-        };
-        Self {
-            begun: AtomicU64::new(0),
-            last: Mutex::new(last),
-        }
-    }
+    failure: Option<ReadError>,
 }
 
 impl SharedReading {
@@ -49,10 +38,10 @@ impl SharedReading {
         let mut last = self.last.lock().await;
         if last.number <= begun {
             let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            let outcome = read.await;
-            *last = Last { number, outcome };
+            let failure = read.await.err();
+            *last = Last { number, failure };
         }
-        last.outcome.clone()
+        last.failure.clone().map_or(Ok(()), Err)
     }
 
     /// Waits for `read`, while no other reading is under way.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::account::{Account, ApiCall};
 use super::failure::Failure;
 use super::form::Form;
-use super::idempotency::{Answer, Begun, Keys};
+use super::idempotency::{Answer, KeyState, Keys};
 use super::journal::Journal;
 use super::known::{require_parameters, require_version};
 use super::limits::{KEY_BYTES_MAX, OVERSIZED_BYTES, REMEMBERED_MAX};
@@ -233,9 +233,9 @@ impl Api {
         let key = request.key.as_deref().filter(|_| route.has_effect());
         if let Some(key) = key {
             match self.begin(key, request) {
-                Begun::Fresh => {}
-                Begun::Replayed(answer) => return Some(answer),
-                Begun::Refused(failure) => return Some(refusal(&failure)),
+                KeyState::Fresh => {}
+                KeyState::Replayed(answer) => return Some(answer),
+                KeyState::Refused(failure) => return Some(refusal(&failure)),
             }
         }
         if fault == Some(CallFault::HoldCall) {
@@ -281,10 +281,10 @@ impl Api {
         Some(done)
     }
 
-    fn begin(&self, key: &str, request: &Request) -> Begun {
+    fn begin(&self, key: &str, request: &Request) -> KeyState {
         if key.len() > KEY_BYTES_MAX {
             let why = "it is longer than 255 characters";
-            return Begun::Refused(Failure::parameter("Idempotency-Key", why));
+            return KeyState::Refused(Failure::parameter("Idempotency-Key", why));
         }
         let parameters = format!("{} {}", request.path, request.form.canonical());
         locked(&self.keys).begin(self.clock.wall_ms(), key, &parameters)

@@ -42,7 +42,7 @@ pub(super) struct KeyRecord {
 
 /// How a call with a key continues.
 #[derive(Debug)]
-pub(super) enum Begun {
+pub(super) enum KeyState {
     /// The key is unused: run the call.
     Fresh,
     /// The call ran before, with this answer.
@@ -53,7 +53,7 @@ pub(super) enum Begun {
 
 impl Keys {
     /// Looks a key up and, if it is unused, marks it as in use.
-    pub(super) fn begin(&mut self, now_ms: i64, key: &str, parameters: &str) -> Begun {
+    pub(super) fn begin(&mut self, now_ms: i64, key: &str, parameters: &str) -> KeyState {
         self.forget_old(now_ms);
         let Some(kept) = self.kept.get(key) else {
             let kept = KeyRecord {
@@ -63,12 +63,12 @@ impl Keys {
                 since_ms: now_ms,
             };
             self.put(kept);
-            return Begun::Fresh;
+            return KeyState::Fresh;
         };
         match &kept.answer {
-            _ if kept.parameters != parameters => Begun::Refused(Failure::key_reused()),
-            None => Begun::Refused(Failure::key_in_use()),
-            Some(answer) => Begun::Replayed(Answer {
+            _ if kept.parameters != parameters => KeyState::Refused(Failure::key_reused()),
+            None => KeyState::Refused(Failure::key_in_use()),
+            Some(answer) => KeyState::Replayed(Answer {
                 is_replayed: true,
                 ..answer.clone()
             }),
@@ -144,11 +144,11 @@ mod tests {
         }
     }
 
-    fn status(begun: &Begun) -> u16 {
+    fn status(begun: &KeyState) -> u16 {
         match begun {
-            Begun::Fresh => 0,
-            Begun::Replayed(answer) => answer.status,
-            Begun::Refused(failure) => failure.status,
+            KeyState::Fresh => 0,
+            KeyState::Replayed(answer) => answer.status,
+            KeyState::Refused(failure) => failure.status,
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
             let mut keys = Keys::default();
             assert_eq!(status(&keys.begin(0, "k", "a")), 0);
             keys.finish("k", &answer(given));
-            let Begun::Replayed(again) = keys.begin(KEY_MS - 1, "k", "a") else {
+            let KeyState::Replayed(again) = keys.begin(KEY_MS - 1, "k", "a") else {
                 panic!("not replayed");
             };
             assert_eq!((again.status, again.is_replayed), (given, true));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
-use soldonce_engine::ledger::sqlite::{self, Copied, OpenError};
+use soldonce_engine::ledger::sqlite::{self, CopyReport, OpenError};
 use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::reply::Rfc3339;
 
@@ -98,7 +98,7 @@ fn copy(
     from: &Path,
     to: &Path,
     unread: fn(OpenError) -> anyhow::Error,
-) -> anyhow::Result<(Copied, VerifyReport)> {
+) -> anyhow::Result<(CopyReport, VerifyReport)> {
     let copied = sqlite::copy(from, to).map_err(unread);
     let copied = copied.context("nothing was copied")?;
     // Before SQLite makes its other files: it gives them the owner of the database.
@@ -126,7 +126,7 @@ fn hand_over(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn lost(copied: Copied) -> String {
+fn lost(copied: CopyReport) -> String {
     match copied.lost_commits {
         Some(lost) => {
             format!("{lost} later commits were made and are lost, as `high-water` says.\n")
@@ -136,8 +136,8 @@ fn lost(copied: Copied) -> String {
     }
 }
 
-fn ends(copied: Copied) -> String {
-    let Copied {
+fn ends(copied: CopyReport) -> String {
+    let CopyReport {
         commits,
         last_commit_at,
         ..
@@ -151,7 +151,7 @@ fn ends(copied: Copied) -> String {
     }
 }
 
-fn told(copied: Copied, report: &VerifyReport) -> Value {
+fn told(copied: CopyReport, report: &VerifyReport) -> Value {
     let is_made = copied.commits > 0;
     json!({
         "last_commit": copied.commits,

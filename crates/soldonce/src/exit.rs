@@ -49,34 +49,34 @@ pub(crate) const REFUSED: u8 = 1;
 
 /// An error with its exit code.
 #[derive(Debug)]
-struct Coded {
+struct CodedError {
     error: anyhow::Error,
     code: u8,
 }
 
-impl fmt::Display for Coded {
+impl fmt::Display for CodedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#}", self.error)
     }
 }
 
-impl std::error::Error for Coded {}
+impl std::error::Error for CodedError {}
 
 /// Marks an error with the exit code of wrong usage: options, settings or a settings file are
 /// invalid, so that a retry changes nothing.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     let code = USAGE;
-    Coded { error, code }.into()
+    CodedError { error, code }.into()
 }
 
 /// Marks an error with the exit code of a refusal.
 pub(crate) fn refused(error: anyhow::Error) -> anyhow::Error {
     let code = REFUSED;
-    Coded { error, code }.into()
+    CodedError { error, code }.into()
 }
 
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
-    let coded: Option<&Coded> = error.downcast_ref();
+    let coded: Option<&CodedError> = error.downcast_ref();
     coded.map_or(UNAVAILABLE, |coded| coded.code)
 }
 

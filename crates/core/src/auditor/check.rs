@@ -42,7 +42,7 @@ pub(super) struct BeyondCap {
 
 /// The holds that one commit changed.
 #[derive(Default)]
-pub(super) struct Touched {
+pub(super) struct HoldChanges {
     /// Holds that had, got or lost units, and why.
     pub(super) holds: BTreeMap<HoldId, BTreeSet<Cause>>,
     /// Holds that took or gave up units, with the newest fence of all of these before and the one
@@ -50,7 +50,7 @@ pub(super) struct Touched {
     fences: BTreeMap<HoldId, (Fence, Fence)>,
 }
 
-impl Touched {
+impl HoldChanges {
     pub(super) fn touched(&mut self, hold: HoldId, cause: Cause) {
         self.holds.entry(hold).or_default().insert(cause);
     }
@@ -104,7 +104,7 @@ impl<'a> Auditor<'a> {
             self.report(None, Invariant::I21TimeWentBack, detail);
         }
         self.at = commit.at;
-        let mut touched = Touched::default();
+        let mut touched = HoldChanges::default();
         for transition in &commit.transitions {
             self.transition(&mut touched, transition);
         }
@@ -120,7 +120,7 @@ impl<'a> Auditor<'a> {
 
     /// Checks I5: a hold that ends, ends with all of its units in one commit; one that lives has
     /// all of them on the same terms.
-    fn whole_holds(&mut self, touched: &Touched) {
+    fn whole_holds(&mut self, touched: &HoldChanges) {
         for (id, causes) in &touched.holds {
             let Some(hold) = self.memory.hold(*id) else {
                 continue;
@@ -146,7 +146,7 @@ impl<'a> Auditor<'a> {
 
     /// Checks I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6):
     /// those that it drops are among them, so that it never falls.
-    fn one_fence(&mut self, touched: &Touched) {
+    fn one_fence(&mut self, touched: &HoldChanges) {
         for (hold, (newest, fence)) in &touched.fences {
             if *fence != newest.next() {
                 let detail = format!("{hold:?} has {fence:?}, its units had {newest:?}");
@@ -188,7 +188,7 @@ impl<'a> Auditor<'a> {
         self.memory.set_pin(id, after);
     }
 
-    fn budgets(&mut self, touched: &Touched) {
+    fn budgets(&mut self, touched: &HoldChanges) {
         let Some(bounds) = self.bounds else {
             return;
         };

@@ -1,7 +1,7 @@
 //! Corrections of the ledger's clock by an operator: the one commit that may be earlier than the one before
 //! it. It says by how much, and every hold ends earlier by exactly that, so that it keeps what it has left.
 
-use super::check::{Auditor, BeyondCap, Touched};
+use super::check::{Auditor, BeyondCap, HoldChanges};
 use super::{Invariant, Violation};
 use crate::{Cause, Commit, HoldId, Span};
 
@@ -14,11 +14,8 @@ impl Auditor<'_> {
         if !steps.any(|step| step.cause == CORRECTED) {
             return Span::default();
         }
-        if commit
-            .transitions
-            .iter()
-            .any(|step| step.cause != CORRECTED)
-        {
+        let mut steps = commit.transitions.iter();
+        if !steps.all(|step| step.cause == CORRECTED) {
             let detail = "a correction of the clock with other steps".to_owned();
             self.report(None, Invariant::I21TimeWentBack, detail);
         }
@@ -34,7 +31,7 @@ impl Auditor<'_> {
     }
 
     /// Checks that every hold is corrected: one that is not would live longer than was promised.
-    pub(super) fn end_correction(&mut self, touched: &Touched) {
+    pub(super) fn end_correction(&mut self, touched: &HoldChanges) {
         if self.set_back == Span::default() {
             return;
         }

@@ -92,10 +92,8 @@ impl<'a> Memory<'a> {
     }
 
     pub(super) fn pin(&self, hold: HoldId) -> Pin {
-        self.holds
-            .get(&hold)
-            .map(|known| known.pin)
-            .unwrap_or_default()
+        let known = self.holds.get(&hold);
+        known.map(|known| known.pin).unwrap_or_default()
     }
 
     pub(super) fn set_pin(&mut self, hold: HoldId, pin: Pin) {
@@ -106,11 +104,8 @@ impl<'a> Memory<'a> {
 
     /// Drops a hold that has no units any more.
     pub(super) fn forget_if_empty(&mut self, hold: HoldId) {
-        if self
-            .holds
-            .get(&hold)
-            .is_none_or(|known| !known.units.is_empty())
-        {
+        let known = self.holds.get(&hold);
+        if known.is_none_or(|known| !known.units.is_empty()) {
             return;
         }
         self.holds.remove(&hold);

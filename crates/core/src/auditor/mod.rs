@@ -32,16 +32,10 @@ pub struct HoldTerms {
 
 impl From<&Hold> for HoldTerms {
     fn from(hold: &Hold) -> Self {
-        let Hold {
-            id,
-            holder,
-            max_expires_at,
-            ..
-        } = hold;
         Self {
-            id: *id,
-            holder: holder.clone(),
-            max_expires_at: *max_expires_at,
+            id: hold.id,
+            holder: hold.holder.clone(),
+            max_expires_at: hold.max_expires_at,
         }
     }
 }
@@ -93,12 +87,8 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "VIOLATION {} seq={}",
-            self.invariant.as_str(),
-            self.seq.0
-        )?;
+        let (invariant, seq) = (self.invariant.as_str(), self.seq.0);
+        write!(f, "VIOLATION {invariant} seq={seq}")?;
         if let Some(unit) = self.unit {
             write!(f, " unit={unit:?}")?;
         }

@@ -1,13 +1,13 @@
 //! Checks of each transition of each unit.
 
 use super::Invariant;
-use super::check::{Auditor, Touched};
+use super::check::{Auditor, HoldChanges};
 use super::legal::is_legal;
 use super::live::{Pin, Terms};
 use crate::{Cause, HoldId, Span, StateKind, Timestamp, Transition, Unit, UnitState};
 
 impl Auditor<'_> {
-    pub(super) fn transition(&mut self, touched: &mut Touched, step: &Transition) {
+    pub(super) fn transition(&mut self, touched: &mut HoldChanges, step: &Transition) {
         let before = self.memory.unit(step.unit);
         if step.unit.0 >= self.history.units {
             let detail = format!("the chart has {} units", self.history.units);
@@ -39,16 +39,10 @@ impl Auditor<'_> {
                 touched.fenced(hold, before.fence, step.fence);
             }
         }
-        let Transition {
-            to: state,
-            fence,
-            version,
-            ..
-        } = *step;
         let now = Unit {
-            state,
-            fence,
-            version,
+            state: step.to,
+            fence: step.fence,
+            version: step.version,
         };
         self.memory.set_unit(step.unit, now);
     }

@@ -145,10 +145,8 @@ impl ChartBuilder {
             let text = format!("area `{id}` has no places");
             return Err(Invalid::new("chart.area", text));
         }
-        self.places = self
-            .places
-            .checked_add(area.capacity)
-            .ok_or_else(too_many_units)?;
+        let places = self.places.checked_add(area.capacity);
+        self.places = places.ok_or_else(too_many_units)?;
         let category = self.category(area.category)?;
         let label = label_text("chart.area", area.label.unwrap_or(area.id))?;
         let (first, capacity, frame) = (UnitNo(0), area.capacity, area.frame);
@@ -175,10 +173,8 @@ impl ChartBuilder {
     /// [`Invalid`] when it has no unit or too many, when two units share a name, when only some
     /// seats have a position, or when it names a focal point and no seat has one.
     pub fn build(mut self) -> Result<Chart, Invalid> {
-        let units = self
-            .seats()
-            .checked_add(self.places)
-            .ok_or_else(too_many_units)?;
+        let units = self.seats().checked_add(self.places);
+        let units = units.ok_or_else(too_many_units)?;
         if units > UNITS_PER_CHART_MAX {
             return Err(too_many_units());
         }
@@ -271,9 +267,8 @@ fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
         let Some((area, number)) = id.rsplit_once('.') else {
             continue;
         };
-        let place = chart
-            .find_area(area)
-            .and_then(|area| chart.find_place(area, number));
+        let place = chart.find_area(area);
+        let place = place.and_then(|area| chart.find_place(area, number));
         if place.is_some() {
             let text = format!("seat `{id}` has the name of a place of area `{area}`");
             return Err(Invalid::new("chart.seat", text));
@@ -288,8 +283,6 @@ fn label_text(field: &'static str, text: &str) -> Result<String, Invalid> {
 }
 
 fn too_many_units() -> Invalid {
-    Invalid::new(
-        "chart",
-        format!("a chart has at most {UNITS_PER_CHART_MAX} units"),
-    )
+    let text = format!("a chart has at most {UNITS_PER_CHART_MAX} units");
+    Invalid::new("chart", text)
 }

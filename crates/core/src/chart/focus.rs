@@ -79,10 +79,8 @@ impl Chart {
         let aside = i64::from(nearest.x).abs_diff(i64::from(focus.x));
         let away = |at: &Position| square_between(focus, *at, *at);
         let shortest = seats.iter().map(away).min()?;
-        let best = row
-            .units()
-            .zip(seats)
-            .filter(|(_, at)| away(at) == shortest);
+        let seats = row.units().zip(seats);
+        let best = seats.filter(|(_, at)| away(at) == shortest);
         let mut best = best.map(|(seat, _)| seat);
         let first = best.next()?;
         let last = best.last().unwrap_or(first);

@@ -77,9 +77,8 @@ impl SeatIndex {
                 index.starts.push(start);
             }
             index.texts.push_str(id);
-            index
-                .lengths
-                .push(u8::try_from(id.len()).unwrap_or(u8::MAX));
+            let length = u8::try_from(id.len()).unwrap_or(u8::MAX);
+            index.lengths.push(length);
         }
         index.texts.shrink_to_fit();
         index.lengths.shrink_to_fit();
@@ -132,12 +131,8 @@ impl SeatIndex {
     fn range(&self, seat: UnitNo) -> Option<Range<usize>> {
         let (block, at) = (seat.index() / BLOCK, seat.index() % BLOCK);
         let before = self.lengths.get(block * BLOCK..block * BLOCK + at)?;
-        let start = usize::try_from(*self.starts.get(block)?).ok()?;
-        let start = start
-            + before
-                .iter()
-                .map(|length| usize::from(*length))
-                .sum::<usize>();
+        let before: usize = before.iter().map(|length| usize::from(*length)).sum();
+        let start = usize::try_from(*self.starts.get(block)?).ok()? + before;
         Some(start..start + usize::from(*self.lengths.get(seat.index())?))
     }
 

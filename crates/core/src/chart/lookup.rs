@@ -83,7 +83,6 @@ fn starting_by(entries: &[RowEntry], seat: UnitNo) -> u32 {
     count(entries.partition_point(|entry| entry.first <= seat))
 }
 
-/// Areas by their ids.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AreaIndex(Vec<AreaNo>);
 

@@ -99,9 +99,8 @@ impl Chart {
 
     /// Returns how many units it has, seats and places.
     pub fn units(&self) -> u32 {
-        self.areas
-            .last()
-            .map_or_else(|| self.seats(), |area| area.end().0)
+        let last = self.areas.last();
+        last.map_or_else(|| self.seats(), |area| area.end().0)
     }
 
     /// Returns where a seat is drawn; `None` for places and for charts without positions.
@@ -142,9 +141,7 @@ impl Chart {
         }
         let after = self.areas.partition_point(|area| area.first <= unit);
         let number = AreaNo(u32::try_from(after.checked_sub(1)?).ok()?);
-        self.area(number)
-            .filter(|area| area.contains(unit))
-            .map(|_| number)
+        self.area(number)?.contains(unit).then_some(number)
     }
 
     pub fn area(&self, area: AreaNo) -> Option<&Area> {
@@ -153,9 +150,8 @@ impl Chart {
 
     /// Returns the public name of the area of this number.
     pub(crate) fn area_name(&self, area: AreaNo) -> String {
-        self.area(area)
-            .map(|area| area.id.to_string())
-            .unwrap_or_default()
+        let area = self.area(area);
+        area.map(|area| area.id.to_string()).unwrap_or_default()
     }
 
     pub fn find_area(&self, id: &str) -> Option<AreaNo> {

@@ -43,9 +43,8 @@ impl Selection {
 
     pub fn count(&self) -> u32 {
         let seats = count(self.seats.len());
-        self.areas
-            .values()
-            .fold(seats, |sum, quantity| sum.saturating_add(*quantity))
+        let places = self.areas.values();
+        places.fold(seats, |sum, quantity| sum.saturating_add(*quantity))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -106,10 +106,9 @@ impl Inventory {
 fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
     let chart = &book.event.chart;
     let mut drop = change.drop.clone();
+    let name = |unit: &UnitNo| chart.unit_name(*unit).to_string();
     let foreign = drop.iter().filter(|unit| !hold.has(**unit));
-    let foreign: Vec<String> = foreign
-        .map(|unit| chart.unit_name(*unit).to_string())
-        .collect();
+    let foreign: Vec<String> = foreign.map(name).collect();
     if !foreign.is_empty() {
         return Err(Rejection::UnknownUnit(foreign));
     }
@@ -130,11 +129,8 @@ fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<U
 
 /// Returns the units to be added that the hold does not have yet.
 fn added_selection(hold: &Hold, add: &Selection, drop: &[UnitNo]) -> Result<Selection, Rejection> {
-    if add
-        .seats()
-        .iter()
-        .any(|unit| drop.binary_search(unit).is_ok())
-    {
+    let is_dropped = |unit: &UnitNo| drop.binary_search(unit).is_ok();
+    if add.seats().iter().any(is_dropped) {
         let text = "a unit is both added and dropped".to_owned();
         return Err(Invalid::new("add", text).into());
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The booking that a checkout begins.
-pub(super) struct Wanted {
+pub(super) struct NewBooking {
     pub(super) booking: BookingId,
     pub(super) reference: Option<Text>,
     pub(super) exchange: Option<GivenLines>,
@@ -20,7 +20,7 @@ impl Inventory {
         &mut self,
         work: &mut Work<'_>,
         on: OnHold,
-        wanted: Wanted,
+        wanted: NewBooking,
     ) -> Result<Answer, Rejection> {
         let difference = wanted.exchange.as_ref();
         let difference = difference.map(|given| self.pay_difference(work, given, on));

@@ -132,7 +132,7 @@ impl Inventory {
         }
     }
 
-    fn lines_to_give(&self, id: BookingId) -> Option<&GivenLines> {
+    pub(super) fn lines_to_give(&self, id: BookingId) -> Option<&GivenLines> {
         let payment = self.bookings.get(&id)?.payment.as_deref()?;
         payment.exchange.as_ref()
     }

@@ -190,7 +190,7 @@ impl Inventory {
     /// event that was called off as it will be written down.
     pub(super) fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
         let found = self.holds.get(&hold);
-        let found = found.filter(|hold| may_act(by, &hold.holder));
+        let found = found.filter(|hold| by.may_act_for(&hold.holder));
         let found = found.ok_or(Rejection::HoldNotFound)?;
         let event = self.event(found.event);
         match event.and_then(|event| event.cancelled()) {
@@ -209,7 +209,7 @@ impl Inventory {
     ) -> Result<&Booking, Rejection> {
         self.bookings
             .get(&booking)
-            .filter(|booking| may_act(by, &booking.holder))
+            .filter(|booking| by.may_act_for(&booking.holder))
             .ok_or(Rejection::BookingNotFound)
     }
 }
@@ -222,12 +222,5 @@ fn reopen(seating: &mut Seating, hold: &Hold) {
         {
             seating.reopen(held.unit);
         }
-    }
-}
-
-fn may_act(by: Authority, owner: &Holder) -> bool {
-    match by {
-        Authority::Staff | Authority::Secret => true,
-        Authority::Caller(caller) => caller == owner.caller,
     }
 }

@@ -29,7 +29,7 @@ mod sell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use checkout::Wanted;
+use checkout::NewBooking;
 use indexes::OpenEvent;
 use sell::Buyer;
 use trial::Trial;
@@ -116,7 +116,7 @@ impl Inventory {
             } => self.checkout(
                 work,
                 on,
-                Wanted {
+                NewBooking {
                     booking,
                     reference,
                     exchange,
@@ -224,10 +224,7 @@ impl Inventory {
     /// Follows exchanges from a booking to the one whose lines were, or are to be, given back for
     /// it, and so on: they share money. Ends at the first that is not in memory.
     pub fn exchanges(&self, booking: BookingId) -> impl Iterator<Item = BookingId> {
-        std::iter::successors(Some(booking), |id| {
-            let payment = self.bookings.get(id)?.payment.as_deref()?;
-            payment.exchange.as_ref().map(|given| given.booking)
-        })
+        std::iter::successors(Some(booking), |id| Some(self.lines_to_give(*id)?.booking))
     }
 
     /// Returns the holds in memory, forgotten ones not.

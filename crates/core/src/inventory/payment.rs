@@ -15,14 +15,10 @@ impl Inventory {
         work: &mut Work<'_>,
         report: &PaymentReport,
     ) -> Result<Answer, Rejection> {
-        let booking = self
-            .bookings
-            .get(&report.booking)
-            .ok_or(Rejection::BookingNotFound)?;
-        let known = booking
-            .payment
-            .as_ref()
-            .ok_or(Rejection::BookingNotConfirmed)?;
+        let booking = self.bookings.get(&report.booking);
+        let booking = booking.ok_or(Rejection::BookingNotFound)?;
+        let known = booking.payment.as_ref();
+        let known = known.ok_or(Rejection::BookingNotConfirmed)?;
         let currency = self.book(booking.event)?.event.currency;
         if currency != report.currency || !known.is_meant_by(report) {
             return Err(Rejection::PaymentMismatch(report.booking));

@@ -14,11 +14,8 @@ impl Inventory {
     /// # Panics
     /// When its number is not the next one.
     pub fn restore_event(&mut self, event: Event, seq: Seq) {
-        assert_eq!(
-            self.place(event.no),
-            self.events.len(),
-            "events are restored in order"
-        );
+        let place = self.place(event.no);
+        assert_eq!(place, self.events.len(), "events are restored in order");
         self.add_event(Arc::new(event), seq);
     }
 

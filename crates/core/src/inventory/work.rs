@@ -135,9 +135,8 @@ impl Inventory {
     }
 
     pub(super) fn unit_fence(&self, event: EventNo, unit: UnitNo) -> Fence {
-        self.seating(event)
-            .map(|seating| seating.unit(unit).fence)
-            .unwrap_or_default()
+        let seating = self.seating(event);
+        seating.map_or(Fence::default(), |seating| seating.unit(unit).fence)
     }
 
     /// Returns a booking that was looked up before, or a pending one, which is never forgotten.

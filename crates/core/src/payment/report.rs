@@ -26,10 +26,8 @@ impl PaymentReport {
     /// Builds the report of a provider that moves whole amounts only: all of `booking`'s money is
     /// in `state`; in `PartlyRefunded`, half of it was refunded.
     pub fn whole(booking: &Booking, currency: Currency, state: PaymentState) -> Self {
-        let amount = booking
-            .payment
-            .as_ref()
-            .map_or_else(|| booking.total(), |payment| payment.amount);
+        let payment = booking.payment.as_deref();
+        let amount = payment.map_or_else(|| booking.total(), |payment| payment.amount);
         let (captured, refunded) = match state {
             PaymentState::Captured => (amount, Amount::ZERO),
             PaymentState::PartlyRefunded => (amount, Amount::from_minor(amount.minor() / 2)),

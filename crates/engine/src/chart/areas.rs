@@ -45,7 +45,6 @@ impl AreaEntry<'_> {
     }
 }
 
-/// Adds the areas of `chart.areas`.
 pub(super) fn add(
     builder: &mut ChartBuilder,
     areas: &[Object<AreaEntry<'_>>],

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use soldonce_core::limits::UNITS_PER_CHART_MAX;
-use soldonce_core::{ChartBuilder, Invalid, Position, SeatSpec};
+use soldonce_core::{Chart, ChartBuilder, Invalid, Position, SeatSpec};
 
+use super::ONLY_ZONE;
 use super::place::{at, parse};
 use super::strict::{Count, Object};
-use super::{ONLY_ZONE, ReadChart};
 
 /// The distance between rows and between seats, in hundredths of a chart unit.
 const PITCH: i32 = 100;
@@ -26,13 +26,11 @@ struct Grid<'a> {
     category: Cow<'a, str>,
 }
 
-pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
+pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
     let Object(grid) = parse::<Object<Grid<'_>>>("chart", json)?;
     let (rows, seats_per_row) = (grid.rows.0, grid.seats_per_row.0);
-    if rows
-        .checked_mul(seats_per_row)
-        .is_none_or(|seats| seats > UNITS_PER_CHART_MAX)
-    {
+    let seats = rows.checked_mul(seats_per_row);
+    if seats.is_none_or(|seats| seats > UNITS_PER_CHART_MAX) {
         let reason = format!(
             "{rows} rows of {seats_per_row} seats: a chart has at most {UNITS_PER_CHART_MAX} seats"
         );
@@ -63,10 +61,7 @@ pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
                 .map_err(|error| at("chart.category", error))?;
         }
     }
-    Ok(ReadChart {
-        chart: builder.build()?,
-        notes: Vec::new(),
-    })
+    builder.build()
 }
 
 fn step() -> usize {
@@ -88,11 +83,11 @@ mod tests {
 
     use super::*;
 
-    fn grid(rows: u64, seats_per_row: u64) -> Result<ReadChart, Invalid> {
+    fn grid(rows: u64, seats_per_row: u64) -> Result<Chart, Invalid> {
         let json = format!(
             r#"{{"format":"grid","rows":{rows},"seats_per_row":{seats_per_row},"category":"Std"}}"#
         );
-        super::super::read(json.as_bytes())
+        super::read(json.as_bytes())
     }
 
     #[test]
@@ -109,7 +104,7 @@ mod tests {
 
     #[test]
     fn seats_stand_one_apart() {
-        let chart = grid(10, 20).unwrap().chart;
+        let chart = grid(10, 20).unwrap();
         assert_eq!(
             (chart.seats(), chart.rows().len(), chart.zones().len()),
             (200, 10, 1)
@@ -125,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_million_seats_fit_and_five_million_do_not() {
-        let chart = grid(1_000, 1_000).unwrap().chart;
+        let chart = grid(1_000, 1_000).unwrap();
         assert_eq!(chart.find_seat("ALL-1000"), Some(UnitNo(999_999)));
         let error = grid(2_000, 2_500).unwrap_err().reason;
         assert!(error.contains("2000 rows of 2500 seats"), "{error}");

@@ -38,7 +38,6 @@ pub struct ReadChart {
     pub notes: Vec<String>,
 }
 
-/// The format of a seat plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
@@ -61,18 +60,19 @@ struct Head {
 /// [`Invalid`] with the place in the JSON.
 pub fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
     let head: strict::Object<Head> = place::parse("chart", json)?;
-    match head.0.format {
-        Some(Format::Grid) => grid::read(json),
-        Some(Format::Seats) => seats::read(json),
-        Some(Format::Soldonce) => native::read(json),
-        Some(Format::Pretix) => pretix::read(json),
-        None => Err(Invalid::new(
-            "chart.format",
-            "it is missing: `grid`, `seats`, `soldonce` or `pretix`; a plan exported by pretix is \
-             put into {\"format\":\"pretix\",\"plan\":..}"
-                .to_owned(),
-        )),
-    }
+    let chart = match head.0.format {
+        Some(Format::Grid) => grid::read(json)?,
+        Some(Format::Seats) => seats::read(json)?,
+        Some(Format::Soldonce) => native::read(json)?,
+        Some(Format::Pretix) => return pretix::read(json),
+        None => {
+            let reason = "it is missing: `grid`, `seats`, `soldonce` or `pretix`; a plan \
+                          exported by pretix is put into {\"format\":\"pretix\",\"plan\":..}";
+            return Err(Invalid::new("chart.format", reason.to_owned()));
+        }
+    };
+    let notes = Vec::new();
+    Ok(ReadChart { chart, notes })
 }
 
 /// Reads a file exported by pretix, which is a plan alone. Places in errors begin with `plan`.

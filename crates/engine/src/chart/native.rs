@@ -6,12 +6,12 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use soldonce_core::{ChartBuilder, Invalid, Position, SeatSpec, Text};
+use soldonce_core::{Chart, ChartBuilder, Invalid, Position, SeatSpec, Text};
 
+use super::ZONES_PER_CHART_MAX;
 use super::areas::{self, AreaEntry};
 use super::place::{at, blame, parse, seat_property};
 use super::strict::{Hundredths, Object};
-use super::{ReadChart, ZONES_PER_CHART_MAX};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,15 +76,12 @@ struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "chart.zones[{}].rows[{}].seats[{}]",
-            self.zone, self.row, self.seat
-        )
+        let Self { zone, row, seat } = self;
+        write!(f, "chart.zones[{zone}].rows[{row}].seats[{seat}]")
     }
 }
 
-pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
+pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
     let Object(plan) = parse::<Object<Plan<'_>>>("chart", json)?;
     Text::parse(&plan.name).map_err(|error| Invalid::new("chart.name", error.to_string()))?;
     if plan.zones.len() > ZONES_PER_CHART_MAX {
@@ -99,45 +96,27 @@ pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
             y: point.y.0,
         });
     }
-    for (index, Object(zone)) in plan.zones.iter().enumerate() {
+    for (zone, Object(entry)) in plan.zones.iter().enumerate() {
         builder
-            .zone(&zone.zone, zone.name.as_deref())
-            .map_err(|error| at(format_args!("chart.zones[{index}]"), error))?;
-        for (row_index, Object(row)) in zone.rows.iter().enumerate() {
-            let label = row.label.as_deref().unwrap_or(&row.row);
-            builder.row(label).map_err(|error| {
-                at(
-                    format_args!("chart.zones[{index}].rows[{row_index}]"),
-                    error,
-                )
-            })?;
-            add_seats(
-                &mut builder,
-                row,
-                Place {
-                    zone: index,
-                    row: row_index,
-                    seat: 0,
-                },
-            )?;
+            .zone(&entry.zone, entry.name.as_deref())
+            .map_err(|error| at(format_args!("chart.zones[{zone}]"), error))?;
+        for (row, Object(entry)) in entry.rows.iter().enumerate() {
+            let label = entry.label.as_deref().unwrap_or(&entry.row);
+            let refusal = |error| at(format_args!("chart.zones[{zone}].rows[{row}]"), error);
+            builder.row(label).map_err(refusal)?;
+            let first = Place { zone, row, seat: 0 };
+            add_seats(&mut builder, entry, first)?;
         }
     }
     areas::add(&mut builder, &plan.areas)?;
     refuse_half_placed(&plan)?;
-    let chart = builder.build().map_err(|error| blame(error, ids(&plan)))?;
-    Ok(ReadChart {
-        chart,
-        notes: Vec::new(),
-    })
+    builder.build().map_err(|error| blame(error, ids(&plan)))
 }
 
 fn add_seats(builder: &mut ChartBuilder, row: &RowEntry<'_>, first: Place) -> Result<(), Invalid> {
-    for (index, Object(seat)) in row.seats.iter().enumerate() {
-        let place = Place {
-            seat: index,
-            ..first
-        };
-        let position = match (seat.x, seat.y) {
+    for (seat, Object(entry)) in row.seats.iter().enumerate() {
+        let place = Place { seat, ..first };
+        let position = match (entry.x, entry.y) {
             (Some(x), Some(y)) => Some(Position { x: x.0, y: y.0 }),
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => {
@@ -145,11 +124,11 @@ fn add_seats(builder: &mut ChartBuilder, row: &RowEntry<'_>, first: Place) -> Re
                 return Err(at(place, Invalid::new("chart.seat", text)));
             }
         };
-        let (id, label) = (&*seat.seat, seat.label.as_deref());
+        let (id, label) = (&*entry.seat, entry.label.as_deref());
         let spec = SeatSpec {
             id,
             label,
-            category: &seat.category,
+            category: &entry.category,
             position,
         };
         builder.seat(&spec).map_err(|error| {
@@ -161,19 +140,14 @@ fn add_seats(builder: &mut ChartBuilder, row: &RowEntry<'_>, first: Place) -> Re
 }
 
 fn seats<'a>(plan: &'a Plan<'_>) -> impl Iterator<Item = (Place, &'a SeatEntry<'a>)> {
-    plan.zones
-        .iter()
-        .enumerate()
-        .flat_map(|(zone, Object(entry))| {
-            entry
-                .rows
-                .iter()
-                .enumerate()
-                .flat_map(move |(row, Object(entry))| {
-                    let numbered = entry.seats.iter().enumerate();
-                    numbered.map(move |(seat, Object(entry))| (Place { zone, row, seat }, entry))
-                })
+    let zones = plan.zones.iter().enumerate();
+    zones.flat_map(|(zone, Object(entry))| {
+        let rows = entry.rows.iter().enumerate();
+        rows.flat_map(move |(row, Object(entry))| {
+            let seats = entry.seats.iter().enumerate();
+            seats.map(move |(seat, Object(entry))| (Place { zone, row, seat }, entry))
         })
+    })
 }
 
 fn ids<'a>(plan: &'a Plan<'_>) -> impl Iterator<Item = (Place, &'a str)> {

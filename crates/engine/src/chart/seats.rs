@@ -7,12 +7,12 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use soldonce_core::{ChartBuilder, Invalid, SeatSpec};
+use soldonce_core::{Chart, ChartBuilder, Invalid, SeatSpec};
 
+use super::ONLY_ZONE;
 use super::areas::{self, AreaEntry};
 use super::place::{at, blame, parse, seat_property};
 use super::strict::Object;
-use super::{ONLY_ZONE, ReadChart};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
     }
 }
 
-pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
+pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
     let Object(lists) = parse::<Object<Lists<'_>>>("chart", json)?;
     let mut builder = ChartBuilder::new("");
     if !lists.seats.is_empty() {
@@ -58,16 +58,8 @@ pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
     }
     areas::add(&mut builder, &lists.areas)?;
     let seats = lists.seats.iter().enumerate();
-    let chart = builder.build().map_err(|error| {
-        blame(
-            error,
-            seats.map(|(index, entry)| (Place(index), &entry.0.seat)),
-        )
-    })?;
-    Ok(ReadChart {
-        chart,
-        notes: Vec::new(),
-    })
+    let ids = seats.map(|(index, Object(seat))| (Place(index), &seat.seat));
+    builder.build().map_err(|error| blame(error, ids))
 }
 
 fn add(builder: &mut ChartBuilder, index: usize, seat: &SeatEntry<'_>) -> Result<(), Invalid> {
@@ -103,8 +95,6 @@ fn rows<'a, 'b>(seats: &'b [Object<SeatEntry<'a>>]) -> Vec<RowOfSeats<'a, 'b>> {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::Chart;
-
     use super::*;
 
     fn read(lists: &str) -> Result<Chart, Invalid> {

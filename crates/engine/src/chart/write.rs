@@ -6,16 +6,13 @@ use soldonce_core::{Area, CategoryNo, Chart, Position, Row, UnitName, UnitNo, Zo
 
 /// Returns the chart in the format `soldonce`, to be serialized.
 pub fn write(chart: &Chart) -> ChartDocument<'_> {
+    let areas = chart.areas().iter();
     ChartDocument {
         format: "soldonce",
         name: chart.name(),
         focus: chart.named_focus().map(PointDocument::from),
         zones: Zones(chart),
-        areas: chart
-            .areas()
-            .iter()
-            .map(|area| AreaDocument::new(chart, area))
-            .collect(),
+        areas: areas.map(|area| AreaDocument::new(chart, area)).collect(),
     }
 }
 
@@ -158,10 +155,8 @@ fn seat_id(chart: &Chart, unit: UnitNo) -> &str {
 }
 
 fn category(chart: &Chart, number: CategoryNo) -> &str {
-    chart
-        .categories()
-        .get(number.index())
-        .map_or("", String::as_str)
+    let name = chart.categories().get(number.index());
+    name.map_or("", String::as_str)
 }
 
 /// Hundredths as a JSON number: `7`, `-0.25`.

@@ -16,7 +16,7 @@ use crate::secret::Session;
 
 /// The admin key of a setting, and the keys that it replaced.
 #[derive(Clone, Debug)]
-pub struct Adopted {
+pub struct AdoptedKey {
     pub key: ApiKey,
     /// The keys that the setting named before, now revoked.
     pub ended: Vec<KeyId>,
@@ -31,9 +31,8 @@ impl Engine {
         }
         let keys = read(&self.parts.keys);
         // Looked up by its hash: timing tells nothing about the key's text.
-        let key = keys
-            .get(&hash_key(token))
-            .filter(|key| key.revoked_at.is_none())?;
+        let key = keys.get(&hash_key(token));
+        let key = key.filter(|key| key.revoked_at.is_none())?;
         Some(Caller::Key {
             id: key.id,
             scopes: key.scopes.as_slice().into(),
@@ -101,7 +100,7 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropped, the key may exist and the ones before still work: repeat.
-    pub async fn adopt_admin_key(&self, text: &str) -> Result<Adopted, EngineError> {
+    pub async fn adopt_admin_key(&self, text: &str) -> Result<AdoptedKey, EngineError> {
         let hash = hash_key(text);
         let known = self.keys().into_iter().find(|key| key.hash == hash);
         let key = if let Some(key) = known {
@@ -122,7 +121,7 @@ impl Engine {
                 ended.push(before.id);
             }
         }
-        Ok(Adopted { key, ended })
+        Ok(AdoptedKey { key, ended })
     }
 
     async fn store_key(

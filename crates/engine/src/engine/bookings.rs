@@ -127,17 +127,12 @@ impl Engine {
             let (units, places) = units.owned(&event.chart)?;
             LineChoice::Some { units, places }
         };
-        self.reply(
-            self.submit(
-                call,
-                Command::Cancel {
-                    booking: id,
-                    by,
-                    lines,
-                },
-            )
-            .await?,
-        )
+        let command = Command::Cancel {
+            booking: id,
+            by,
+            lines,
+        };
+        self.reply(self.submit(call, command).await?)
     }
 
     /// Swaps lines of a booking for the units of a hold, in one commit; what these cost less is
@@ -233,10 +228,8 @@ impl Engine {
             (Some(secret), Some(hold)) if !self.opens(secret, hold) => return Err(missing()),
             (Some(_), Some(_)) => call.caller.authority_by_secret(),
         };
-        match by {
-            Authority::Caller(caller) if caller != booking.holder.caller => Err(missing()),
-            Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok((booking, by)),
-        }
+        let may_act = by.may_act_for(&booking.holder);
+        may_act.then_some((booking, by)).ok_or_else(missing)
     }
 }
 

@@ -44,9 +44,8 @@ impl ClockWatch {
         let ahead_ms = engine.clock_ahead_ms();
         let seconds = Duration::from_millis(ahead_ms.unsigned_abs()).as_secs_f64();
         let metrics = engine.metrics();
-        metrics
-            .clock_ahead
-            .set(seconds.copysign(if ahead_ms < 0 { -1.0 } else { 1.0 }));
+        let sign = if ahead_ms < 0 { -1.0 } else { 1.0 };
+        metrics.clock_ahead.set(seconds.copysign(sign));
         let state = ClockState::of(ahead_ms);
         if state == self.told {
             return;

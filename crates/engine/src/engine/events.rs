@@ -115,9 +115,8 @@ impl Engine {
         reason: Text,
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event).await?.event().no;
-        let done = self
-            .submit(call, Command::CancelEvent { event, reason })
-            .await?;
+        let done = self.submit(call, Command::CancelEvent { event, reason });
+        let done = done.await?;
         self.summary_of(done)
     }
 
@@ -129,8 +128,7 @@ impl Engine {
         else {
             return Err(ReadError::Failed("the ledger answered with no event".to_owned()).into());
         };
-        let live = self.parts.live.event(event.no);
-        Ok(EventSummary::of(&*live.ok_or(Rejection::EventNotFound)?))
+        Ok(EventSummary::of(&*self.parts.live.event(event.no)?))
     }
 
     /// Returns an event with the counts of its units.
@@ -151,7 +149,7 @@ impl Engine {
 
     /// Finds an event that this server knows already: for the names of units.
     pub fn known_event(&self, event: &EventId) -> Option<Arc<Event>> {
-        self.parts.live.find(event).map(|live| live.event())
+        Some(self.parts.live.find(event).ok()?.event())
     }
 
     /// Returns the event of this number, if this server knows it.
@@ -188,10 +186,8 @@ impl Engine {
         let mut page = self.parts.live.page(which, after, limit.saturating_add(1));
         let more = page.len() > limit;
         page.truncate(limit);
-        (
-            page.iter().map(|live| EventSummary::of(live)).collect(),
-            more,
-        )
+        let page = page.iter().map(|live| EventSummary::of(live));
+        (page.collect(), more)
     }
 
     /// Takes free units out of sale.

@@ -319,13 +319,8 @@ impl Engine {
     async fn own_hold(&self, call: &Call, id: HoldId) -> Result<Hold, EngineError> {
         let by = self.authority(call, id)?;
         let hold = self.parts.ledger.hold(id).await?;
-        let hold = hold.ok_or(Rejection::HoldNotFound)?;
-        match by {
-            Authority::Caller(caller) if caller != hold.holder.caller => {
-                Err(Rejection::HoldNotFound.into())
-            }
-            Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok(hold),
-        }
+        let hold = hold.filter(|hold| by.may_act_for(&hold.holder));
+        Ok(hold.ok_or(Rejection::HoldNotFound)?)
     }
 }
 

@@ -49,7 +49,7 @@ impl<Id> ListAsk<Id> {
 }
 
 /// A page while it is filled.
-struct Filling<Id> {
+struct PageBuilder<Id> {
     found: Vec<StoredReply>,
     limit: usize,
     last: Option<Id>,
@@ -58,7 +58,7 @@ struct Filling<Id> {
     more: bool,
 }
 
-impl<Id: Copy> Filling<Id> {
+impl<Id: Copy> PageBuilder<Id> {
     fn new(ask: &ListAsk<Id>) -> Self {
         Self {
             found: Vec::new(),
@@ -116,7 +116,7 @@ impl Engine {
     ) -> Result<ListPage<HoldId>, EngineError> {
         let live = self.live(event).await?;
         let (event, seq) = (live.event(), live.seq());
-        let mut page = Filling::new(ask);
+        let mut page = PageBuilder::new(ask);
         loop {
             let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
             let (rows, now) = (rows.await?, self.now());
@@ -143,19 +143,16 @@ impl Engine {
     ) -> Result<ListPage<BookingId>, EngineError> {
         let live = self.live(event).await?;
         let (event, seq) = (live.event(), live.seq());
-        let mut page = Filling::new(ask);
+        let mut page = PageBuilder::new(ask);
         loop {
             let rows = self.parts.ledger.bookings_in(event.no, page.last, LIST_MAX);
             let rows = rows.await?;
             let show = |booking: &Booking| {
                 let reference = booking.reference.as_ref().map(soldonce_core::Text::as_str);
                 let wanted = ask.reference.as_deref();
+                let (holder, state) = (&booking.holder.name, booking.state.as_str());
                 let is_meant = (wanted.is_none() || wanted == reference)
-                    && ask.takes(
-                        &booking.holder.name,
-                        booking.state.as_str(),
-                        booking.created_at,
-                    );
+                    && ask.takes(holder, state, booking.created_at);
                 is_meant.then(|| reply::booking(&event, booking))
             };
             page.take(&rows, |booking| booking.id, show);

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, RwLock};
 
-pub use access::{Adopted, run_key_watch};
+pub use access::{AdoptedKey, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
 pub use dropped::run_dropper;
@@ -141,12 +141,8 @@ impl Engine {
         metrics: Arc<Metrics>,
         world: World,
     ) -> Result<Self, ReadError> {
-        let keys = ledger
-            .keys()
-            .await?
-            .into_iter()
-            .map(|key| (key.hash, key))
-            .collect();
+        let keys = ledger.keys().await?.into_iter();
+        let keys = keys.map(|key| (key.hash, key)).collect();
         let ids = Ids::new(Arc::clone(&world.clock), Arc::clone(&world.entropy));
         let secrets = Secrets::new(&ledger.master_keys());
         let keys = RwLock::new(keys);
@@ -225,20 +221,15 @@ impl Engine {
         &self,
         event: &soldonce_core::EventId,
     ) -> Result<Arc<LiveEvent>, EngineError> {
-        if let Some(live) = self.parts.live.find(event) {
+        if let Ok(live) = self.parts.live.find(event) {
             return Ok(live);
         }
         self.parts.ledger.find_new_events().await?;
-        let found = self.parts.live.find(event);
-        Ok(found.ok_or_else(|| self.parts.live.missing(event))?)
+        Ok(self.parts.live.find(event)?)
     }
 
     fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
-        self.parts
-            .live
-            .event(no)
-            .map(|live| live.event())
-            .ok_or_else(|| self.parts.live.missing_no(no))
+        Ok(self.parts.live.event(no)?.event())
     }
 
     /// Executes a command in the ledger; counts a refusal.

@@ -52,9 +52,8 @@ impl NamedUnits<'_> {
         let selection = self.select(chart)?;
         let mut units = selection.seats().to_vec();
         for place in &self.places {
-            let known = chart
-                .find_unit(place)
-                .filter(|unit| chart.area_of(*unit).is_some());
+            let known = chart.find_unit(place);
+            let known = known.filter(|unit| chart.area_of(*unit).is_some());
             units.push(known.ok_or_else(|| Rejection::UnknownUnit(vec![place.to_string()]))?);
         }
         units.sort_unstable();
@@ -63,10 +62,8 @@ impl NamedUnits<'_> {
     }
 
     fn select(&self, chart: &Chart) -> Result<Selection, Rejection> {
-        let areas = self
-            .areas
-            .iter()
-            .map(|(area, quantity)| (area.as_ref(), *quantity));
+        let areas = self.areas.iter();
+        let areas = areas.map(|(area, quantity)| (area.as_ref(), *quantity));
         chart.select(self.seats.iter().map(AsRef::as_ref), areas)
     }
 }

@@ -28,7 +28,6 @@ pub(super) struct ShieldQuery<'a> {
     pub(super) holder: &'a Holder,
     pub(super) selection: &'a Selection,
     pub(super) now: Timestamp,
-    /// Whether the request has an idempotency key.
     pub(super) is_keyed: bool,
 }
 
@@ -87,14 +86,11 @@ impl Engine {
         let Some(shared_shield) = self.parts.live.shared_shield() else {
             return Ok(None);
         };
+        let of = (self.parts.secrets.ledger(), query.event.no);
         let pass = Pass {
             live: Arc::clone(&self.parts.live),
             who: Who::of(query.holder),
-            parts: parts(
-                (self.parts.secrets.ledger(), query.event.no),
-                &query.event.chart,
-                query.selection,
-            ),
+            parts: parts(of, &query.event.chart, query.selection),
         };
         match shared_shield.shield.try_units(pass.who, &pass.parts).await {
             Tried::Passed => Ok(Some(pass)),

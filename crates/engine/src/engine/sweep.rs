@@ -60,15 +60,12 @@ impl Engine {
     /// # Cancel safety
     /// Dropped, they may have been written down.
     pub async fn sweep(&self) -> Result<usize, Rejection> {
-        let command = Command::Sweep {
-            limit: ENDED_UNITS_MAX,
-        };
-        let (origin, key, chart) = (Origin::system("sweeper"), None, None);
+        let limit = ENDED_UNITS_MAX;
         let transaction = Transaction {
-            origin,
-            command,
-            key,
-            chart,
+            origin: Origin::system("sweeper"),
+            command: Command::Sweep { limit },
+            key: None,
+            chart: None,
         };
         match self.parts.ledger.transact(transaction).await? {
             Done::Fresh {

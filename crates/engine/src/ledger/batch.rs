@@ -8,6 +8,7 @@ use soldonce_core::{
 };
 use tokio::sync::oneshot;
 
+use super::rows::replies::Record;
 use super::{Done, RequestKey, Transaction};
 use crate::limits::BATCH_STEPS_MAX;
 use crate::reply::{self, ReplyKind, StoredReply};
@@ -19,7 +20,7 @@ pub(crate) struct Batch {
     /// What the commands with an effect did, in the order of the commands.
     pub(crate) applied: Vec<Applied>,
     /// The idempotency records of the commands.
-    pub(crate) records: Vec<(RequestKey, StoredReply)>,
+    pub(crate) records: Vec<Record>,
     /// New events, each with its chart document as the caller sent it.
     pub(crate) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
     /// The webhook messages about the commands.
@@ -92,10 +93,7 @@ impl Batch {
 
     /// Adds the effect of a command.
     pub(crate) fn add(&mut self, applied: Applied) {
-        let steps = applied
-            .commits
-            .iter()
-            .flat_map(|commit| &commit.transitions);
+        let steps = applied.steps();
         let frees = |step: &&Transition| {
             matches!((step.from, step.to), (UnitState::Sold(_), UnitState::Free))
         };
@@ -112,9 +110,7 @@ impl Batch {
 
     /// Finds the answer of an earlier command of this batch to the same key, if there is one.
     pub(crate) fn replay(&self, key: RequestKey) -> Option<Result<StoredReply, Rejection>> {
-        let mut records = self.records.iter();
-        let (known, reply) = records.find(|(known, _)| known.scoped == key.scoped)?;
-        Some(replay(*known, reply, key))
+        replay_among(&self.records, key)
     }
 
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Commit> {
@@ -123,7 +119,7 @@ impl Batch {
 
     /// Lists every transition, in the order in which they were made.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Transition> {
-        self.commits().flat_map(|commit| &commit.transitions)
+        self.applied.iter().flat_map(Applied::steps)
     }
 
     /// Takes the commits out of the batch, to publish them.
@@ -195,6 +191,16 @@ pub(crate) fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
     ids.sort_unstable();
     ids.dedup();
     ids
+}
+
+/// Finds the reply of the record that has the key of this request, if one of `records` has.
+pub(crate) fn replay_among(
+    records: &[Record],
+    asked: RequestKey,
+) -> Option<Result<StoredReply, Rejection>> {
+    let mut records = records.iter();
+    let (known, reply) = records.find(|(known, _)| known.scoped == asked.scoped)?;
+    Some(replay(*known, reply, asked))
 }
 
 /// Compares a stored record with a request that has the same key, and returns the stored reply.

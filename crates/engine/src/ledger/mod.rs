@@ -26,7 +26,7 @@ pub use dropped::{Tombstone, TombstoneBody};
 pub use migrated::Migrated;
 pub(crate) use named::{NamedIds, Subject, named, subject};
 pub(crate) use webhooks::require_room;
-pub use webhooks::{Added, NewEndpoint, Webhooks};
+pub use webhooks::{AddOutcome, NewEndpoint, Webhooks};
 
 use soldonce_core::{
     Answer, Applied, Booking, BookingId, Command, Commit, Effect, EventId, EventNo, History, Hold,

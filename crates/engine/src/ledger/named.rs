@@ -21,7 +21,6 @@ pub(crate) enum Subject {
     All,
 }
 
-/// Finds what `command` is about.
 pub(crate) fn subject(command: &Command) -> Subject {
     let ids = |hold, booking| Subject::Named(NamedIds { hold, booking });
     match command {

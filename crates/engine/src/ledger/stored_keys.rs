@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{RequestKey, ScopedKey};
+use super::ScopedKey;
+use super::rows::replies::Record;
 use crate::limits::{IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_NEWEST};
-use crate::reply::StoredReply;
 
 /// Bits of a prefix that name its bucket in a run: 16 keys each.
 const BUCKET_BITS: u32 = 12;
@@ -54,13 +54,12 @@ impl StoredKeys {
     }
 
     /// Adds records that were stored from [`StoredKeys::next`] on.
-    pub(crate) fn add_all(&mut self, records: &[(RequestKey, StoredReply)]) {
+    pub(crate) fn add_all(&mut self, records: &[Record]) {
         for (key, _) in records {
             self.add(key.scoped, self.next);
         }
     }
 
-    /// Returns the number of the next record.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
@@ -144,9 +143,7 @@ impl Run {
 
 /// Returns the first 32 bits of a key; they sort as the keys do.
 fn prefix(key: ScopedKey) -> u32 {
-    key.0
-        .first_chunk()
-        .map_or(0, |first| u32::from_be_bytes(*first))
+    u32::from_be_bytes(key.0.first_chunk().copied().unwrap_or_default())
 }
 
 const fn bucket(prefix: u32) -> u32 {

@@ -35,7 +35,7 @@ impl NewEndpoint {
 
 /// The outcome of [`Webhooks::add_endpoint`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddOutcome {
     /// The endpoint is stored now.
     Stored,
     /// The same request stored one before: its reply again.
@@ -65,7 +65,7 @@ pub trait Webhooks: Send + Sync {
     ///
     /// # Cancel safety
     /// If the future is dropped, it may still be stored: a retry with the same key tells.
-    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added>;
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, AddOutcome>;
 
     /// Changes an endpoint; returns it as it is then, or was when deleted; `None` if unknown.
     /// When it is enabled, all that waits for it is due at once, with all attempts left.

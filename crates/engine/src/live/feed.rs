@@ -51,12 +51,9 @@ impl Frame {
                 }
             }
         }
-        let seats = seats
-            .into_iter()
-            .map(|(unit, kind)| FeedChange::Seat(unit, kind));
-        let areas = areas
-            .into_iter()
-            .map(|(area, tally)| FeedChange::Area(area, tally));
+        let seat = |(unit, kind)| FeedChange::Seat(unit, kind);
+        let area = |(area, tally)| FeedChange::Area(area, tally);
+        let (seats, areas) = (seats.into_iter().map(seat), areas.into_iter().map(area));
         Some(Self {
             from: first.from,
             seq: last.seq,

@@ -112,7 +112,6 @@ impl LiveEvent {
 /// An event, or why it is refused: it was dropped, or cannot be read.
 type Entry = Result<Arc<LiveEvent>, Rejection>;
 
-/// Events by id and by number.
 #[derive(Default)]
 struct Registry {
     by_id: BTreeMap<EventId, Entry>,
@@ -173,26 +172,22 @@ impl Live {
         }
     }
 
-    /// Finds the event with this id; `None` if it is unknown, was dropped or cannot be read.
-    pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
-        read(&self.registry).by_id.get(id)?.clone().ok()
+    /// Finds the event with this id.
+    ///
+    /// # Errors
+    /// `EventNotFound` if it is not known here, `EventDropped`, `ReadOnly` if it cannot be read.
+    pub fn find(&self, id: &EventId) -> Result<Arc<LiveEvent>, Rejection> {
+        let known = read(&self.registry).by_id.get(id).cloned();
+        known.unwrap_or(Err(Rejection::EventNotFound))
     }
 
-    /// Returns the rejection for an event that [`Live::find`] did not find.
-    pub(crate) fn missing(&self, id: &EventId) -> Rejection {
-        let registry = read(&self.registry);
-        absent(registry.by_id.get(id))
-    }
-
-    /// Returns the rejection as [`Live::missing`], by number.
-    pub(crate) fn missing_no(&self, no: EventNo) -> Rejection {
-        let registry = read(&self.registry);
-        absent(registry.by_no.get(&no))
-    }
-
-    /// Finds the event with this number, as [`Live::find`] does.
-    pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
-        read(&self.registry).by_no.get(&no)?.clone().ok()
+    /// Finds the event with this number.
+    ///
+    /// # Errors
+    /// As [`Live::find`].
+    pub fn event(&self, no: EventNo) -> Result<Arc<LiveEvent>, Rejection> {
+        let known = read(&self.registry).by_no.get(&no).cloned();
+        known.unwrap_or(Err(Rejection::EventNotFound))
     }
 
     /// Lists events in the order of their ids, those after `after`, at most `limit`.
@@ -209,10 +204,8 @@ impl Live {
             Listing::All => true,
             Listing::Listed => live.event().policy.listed,
         };
-        let page = page
-            .filter_map(|(_, live)| live.as_ref().ok())
-            .filter(is_meant);
-        page.take(limit).map(Arc::clone).collect()
+        let page = page.filter_map(|(_, live)| live.as_ref().ok());
+        page.filter(is_meant).take(limit).map(Arc::clone).collect()
     }
 
     /// Notes commands that were made durable; `show` publishes one of their commits.
@@ -230,7 +223,7 @@ impl Live {
     }
 
     fn note_event(&self, inventory: &Inventory, event: &Arc<Event>) {
-        if let Some(live) = self.event(event.no) {
+        if let Ok(live) = self.event(event.no) {
             return live.replace_event(event);
         }
         let mut registry = write(&self.registry);
@@ -242,7 +235,7 @@ impl Live {
 
     /// Counts the live holds of an event again, for the metric.
     fn count_holds(&self, inventory: &Inventory, event: EventNo) {
-        if let Some(live) = self.event(event) {
+        if let Ok(live) = self.event(event) {
             let now = i64::try_from(inventory.live_holds(event)).unwrap_or(i64::MAX);
             let before = live.holds.swap(now, Ordering::Relaxed);
             self.metrics.holds_live.inc_by(now.saturating_sub(before));
@@ -262,21 +255,11 @@ impl Live {
 
     fn note_commit(&self, inventory: &Inventory, commit: &Commit) {
         // An event that was added just now already has the later commits of its batch.
-        if let Some(live) = self
-            .event(commit.event)
-            .filter(|live| live.seq() < commit.seq)
+        if let Ok(live) = self.event(commit.event)
+            && live.seq() < commit.seq
         {
             live.take_over(inventory, commit);
         }
-    }
-}
-
-/// Returns the rejection for an event without an entry, or with that of one that is refused. One that another
-/// server made since it was looked for was not there then.
-fn absent(entry: Option<&Entry>) -> Rejection {
-    match entry {
-        Some(Err(why)) => why.clone(),
-        Some(Ok(_)) | None => Rejection::EventNotFound,
     }
 }
 
@@ -312,7 +295,7 @@ impl Observer for Live {
     }
 
     fn event_changed(&self, inventory: &Inventory, event: EventNo) {
-        if let (Some(live), Some(event)) = (self.event(event), inventory.event(event)) {
+        if let (Ok(live), Some(event)) = (self.event(event), inventory.event(event)) {
             live.replace_event(event);
         }
     }
@@ -333,7 +316,7 @@ impl Observer for Live {
     }
 
     fn refreshed(&self, inventory: &Inventory, event: EventNo, units: &[UnitNo]) {
-        if let Some(live) = self.event(event) {
+        if let Ok(live) = self.event(event) {
             live.shield.refresh(inventory, event, units.iter().copied());
             self.count_holds(inventory, event);
         }
@@ -341,8 +324,9 @@ impl Observer for Live {
 
     fn numbered(&self, commits: &[Commit]) {
         for commit in commits {
-            let live = self.event(commit.event);
-            if let Some(live) = live.filter(|live| live.seq() < commit.seq) {
+            if let Ok(live) = self.event(commit.event)
+                && live.seq() < commit.seq
+            {
                 live.shield.show(commit.seq);
                 live.show(commit);
             }

@@ -59,10 +59,8 @@ impl SeatSnapshot {
     /// Returns the state of one seat; none for places of an area.
     pub fn seat(&self, unit: UnitNo) -> Option<StateKind> {
         let at = unit.index();
-        self.chunks
-            .get(at / SNAPSHOT_CHUNK_SEATS)?
-            .get(at % SNAPSHOT_CHUNK_SEATS)
-            .copied()
+        let chunk = self.chunks.get(at / SNAPSHOT_CHUNK_SEATS)?;
+        chunk.get(at % SNAPSHOT_CHUNK_SEATS).copied()
     }
 
     /// Applies one commit and returns what changed for the public: of each seat its last state, of
@@ -84,15 +82,10 @@ impl SeatSnapshot {
             seats.insert(step.unit, to);
         }
         self.seq = commit.seq;
-        let changes = seats
-            .into_iter()
-            .map(|(unit, kind)| FeedChange::Seat(unit, kind))
-            .chain(
-                areas
-                    .into_iter()
-                    .map(|area| FeedChange::Area(area, self.area(area))),
-            )
-            .collect();
+        let seat = |(unit, kind)| FeedChange::Seat(unit, kind);
+        let area = |area| FeedChange::Area(area, self.area(area));
+        let areas = areas.into_iter().map(area);
+        let changes = seats.into_iter().map(seat).chain(areas).collect();
         Frame {
             from: commit.seq,
             seq: commit.seq,

@@ -331,11 +331,10 @@ fn a_refusal_by_the_shield_is_one_commits_state_while_the_writer_works() {
 fn an_event_that_cannot_be_read_is_refused_and_not_unknown() {
     let live = World::new().live;
     let (id, no) = (EventId::parse("sick-1").expect("a legal id"), EventNo(7));
-    assert_eq!(live.missing(&id), Rejection::EventNotFound);
+    assert_eq!(live.find(&id).err(), Some(Rejection::EventNotFound));
     live.event_unreadable(no, &id);
-    assert!(live.find(&id).is_none());
-    assert_eq!(live.missing(&id), Rejection::ReadOnly);
-    assert_eq!(live.missing_no(no), Rejection::ReadOnly);
+    assert_eq!(live.find(&id).err(), Some(Rejection::ReadOnly));
+    assert_eq!(live.event(no).err(), Some(Rejection::ReadOnly));
 }
 
 #[test]

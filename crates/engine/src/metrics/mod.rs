@@ -118,20 +118,15 @@ impl Metrics {
     /// Counts the units that were sold, and the holds that the clock ended, whether the sweeper
     /// wrote them down or a command that took their units.
     pub(crate) fn applied(&self, applied: &Applied) {
-        let steps = || {
-            let commits = applied.commits.iter();
-            commits.flat_map(|commit| &commit.transitions)
-        };
         let is_sale = |cause| matches!(cause, Cause::Confirmed | Cause::SoldDirectly);
-        let sold = steps().filter(|step| is_sale(step.cause)).count();
-        let ended = steps().filter(|step| step.cause == Cause::Expired);
+        let sold = applied.steps().filter(|step| is_sale(step.cause)).count();
+        let ended = applied.steps().filter(|step| step.cause == Cause::Expired);
         let mut ended: Vec<_> = ended.filter_map(|step| step.hold).collect();
         // All units of a hold end together.
         ended.dedup();
-        self.units_sold
-            .inc_by(u64::try_from(sold).unwrap_or_default());
-        self.holds_expired
-            .inc_by(u64::try_from(ended.len()).unwrap_or_default());
+        let count = |number: usize| u64::try_from(number).unwrap_or_default();
+        self.units_sold.inc_by(count(sold));
+        self.holds_expired.inc_by(count(ended.len()));
     }
 
     /// Counts a request to hold, and how long it took.
@@ -142,14 +137,12 @@ impl Metrics {
         seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts an extension of a hold.
     pub(crate) fn extended(&self, done: Result<&Done, &Rejection>) {
         let outcome = done.map_or_else(Rejection::code, |_| "ok");
         let label = [("outcome", outcome)];
         self.holds_extended.get_or_create(&label).inc();
     }
 
-    /// Counts a confirm.
     pub(crate) fn confirmed(&self, done: Result<&Done, &Rejection>) {
         let outcome = match done {
             Ok(Done::Replayed(_)) => "replayed",

@@ -3,19 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use soldonce_core::{Amount, BookingId, Currency, PaymentState};
+use soldonce_core::{Amount, BookingId, Currency, PaymentState, text_id};
 
+use super::name::token;
 use crate::limits::PROVIDER_ID_BYTES_MAX;
 
-name_at_provider! {
+text_id! {
     /// The provider's name for an intent to pay.
-    IntentId, PROVIDER_ID_BYTES_MAX
-}
-
-impl fmt::Display for IntentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    IntentId, token, PROVIDER_ID_BYTES_MAX
 }
 
 /// The secret with which the buyer's browser pays one intent. Not shown in `Debug`, never logged.

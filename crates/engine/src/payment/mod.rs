@@ -5,20 +5,19 @@
 //! Reading order: the trait below, its answers ([`Intent`]), its errors ([`ProviderError`]), its
 //! webhooks ([`Notice`]), the first provider (`stripe`).
 
-#[macro_use]
-mod name;
-
 mod intent;
 pub mod limits;
+mod name;
 mod notice;
 pub mod stripe;
 
 use std::future::Future;
 use std::pin::Pin;
 
-use soldonce_core::{Amount, BookingId, Currency, InvalidId, Span};
+use soldonce_core::{Amount, BookingId, Currency, InvalidId, Span, text_id};
 
 use limits::GIVEN_KEY_BYTES_MAX;
+use name::token;
 
 pub use intent::{ClientSecret, Intent, IntentId};
 pub use notice::{AccountId, Notice, NoticeId, Subject};
@@ -114,10 +113,10 @@ pub struct CreateIntent {
     pub key: ProviderKey,
 }
 
-name_at_provider! {
+text_id! {
     /// The idempotency key of one step of one booking, stored before the call: a provider carries the step out once,
     /// however often it is asked with it.
-    ProviderKey, GIVEN_KEY_BYTES_MAX
+    ProviderKey, token, GIVEN_KEY_BYTES_MAX
 }
 
 impl ProviderKey {

@@ -1,18 +1,19 @@
 //! Notices: the webhooks of a provider. One may come five times, late, in any order or never: it is
 //! a reason to look, and its id makes sure that it works once.
 
-use soldonce_core::Timestamp;
+use soldonce_core::{Timestamp, text_id};
 
+use super::name::token;
 use super::{Intent, IntentId};
 use crate::limits::PROVIDER_ID_BYTES_MAX;
 
-name_at_provider! {
+text_id! {
     /// The provider's name for a notice: the same for every copy of it.
-    NoticeId, PROVIDER_ID_BYTES_MAX
+    NoticeId, token, PROVIDER_ID_BYTES_MAX
 }
-name_at_provider! {
+text_id! {
     /// The provider's name for one of its customers: us.
-    AccountId, PROVIDER_ID_BYTES_MAX
+    AccountId, token, PROVIDER_ID_BYTES_MAX
 }
 
 /// The subject of a notice.

@@ -15,7 +15,7 @@ use soldonce_core::{EventNo, Span};
 pub use quota::{InvalidQuota, Quota, Taken};
 pub use redis::RedisRates;
 
-pub use crate::redis::Unheard as Unshared;
+pub use crate::redis::AskError as Unshared;
 pub use soldonce_lease::backend::Fut;
 
 /// A caller that is counted, and for what.

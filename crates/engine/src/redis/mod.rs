@@ -36,7 +36,7 @@ pub(crate) struct Words {
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unheard {
+pub enum AskError {
     /// None came in time, or it was an error or one that cannot be read. The script may have run.
     #[error("no answer")]
     NoAnswer,
@@ -106,7 +106,7 @@ impl OptionalRedis {
     /// Runs a script and reads its answer.
     ///
     /// # Errors
-    /// [`Unheard`], after the longest wait at most.
+    /// [`AskError`], after the longest wait at most.
     ///
     /// # Cancel safety
     /// Dropped, the script may run all the same.
@@ -116,9 +116,9 @@ impl OptionalRedis {
         place: (&KeyTag, &[String]),
         args: &[u64],
         read: impl FnOnce(&[i64]) -> Option<T>,
-    ) -> Result<T, Unheard> {
+    ) -> Result<T, AskError> {
         if !self.pause.may_ask(self.clock.boot()) {
-            return Err(Unheard::NotAsked);
+            return Err(AskError::NotAsked);
         }
         let answer = self.scripts.run(script, place, args, self.wait).await;
         let odd = || BackendError::Unknown("an odd answer".to_owned());
@@ -136,7 +136,7 @@ impl OptionalRedis {
                 if self.pause.failed(self.clock.boot()) {
                     tracing::warn!(%error, "{}", self.words.away);
                 }
-                Err(Unheard::NoAnswer)
+                Err(AskError::NoAnswer)
             }
         }
     }

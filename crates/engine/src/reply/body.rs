@@ -24,7 +24,6 @@ impl Serialize for Rfc3339 {
     }
 }
 
-/// A value that is written as its text.
 struct AsText<T>(T);
 
 impl<T: std::fmt::Display> Serialize for AsText<T> {
@@ -79,12 +78,9 @@ pub(super) struct UnitsBody<'a> {
 
 impl<'a> UnitsBody<'a> {
     pub(super) fn new(chart: &'a Chart, units: &[UnitNo], seq: Option<Seq>) -> Self {
-        let units = units
-            .iter()
-            .map(|unit| UnitBody::new(chart, *unit))
-            .collect();
+        let units = units.iter().map(|unit| UnitBody::new(chart, *unit));
         Self {
-            units,
+            units: units.collect(),
             seq: seq.map(|seq| seq.0),
         }
     }
@@ -278,6 +274,7 @@ impl<'a> BookingBody<'a> {
             state: Some(line.state.as_str()),
             ..UnitBody::new(&event.chart, line.unit)
         };
+        let payment = booking.payment.as_deref();
         Self {
             id: AsText(booking.id),
             event: event.id.as_str(),
@@ -288,12 +285,9 @@ impl<'a> BookingBody<'a> {
             lines: booking.lines.iter().map(line).collect(),
             total: booking.total().minor(),
             currency: event.currency.as_str(),
-            reference: booking.reference.as_ref().map(soldonce_core::Text::as_str),
-            exchange: booking
-                .payment
-                .as_deref()
-                .and_then(|payment| ExchangeBody::new(&event.chart, payment)),
-            payment: PaymentShown::new(booking.payment.as_deref()),
+            reference: booking.reference.as_ref().map(Text::as_str),
+            exchange: payment.and_then(|payment| ExchangeBody::new(&event.chart, payment)),
+            payment: PaymentShown::new(payment),
             created_at: Rfc3339(booking.created_at),
             confirmed_at: booking.confirmed_at.map(Rfc3339),
             seq: seq.map(|seq| seq.0),

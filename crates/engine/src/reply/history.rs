@@ -38,9 +38,8 @@ impl<'a> TransitionBody<'a> {
         let steps = commits
             .iter()
             .flat_map(|commit| commit.transitions.iter().map(move |step| (commit, step)));
-        steps
-            .map(|(commit, step)| Self::new(commit, step))
-            .collect()
+        let rows = steps.map(|(commit, step)| Self::new(commit, step));
+        rows.collect()
     }
 
     fn new(commit: &'a Commit, step: &Transition) -> Self {

@@ -115,11 +115,8 @@ pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Optio
         stored_reply(kind, *hold.id.bytes(), &body)
     };
     let of_booking = |kind, booking: &Booking| {
-        stored_reply(
-            kind,
-            *booking.id.bytes(),
-            &BookingBody::new(event, booking, seq),
-        )
+        let body = BookingBody::new(event, booking, seq);
+        stored_reply(kind, *booking.id.bytes(), &body)
     };
     match answer {
         Answer::Held(hold) => Some(of_hold(ReplyKind::Held, hold)),

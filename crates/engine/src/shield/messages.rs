@@ -18,7 +18,6 @@ use crate::live::who_has;
 use crate::locks::lock;
 use crate::metrics::Metrics;
 
-/// A message to the shield between servers.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// The state of some units of an event.
@@ -101,7 +100,6 @@ impl Messages {
 }
 
 impl Message {
-    /// Counts the notes of the message.
     fn notes(&self) -> u64 {
         match self {
             Self::Known(_, known) => u64::try_from(known.len()).unwrap_or(u64::MAX),

@@ -9,7 +9,7 @@ use soldonce_lease::backend::redis::{KeyTag, RedisScript};
 
 use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};
 use crate::limits::{SHIELD_BELIEF_MS, SHIELD_CLAIM_MS, SHIELD_UNITS_MAX};
-use crate::redis::{OptionalRedis, Unheard, Words};
+use crate::redis::{AskError, OptionalRedis, Words};
 
 macro_rules! script {
     ($name:ident, $file:literal) => {
@@ -70,7 +70,7 @@ impl RedisShield {
         (tag, [key])
     }
 
-    async fn ask_zone(&self, who: Who, part: &Part, aim: Aim) -> Result<ZoneAnswer, Unheard> {
+    async fn ask_zone(&self, who: Who, part: &Part, aim: Aim) -> Result<ZoneAnswer, AskError> {
         let (tag, keys) = self.key(part.zone);
         let claims = u64::from(part.is_claimed() && aim == Aim::Claim);
         let mut args = vec![who.0, SHIELD_CLAIM_MS, SHIELD_BELIEF_MS, claims];

@@ -29,20 +29,20 @@ pub(crate) struct Message {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Before {
     /// The money of the booking that it names, if it names one.
-    Booking(Option<Known>),
+    Booking(Option<RefundState>),
     /// It cancels an event.
     CancelEvent,
 }
 
 /// The state of a booking and its refunds at one time, such as before a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct RefundState {
     booking: BookingId,
     state: BookingState,
     refunded: Amount,
 }
 
-impl Known {
+impl RefundState {
     fn new(booking: &Booking) -> Self {
         let payment = booking.payment.as_deref();
         Self {
@@ -76,7 +76,7 @@ impl Before {
             return Self::CancelEvent;
         }
         let booking = named(command).booking.and_then(|id| inventory.booking(id));
-        Self::Booking(booking.map(Known::new))
+        Self::Booking(booking.map(RefundState::new))
     }
 
     /// Writes the messages about the command, in the sequence in which they are delivered.
@@ -104,7 +104,7 @@ impl Before {
             let mut kinds = told.remove(&booking.id).unwrap_or_default();
             // Only commands that name the booking refund its money.
             let before = before.filter(|known| known.booking == booking.id);
-            if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
+            if before.is_some_and(|before| RefundState::new(booking).is_refunded_since(before)) {
                 kinds.insert(MessageKind::BookingRefunded);
             }
             let kinds = kinds.into_iter();
@@ -112,11 +112,6 @@ impl Before {
         }
         messages
     }
-}
-
-fn steps(applied: &Applied) -> impl Iterator<Item = &Transition> {
-    let commits = applied.commits.iter();
-    commits.flat_map(|commit| &commit.transitions)
 }
 
 /// Finds the holds that this command wrote down as ended by the clock or by staff.
@@ -128,13 +123,13 @@ fn ended(applied: &Applied) -> BTreeMap<HoldId, MessageKind> {
     let of_hold = |(_, kind): &(HoldId, MessageKind)| {
         matches!(kind, MessageKind::HoldExpired | MessageKind::HoldRevoked)
     };
-    steps(applied).filter_map(end).filter(of_hold).collect()
+    applied.steps().filter_map(end).filter(of_hold).collect()
 }
 
 /// Finds the kinds of messages of each booking that got or lost units.
 fn told_of_bookings(applied: &Applied) -> BTreeMap<BookingId, BTreeSet<MessageKind>> {
     let mut told: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for step in steps(applied) {
+    for step in applied.steps() {
         for state in [step.from, step.to] {
             if let (UnitState::Sold(booking), Some(kind)) = (state, told_as(step.cause)) {
                 told.entry(booking).or_default().insert(kind);

@@ -24,7 +24,7 @@ use crate::ledger::rows::codes::number;
 pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
 pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
-pub(crate) use post::{Posted, SignedMessage};
+pub(crate) use post::{PostOutcome, SignedMessage};
 pub(crate) use schedule::next_attempt;
 pub(crate) use sign::{secret_text, signatures};
 

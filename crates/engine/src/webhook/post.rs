@@ -16,7 +16,7 @@ use soldonce_tls::choose_cryptography;
 
 use super::MessageId;
 use super::address::Destinations;
-use super::problem::{Forbidden, in_a_word};
+use super::problem::{ForbiddenAddress, in_a_word};
 use super::retry_after::RetryAfter;
 use super::sign::seconds;
 use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
@@ -72,7 +72,7 @@ pub(crate) struct SignedMessage<'a> {
 
 /// The outcome of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Posted {
+pub(crate) struct PostOutcome {
     /// The status of the answer, if there was one.
     pub(crate) status: Option<u16>,
     /// Why it does not count as delivered.
@@ -86,7 +86,7 @@ const GONE: u16 = 410;
 /// The statuses whose `Retry-After` counts: too many requests, or unavailable.
 const BUSY: [u16; 2] = [429, 503];
 
-impl Posted {
+impl PostOutcome {
     /// Returns the outcome of an attempt that had no answer.
     pub(crate) const fn failed(problem: &'static str) -> Self {
         Self {
@@ -152,14 +152,14 @@ impl Sender {
         self.destinations
     }
 
-    pub(crate) async fn post(&self, message: SignedMessage<'_>) -> Posted {
+    pub(crate) async fn post(&self, message: SignedMessage<'_>) -> PostOutcome {
         let Ok(url) = Url::parse(message.url) else {
-            return Posted::failed("bad_url");
+            return PostOutcome::failed("bad_url");
         };
         // The settings may be stricter than when the endpoint was made. A host that is an address
         // is connected to without a lookup, so it is checked here.
         if self.destinations.require(message.url).is_err() {
-            return Posted::failed("forbidden_address");
+            return PostOutcome::failed("forbidden_address");
         }
         let request = self
             .client
@@ -170,8 +170,8 @@ impl Sender {
             .header("webhook-signature", message.signatures)
             .body(message.body.to_owned());
         match request.send().await {
-            Ok(response) => Posted::answered(&response),
-            Err(error) => Posted::failed(in_a_word(&error)),
+            Ok(response) => PostOutcome::answered(&response),
+            Err(error) => PostOutcome::failed(in_a_word(&error)),
         }
     }
 }
@@ -185,15 +185,13 @@ struct CheckedLookup {
 
 impl Resolve for CheckedLookup {
     fn resolve(&self, name: Name) -> Resolving {
-        let (looked, by) = (
-            self.lookup.lookup(name.as_str().to_owned()),
-            self.destinations,
-        );
+        let looked = self.lookup.lookup(name.as_str().to_owned());
+        let by = self.destinations;
         Box::pin(async move {
             let found = looked.await?;
             // If one is forbidden, all are: a name that mixes them is not trusted.
             match found.iter().find(|address| !by.allow(address.ip())) {
-                Some(address) => Err(Forbidden(*address).into()),
+                Some(address) => Err(ForbiddenAddress(*address).into()),
                 None => Ok(Box::new(found.into_iter()) as Addrs),
             }
         })

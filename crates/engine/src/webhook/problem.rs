@@ -8,10 +8,10 @@ use rustls::CertificateError;
 /// A name resolves to an address that may not be connected to.
 #[derive(Debug, thiserror::Error)]
 #[error("the name leads to {0}, which may not be connected to")]
-pub(super) struct Forbidden(pub(super) SocketAddr);
+pub(super) struct ForbiddenAddress(pub(super) SocketAddr);
 
 pub(super) fn in_a_word(error: &reqwest::Error) -> &'static str {
-    if cause::<Forbidden>(error).is_some() {
+    if cause::<ForbiddenAddress>(error).is_some() {
         "forbidden_address"
     } else if let Some(refused) = cause::<rustls::Error>(error) {
         of_tls(refused)

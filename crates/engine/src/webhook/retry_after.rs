@@ -40,7 +40,6 @@ impl RetryAfter {
     }
 }
 
-/// Parses an HTTP date to milliseconds.
 fn date(text: &str) -> Option<i64> {
     if let Ok(at) = rfc2822::DateTimeParser::new().parse_timestamp(text) {
         return Some(at.as_millisecond());

@@ -15,7 +15,7 @@ use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
 use super::rounds::{measured, with_viewers};
-use super::watching::{EVENT, Seen, Watching};
+use super::watching::{EVENT, FeedCounts, Watching};
 use crate::exit::Exit;
 use crate::kit::{
     ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
@@ -182,7 +182,7 @@ fn share(measured: &Measured) -> (u64, u64) {
 }
 
 impl Run {
-    fn note(&mut self, seen: &Seen, took: Duration) {
+    fn note(&mut self, seen: &FeedCounts, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let delays = seen.delays();
         self.frames_a_second = seen.frames * 1_000_000_000 / nanos.max(1);

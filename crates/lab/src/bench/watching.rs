@@ -21,7 +21,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Open streams. Dropping it ends them.
 pub(super) struct Watching {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<FeedCounts>>,
     first_bytes: LatencyUs,
     readers: JoinSet<()>,
 }
@@ -36,7 +36,7 @@ enum Reads {
 
 /// What all readers of an event received.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct FeedCounts {
     pub(super) frames: u64,
     pub(super) bytes: u64,
     /// Of each frame by its last commit: its first commit, and when the last reader had it. Times are
@@ -46,7 +46,7 @@ pub(super) struct Seen {
     made: BTreeMap<u64, i64>,
 }
 
-impl Seen {
+impl FeedCounts {
     /// Computes the delays from the oldest commit of each frame to its last reader.
     pub(super) fn delays(&self) -> LatencyUs {
         let mut delays = Latencies::default();
@@ -68,7 +68,7 @@ impl Watching {
         viewers: u32,
         runtime: &Handle,
     ) -> anyhow::Result<Self> {
-        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let seen: Arc<Mutex<FeedCounts>> = Arc::default();
         let mut opening = JoinSet::new();
         for (number, (address, key)) in (0..=viewers).zip(servers.iter().cycle()) {
             let reads = if number == 0 {
@@ -100,14 +100,14 @@ impl Watching {
     ///
     /// # Errors
     /// When a viewer lost its stream: the rest would look cheaper than all.
-    pub(super) fn take(&mut self) -> anyhow::Result<Seen> {
+    pub(super) fn take(&mut self) -> anyhow::Result<FeedCounts> {
         let lost = std::iter::from_fn(|| self.readers.try_join_next()).count();
         anyhow::ensure!(lost == 0, "{lost} viewers lost their stream");
         Ok(std::mem::take(&mut *lock(&self.seen)))
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn lock(seen: &Mutex<FeedCounts>) -> MutexGuard<'_, FeedCounts> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,7 +134,7 @@ async fn open(
 }
 
 /// Reads a stream to its end, and notes its messages in `seen`.
-async fn read(stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
+async fn read(stream: TcpStream, seen: Arc<Mutex<FeedCounts>>, reads: Reads) {
     let note = |message: &str| {
         let now = SystemClock.wall_ms().rem_euclid(DAY_MS);
         note(&mut lock(&seen), message, now, reads);
@@ -185,7 +185,7 @@ pub(super) fn number_after(message: &str, text: &str) -> Option<u64> {
     rest.split([',', '}', '\n']).next()?.parse().ok()
 }
 
-fn note(seen: &mut Seen, message: &str, now: i64, reads: Reads) {
+fn note(seen: &mut FeedCounts, message: &str, now: i64, reads: Reads) {
     let from = number_after(message, "data: {\"from\":");
     let Some((from, seq)) = from.zip(number_after(message, "\"seq\":")) else {
         return;
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn frames_and_commits_are_counted_and_their_delay_is_of_the_oldest() {
-        let mut seen = Seen::default();
+        let mut seen = FeedCounts::default();
         for (seq, at) in [(7, "12:00:00.500"), (8, "12:00:00.550")] {
             let message = format!(
                 "id: {seq}\ndata: {{\"from\":{seq},\"seq\":{seq},\"at\":\"2026-12-01T{at}Z\"}}\n\n"

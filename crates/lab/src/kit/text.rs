@@ -15,7 +15,7 @@ use crate::output::{print, print_json};
 
 /// A report as JSON, and what every reader of its figures must know.
 #[derive(Serialize)]
-struct Printed<'a, T> {
+struct PrintedReport<'a, T> {
     #[serde(flatten)]
     report: &'a T,
     debug_build: bool,
@@ -31,7 +31,7 @@ pub(crate) fn print_report(
 ) -> anyhow::Result<Exit> {
     let debug_build = cfg!(debug_assertions);
     if json {
-        print_json(&Printed {
+        print_json(&PrintedReport {
             report,
             debug_build,
         })?;

@@ -16,7 +16,7 @@ pub(super) struct Plan<'a> {
 /// Builds one module that exports what `root` does and has all that it imports, but for what is
 /// apart. None where a form of `import` or `export` is not known, or imports are a circle.
 pub(super) fn bundle(plan: &Plan<'_>, root: &str) -> Option<String> {
-    let mut gathered = Gathered {
+    let mut gathered = BundleWriter {
         plan,
         open: Vec::new(),
         done: Vec::new(),
@@ -41,7 +41,7 @@ pub(super) fn bundle(plan: &Plan<'_>, root: &str) -> Option<String> {
     Some(gathered.text)
 }
 
-struct Gathered<'a> {
+struct BundleWriter<'a> {
     plan: &'a Plan<'a>,
     /// Modules whose imports are being added: one of them again is a circle.
     open: Vec<String>,
@@ -49,7 +49,7 @@ struct Gathered<'a> {
     text: String,
 }
 
-impl Gathered<'_> {
+impl BundleWriter<'_> {
     fn add(&mut self, name: &str) -> Option<()> {
         let is_here = |known: &String| known == name;
         if self.plan.apart.contains(&name) || self.done.iter().any(is_here) {

@@ -116,7 +116,7 @@ struct EventRequest<'a> {
 }
 
 /// A body that was read: what the engine takes, and what the reader of the chart has to say.
-struct Wanted {
+struct NewEventBody {
     event: NewEvent,
     chart: Arc<[u8]>,
     notes: Vec<String>,
@@ -169,7 +169,7 @@ fn drawn_id(bits: u128) -> String {
     format!("evt_{}", soldonce_core::encode_128(bits))
 }
 
-fn read(body: &Bytes, drawn: &str) -> Result<Wanted, Problem> {
+fn read(body: &Bytes, drawn: &str) -> Result<NewEventBody, Problem> {
     let request: EventRequest<'_> = json::parse(body)?;
     let id = request.id.as_ref().map_or(drawn, |id| &*id.0);
     let policy = Policy::default().changed(&request.policy.0);
@@ -186,7 +186,7 @@ fn read(body: &Bytes, drawn: &str) -> Result<Wanted, Problem> {
         policy: policy.map_err(invalid)?,
         fingerprint: fingerprint(body),
     };
-    Ok(Wanted {
+    Ok(NewEventBody {
         event,
         chart: chart.into(),
         notes,

@@ -24,7 +24,7 @@ pub(super) struct Rendering {
 
 /// Which answer is meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Wanted {
+pub(super) struct BodyKey {
     pub(super) event: EventId,
     pub(super) coding: Coding,
 }
@@ -37,7 +37,7 @@ pub(super) struct Rendered {
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_wish: BTreeMap<Wanted, Entry>,
+    by_wish: BTreeMap<BodyKey, Entry>,
     bytes: usize,
     uses: u64,
 }
@@ -49,10 +49,10 @@ struct Entry {
     used: u64,
 }
 
-type Slot = tokio::sync::Mutex<Option<Written>>;
+type Slot = tokio::sync::Mutex<Option<RenderedBody>>;
 
 #[derive(Debug)]
-struct Written {
+struct RenderedBody {
     rendering: Rendering,
     /// No newer one is written before.
     next_at: BootTime,
@@ -68,7 +68,7 @@ impl Rendered {
     pub(super) async fn get<W>(
         &self,
         clock: &Arc<dyn Clock>,
-        wanted: &Wanted,
+        wanted: &BodyKey,
         at_least: Seq,
         newest: impl AsyncFnOnce() -> Result<(u32, W), Problem>,
     ) -> Result<Rendering, Problem>
@@ -90,7 +90,7 @@ impl Rendered {
             let rendering = write();
             let now = clock.boot();
             let pause = now.since(began).saturating_mul(RENDER_PAUSE_TIMES);
-            *latest = Some(Written {
+            *latest = Some(RenderedBody {
                 rendering: rendering.clone(),
                 next_at: now.plus(pause.min(Duration::from_millis(RENDER_PAUSE_MS_MAX))),
             });
@@ -105,7 +105,7 @@ impl Rendered {
         written.map_err(|error| Problem::internal(&error))
     }
 
-    fn slot(&self, wanted: &Wanted) -> Arc<Slot> {
+    fn slot(&self, wanted: &BodyKey) -> Arc<Slot> {
         let mut entries = lock(&self.entries);
         entries.uses = entries.uses.saturating_add(1);
         let uses = entries.uses;
@@ -129,7 +129,7 @@ fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
 
 impl Entries {
     /// Notes how many bytes an event's answer now has; forgets others, least recently used first.
-    fn note(&mut self, wanted: &Wanted, bytes: usize) {
+    fn note(&mut self, wanted: &BodyKey, bytes: usize) {
         if let Some(entry) = self.by_wish.get_mut(wanted) {
             self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
             entry.bytes = bytes;
@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    fn event(name: &str) -> Wanted {
-        Wanted {
+    fn event(name: &str) -> BodyKey {
+        BodyKey {
             event: EventId::parse(name).unwrap(),
             coding: Coding::Identity,
         }

@@ -23,7 +23,7 @@ use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
-use super::rendered::{Rendering, Wanted};
+use super::rendered::{BodyKey, Rendering};
 use super::response;
 use super::route::Admission::Look;
 use super::shapes::{Chart as ChartShape, Seats};
@@ -62,7 +62,7 @@ async fn snapshot(req: ApiRequest) -> Handled {
     if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, briefly(app)?));
     }
-    let wanted = Wanted {
+    let wanted = BodyKey {
         event: found.event.id.clone(),
         coding,
     };
@@ -111,7 +111,7 @@ async fn chart_of(req: ApiRequest) -> Handled {
         };
         Ok((event.chart.units(), write))
     };
-    let wanted = Wanted {
+    let wanted = BodyKey {
         event: event.id.clone(),
         coding,
     };

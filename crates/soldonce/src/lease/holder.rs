@@ -84,7 +84,7 @@ struct MetaLine<'a> {
 
 /// The outcome of `lease break`, as JSON.
 #[derive(Debug, Serialize)]
-struct Broken<'a> {
+struct BreakReport<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<&'a str>,
@@ -139,7 +139,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
             ("already_gone", *token, told)
         }
     };
-    let broken = Broken {
+    let broken = BreakReport {
         name: lease.name.as_str(),
         group: lease.group.as_ref().map(Name::as_str),
         outcome: word,

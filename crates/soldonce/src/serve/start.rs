@@ -24,7 +24,7 @@ use crate::clear_text::ClearLink;
 const OTHER_DESCRIPTORS: u64 = 256;
 
 /// A running server.
-pub(crate) struct Started {
+pub(crate) struct RunningServer {
     pub(crate) engine: Engine,
     pub(super) folder: Option<PathBuf>,
     /// The address on which it listens.
@@ -44,7 +44,7 @@ pub(crate) struct Started {
 pub(crate) async fn start(
     settings: &Settings,
     payments: Option<Arc<dyn TestPayments>>,
-) -> anyhow::Result<Started> {
+) -> anyhow::Result<RunningServer> {
     let signals = Signals::catch(settings)?;
     settings.clear_links.iter().for_each(ClearLink::warn);
     let listener = listen("--listen", &settings.listen).await?;
@@ -103,7 +103,7 @@ pub(crate) async fn start(
         let (drained, ()) = tokio::join!(until_drained, greeted);
         log_end(&drained);
     });
-    Ok(Started {
+    Ok(RunningServer {
         engine,
         folder: settings.ledger.folder(),
         address,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinError;
 
 use super::fault::until_a_restart_helps;
-use super::start::Started;
+use super::start::RunningServer;
 use crate::exit::Exit;
 
 /// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more.
@@ -14,7 +14,7 @@ const END_MS_MAX: u64 = 9_800;
 
 /// Waits for SIGINT, SIGTERM, a fault of the ledger that a restart repairs, or a task that ends by itself; then ends
 /// everything in order: no new requests, those in flight answered, the ledger closed.
-pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
+pub(crate) async fn until_stopped(mut started: RunningServer) -> anyhow::Result<Exit> {
     let folder = started.folder.take();
     let exit = tokio::select! {
         () = started.signals.stop() => Exit::Done,

@@ -9,7 +9,6 @@ use soldonce_core::{Id, Text};
 
 use super::{Spot, Zone, quoted};
 
-/// The id and label of a seat.
 pub(super) struct SeatId<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) label: &'a str,

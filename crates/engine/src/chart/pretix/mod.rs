@@ -22,7 +22,7 @@ const SEAT_NOTES_MAX: usize = 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wrapped {
+struct PlanDocument {
     #[serde(rename = "format")]
     _format: IgnoredAny,
     plan: Object<Plan>,
@@ -94,7 +94,7 @@ impl fmt::Display for Spot<'_> {
 }
 
 pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
-    let Object(wrapped) = parse::<Object<Wrapped>>("chart", json)?;
+    let Object(wrapped) = parse::<Object<PlanDocument>>("chart", json)?;
     build("chart.plan", &wrapped.plan.0)
 }
 
@@ -105,10 +105,8 @@ pub(super) fn read_plan(json: &[u8]) -> Result<ReadChart, Invalid> {
 
 fn build(root: &'static str, plan: &Plan) -> Result<ReadChart, Invalid> {
     Text::parse(&plan.name).map_err(|error| {
-        at(
-            format_args!("{root}.name"),
-            Invalid::new("chart.name", error.to_string()),
-        )
+        let error = Invalid::new("chart.name", error.to_string());
+        at(format_args!("{root}.name"), error)
     })?;
     if plan.zones.len() > ZONES_PER_CHART_MAX {
         let (zones, most) = (plan.zones.len(), ZONES_PER_CHART_MAX);
@@ -131,12 +129,8 @@ fn build(root: &'static str, plan: &Plan) -> Result<ReadChart, Invalid> {
             add_row(&mut builder, scale, spots, &mut changed)?;
         }
     }
-    let chart = builder.build().map_err(|error| {
-        blame(
-            error,
-            spots(root, plan).map(|spot| (ids::named(&spot), SeatId::of(&spot).id)),
-        )
-    })?;
+    let seats = spots(root, plan).map(|spot| (ids::named(&spot), SeatId::of(&spot).id));
+    let chart = builder.build().map_err(|error| blame(error, seats))?;
     notes.extend(seat_notes(changed));
     notes.extend(plan_notes(plan));
     Ok(ReadChart { chart, notes })
@@ -179,25 +173,19 @@ fn add_row<'a>(
             at(format_args!("{spot}.{property}"), error)
         })?;
         if seat.changed {
-            changed.push(format!(
-                "seat_guid `{}` became `{id}`",
-                quoted(&spot.seat.1.guid)
-            ));
+            let guid = quoted(&spot.seat.1.guid);
+            changed.push(format!("seat_guid `{guid}` became `{id}`"));
         }
     }
     Ok(())
 }
 
 fn spots<'a>(root: &'static str, plan: &'a Plan) -> impl Iterator<Item = Spot<'a>> {
-    plan.zones
-        .iter()
-        .enumerate()
-        .flat_map(move |(index, Object(zone))| {
-            let rows = zone.rows.iter().enumerate();
-            rows.flat_map(move |(row, Object(entry))| {
-                spots_of_row(root, (index, zone), (row, entry))
-            })
-        })
+    let zones = plan.zones.iter().enumerate();
+    zones.flat_map(move |(index, Object(zone))| {
+        let rows = zone.rows.iter().enumerate();
+        rows.flat_map(move |(row, Object(entry))| spots_of_row(root, (index, zone), (row, entry)))
+    })
 }
 
 fn spots_of_row<'a>(
@@ -250,17 +238,13 @@ fn plan_notes(plan: &Plan) -> Vec<String> {
         .collect();
     let unlisted = used.difference(&listed).filter(|_| !listed.is_empty());
     notes.extend(unlisted.map(|name| {
-        format!(
-            "category `{}` is used by seats and not listed in `categories`",
-            quoted(name)
-        )
+        let name = quoted(name);
+        format!("category `{name}` is used by seats and not listed in `categories`")
     }));
     let unused = listed.difference(&used).take(SEAT_NOTES_MAX);
     notes.extend(unused.map(|name| {
-        format!(
-            "category `{}` is listed in `categories` and used by no seat",
-            quoted(name)
-        )
+        let name = quoted(name);
+        format!("category `{name}` is listed in `categories` and used by no seat")
     }));
     notes
 }

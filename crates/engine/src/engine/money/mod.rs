@@ -239,12 +239,10 @@ impl Engine {
         }
         tracing::warn!(booking = %id, intent = %intent.id, "an intent that did not fit is cancelled");
         let currency = self.event_of(booking.event)?.currency;
+        let payment = booking.payment.as_deref();
         let report = PaymentReport {
             settles: effect,
-            intent: booking
-                .payment
-                .as_ref()
-                .and_then(|payment| payment.intent.clone()),
+            intent: payment.and_then(|payment| payment.intent.clone()),
             ..PaymentReport::whole(&booking, currency, intent.state)
         };
         self.take_report(report, None).await
@@ -311,12 +309,9 @@ fn key(booking: BookingId, step: &str) -> Result<ProviderKey, StepError> {
 
 /// Parses the id of a booking's intent; `None` if its checkout has none yet.
 fn intent_id(booking: &Booking) -> Result<Option<IntentId>, StepError> {
-    let intent = booking
-        .payment
-        .as_ref()
-        .and_then(|payment| payment.intent.as_ref());
+    let payment = booking.payment.as_deref();
+    let intent = payment.and_then(|payment| payment.intent.as_ref());
     let parsed = intent.map(|intent| IntentId::parse(intent.id.as_str()));
-    parsed
-        .transpose()
-        .map_err(|error| StepError::Odd(error.to_string()))
+    let parsed = parsed.transpose();
+    parsed.map_err(|error| StepError::Odd(error.to_string()))
 }

@@ -59,7 +59,7 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
 }
 
 /// The outcome of one attempt, with the round of the next one.
-type Tried = (Effect, u32, Result<(), StepError>);
+type AttemptResult = (Effect, u32, Result<(), StepError>);
 
 /// The running outbox. A slow call does not delay others: rounds go on while it is under way.
 struct Outbox {
@@ -68,7 +68,7 @@ struct Outbox {
     /// Whether the ledger cannot be read, for the log.
     unread: Trouble,
     under_way: BTreeMap<BookingId, (task::Id, Effect)>,
-    calls: JoinSet<Tried>,
+    calls: JoinSet<AttemptResult>,
 }
 
 impl Outbox {
@@ -124,7 +124,7 @@ impl Outbox {
         self.under_way.insert(id, (call.id(), effect));
     }
 
-    fn note(&mut self, ended: Result<Tried, JoinError>) {
+    fn note(&mut self, ended: Result<AttemptResult, JoinError>) {
         let (effect, round, done) = match ended {
             Ok((effect, round, done)) => (effect, Some(round), done.map_err(Some)),
             Err(error) => {

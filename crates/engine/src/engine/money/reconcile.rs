@@ -176,9 +176,8 @@ impl Engine {
         let unsettled = ledger.unsettled(before, pass.after, RECONCILE_AT_ONCE_MAX);
         let unsettled = unsettled.await?;
         let is_last = unsettled.len() < RECONCILE_AT_ONCE_MAX;
-        let places = unsettled
-            .iter()
-            .map(|booking| (booking.created_at, booking.id));
+        let bookings = unsettled.iter();
+        let places = bookings.map(|booking| (booking.created_at, booking.id));
         pass.after = places.max().filter(|_| !is_last);
         let steps = Vec::new();
         let open = OpenMoney { unsettled, steps };

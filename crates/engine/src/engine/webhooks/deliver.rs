@@ -18,8 +18,8 @@ use crate::limits::{
 };
 use crate::trouble::Trouble;
 use crate::webhook::{
-    Attempt, DueDelivery, Endpoint, EndpointId, Posted, Sender, SignedMessage, Then, next_attempt,
-    signatures,
+    Attempt, DueDelivery, Endpoint, EndpointId, PostOutcome, Sender, SignedMessage, Then,
+    next_attempt, signatures,
 };
 
 /// Delivers messages until `shutdown`; nothing without a sender.
@@ -146,7 +146,8 @@ impl Work {
         self.running.spawn(async move {
             let attempted = catch_panic(attempt(&engine, &sender, &endpoint, &delivery)).await;
             // Counted as failed: made again at once, it would panic again and again.
-            let panicked = || outcome(&engine, &endpoint, &delivery, Posted::failed("internal"));
+            let failed = PostOutcome::failed("internal");
+            let panicked = || outcome(&engine, &endpoint, &delivery, failed);
             attempted.unwrap_or_else(panicked)
         });
     }
@@ -165,10 +166,8 @@ impl Work {
         let webhooks = self.engine.parts.ledger.webhooks();
         let forgotten = webhooks.forget_deliveries(before, WEBHOOK_FORGET_MAX);
         // While there is more, the next call goes on.
-        if forgotten
-            .await
-            .is_ok_and(|count| count < WEBHOOK_FORGET_MAX)
-        {
+        let forgotten = forgotten.await;
+        if forgotten.is_ok_and(|count| count < WEBHOOK_FORGET_MAX) {
             self.known = known;
             self.forget_at = now.plus_ms(WEBHOOK_FORGET_EVERY_MS);
         }
@@ -200,15 +199,15 @@ fn outcome(
     engine: &Engine,
     endpoint: &Endpoint,
     delivery: &DueDelivery,
-    posted: Posted,
+    posted: PostOutcome,
 ) -> Attempt {
     let ended = engine.now();
     let asked = posted.retry_after;
     let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));
     let then = match posted {
-        Posted { problem: None, .. } => Then::Delivered,
-        Posted { .. } if posted.is_gone() => Then::Disable,
-        Posted { .. } => {
+        PostOutcome { problem: None, .. } => Then::Delivered,
+        PostOutcome { .. } if posted.is_gone() => Then::Disable,
+        PostOutcome { .. } => {
             let entropy = &*engine.world().entropy;
             next_attempt(delivery.attempts, ended, quiet_until, entropy)
         }

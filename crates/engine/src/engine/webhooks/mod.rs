@@ -5,7 +5,7 @@ mod deliver;
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
 use super::{Engine, EngineError, Reply};
-use crate::ledger::{Added, NewEndpoint, RequestKey};
+use crate::ledger::{AddOutcome, NewEndpoint, RequestKey};
 use crate::limits::{LIST_MAX, WEBHOOK_OLD_SECRET_MS};
 use crate::webhook::address::Destinations;
 use crate::webhook::{
@@ -71,8 +71,8 @@ impl Engine {
         let new = NewEndpoint::new(endpoint, key);
         let stored = new.reply.clone();
         let (stored, replayed) = match self.parts.ledger.webhooks().add_endpoint(new).await? {
-            Added::Stored => (stored, false),
-            Added::Replayed(first) => (first, true),
+            AddOutcome::Stored => (stored, false),
+            AddOutcome::Replayed(first) => (first, true),
         };
         Ok(Reply {
             replayed,
@@ -92,10 +92,8 @@ impl Engine {
         &self,
         endpoint: EndpointId,
     ) -> Result<Option<(Endpoint, String)>, EngineError> {
-        let rotated = self
-            .change_endpoint(endpoint, EndpointChange::Rotate)
-            .await?;
-        Ok(rotated.map(|endpoint| {
+        let rotated = self.change_endpoint(endpoint, EndpointChange::Rotate);
+        Ok(rotated.await?.map(|endpoint| {
             let secret = self.newest_secret(&endpoint);
             (endpoint, secret)
         }))

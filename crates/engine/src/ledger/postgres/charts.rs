@@ -13,7 +13,6 @@ use super::tables::events::{self, EventRow};
 use crate::ledger::rows::Damaged;
 use crate::locks::lock;
 
-/// Charts by their numbers.
 #[derive(Default)]
 pub(super) struct Charts(Mutex<BTreeMap<i64, Arc<Chart>>>);
 

@@ -18,12 +18,12 @@ use super::horizon::LastTurn;
 use super::read_set::ReadSet;
 use super::replica::{Account, Replica, ToLoad};
 use super::resolve;
-use super::tables::idempotency::{self, Record};
-use super::tables::{Id, bookings, int};
+use super::tables::{Id, bookings, idempotency, int};
 use super::time::Time;
 use super::write::{Dispatch, RowTypes, Statement};
-use crate::ledger::batch::Batch;
+use crate::ledger::batch::{Batch, replay_among};
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::replies::{Record, get_record};
 use crate::ledger::{Observer, RequestKey};
 use crate::locks::lock;
 use crate::pause::pause;
@@ -66,7 +66,7 @@ pub(super) struct Context {
 }
 
 /// The outcome of a batch.
-pub(super) enum Stored {
+pub(super) enum BatchOutcome {
     /// It is durable and published.
     Yes,
     /// Others wrote first: decide it anew on what they wrote.
@@ -174,7 +174,7 @@ impl Context {
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
         let (records, keys) = ((idempotency::RECORDS, "idempotency"), [bind(&keys)]);
-        let records = connection.read(records, &keys, idempotency::get);
+        let records = connection.read(records, &keys, get_record);
         records.await.map_err(Failure::of_read)
     }
 
@@ -189,8 +189,7 @@ impl Context {
         let Some(key) = key else { return Ok(None) };
         let mut connection = self.database.connection().await?;
         let records = self.records(&mut connection, &[key]).await?;
-        let known = records.first().map(|record| record.replay(key));
-        known.transpose()
+        replay_among(&records, key).transpose()
     }
 
     /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,
@@ -239,7 +238,7 @@ impl Context {
         replica: &mut Replica,
         batch: &mut Batch,
         now: Timestamp,
-    ) -> Stored {
+    ) -> BatchOutcome {
         let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
@@ -253,13 +252,8 @@ impl Context {
         match outcome {
             Ok(Some(written)) => {
                 self.time.reached(written);
-                let Dispatch {
-                    id,
-                    read_set,
-                    holds,
-                    ..
-                } = dispatch;
-                take_over(replica, batch, read_set.accounts);
+                let (id, holds) = (dispatch.id, dispatch.holds);
+                take_over(replica, batch, dispatch.read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer
@@ -267,11 +261,11 @@ impl Context {
                 self.note_holds(replica, &holds);
                 replica.evict(holds, batch.bookings());
                 self.own_batches.add(id, written, batch.take_commits());
-                Stored::Yes
+                BatchOutcome::Yes
             }
             Ok(None) => {
                 replica.inventory.roll_back();
-                Stored::Anew
+                BatchOutcome::Anew
             }
             Err(failure) => {
                 replica.inventory.roll_back();
@@ -279,14 +273,14 @@ impl Context {
                     replica.holders.exist(&dispatch.read_set.accounts);
                 }
                 if failure.is_contention() || failure.is_key_taken() {
-                    return Stored::Anew;
+                    return BatchOutcome::Anew;
                 }
                 if failure.contradicts_cache() {
                     self.distrust(replica, &failure);
-                    return Stored::Wrong;
+                    return BatchOutcome::Wrong;
                 }
                 tracing::warn!(%failure, "a batch was not stored");
-                Stored::No(failure.into())
+                BatchOutcome::No(failure.into())
             }
         }
     }

@@ -133,9 +133,8 @@ impl Parts {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
-        let rows = connection
-            .rows(events::EVENTS_FROM, &[bind(&first)])
-            .await?;
+        let values = [bind(&first)];
+        let rows = connection.rows(events::EVENTS_FROM, &values).await?;
         for row in &rows {
             match self.register_row(&mut connection, row).await {
                 Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,
@@ -176,7 +175,8 @@ impl Parts {
     }
 
     async fn register(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
-        if self.context.catalogue.slot(event.no).is_some() {
+        let context = &self.context;
+        if context.catalogue.slot(event.no).is_some() {
             return Ok(());
         }
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
@@ -187,20 +187,14 @@ impl Parts {
         {
             let mut replica = slot.replica.lock().await;
             let named = ToLoad::default();
-            let refresh = self
-                .context
-                .refresh(connection, &slot, &mut replica, &named);
+            let refresh = context.refresh(connection, &slot, &mut replica, &named);
             refresh.await?;
             self.show(&slot, &replica, shown);
         }
         // Another server may have been here first.
-        if self
-            .context
-            .catalogue
-            .add(event.id.clone(), Arc::clone(&slot))
-        {
-            let context = Arc::clone(&self.context);
-            self.tasks().spawn(queue::run(context, slot, jobs));
+        if context.catalogue.add(event.id.clone(), Arc::clone(&slot)) {
+            let run = queue::run(Arc::clone(context), slot, jobs);
+            self.tasks().spawn(run);
         }
         Ok(())
     }
@@ -260,10 +254,8 @@ async fn insert(
 ) -> Result<(), Failure> {
     let document = charts::document(document, &event.chart)?;
     let chart_no = chart(connection, event, &document).await?;
-    let (prices, policy) = (
-        prices_to_json(&event.prices)?,
-        policy_to_json(&event.policy)?,
-    );
+    let prices = prices_to_json(&event.prices)?;
+    let policy = policy_to_json(&event.policy)?;
     let columns = put(event, chart_no, &prices, &policy);
     let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     connection.rows(events::ADD_EVENT, &values).await?;
@@ -293,8 +285,7 @@ async fn chart(
     let (units, digest) = (int(event.chart.units())?, digest(&event.chart));
     let digest = digest.as_slice();
     let values = [bind(&document), bind(&sha), bind(&units), bind(&digest)];
-    let added = connection
-        .one((events::ADD_CHART, "charts"), &values)
-        .await?;
+    let added = connection.one((events::ADD_CHART, "charts"), &values);
+    let added = added.await?;
     Ok(added.ok_or_else(|| Damaged::new("charts", "no number"))?)
 }

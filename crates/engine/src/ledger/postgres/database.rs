@@ -98,14 +98,16 @@ impl Database {
         self.connection().await?.read(select, values, read).await
     }
 
-    fn late(&self) -> Failure {
-        Failure::Unknown(format!("no answer in {} ms", self.answer_ms))
-    }
-
-    /// Awaits a future for at most `answer_ms`. None, and the future is dropped, when that is over.
-    async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    /// Awaits an answer for at most `answer_ms`; then the future is dropped.
+    async fn answer<T>(
+        &self,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
         let until = self.clock.boot().plus_ms(self.answer_ms);
-        timeout_at(&*self.clock, until, future).await
+        let answer = timeout_at(&*self.clock, until, asked).await;
+        let late = || Failure::Unknown(format!("no answer in {} ms", self.answer_ms));
+        let answer = answer.ok_or_else(late)?;
+        answer.map_err(|error| Failure::of_statement(&error))
     }
 }
 
@@ -183,20 +185,14 @@ impl Connection {
             let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|(value, _)| *value).collect();
             object.query(&statement, &values).await
         };
-        let answered = self.database.within(asked).await;
-        let answered = answered.ok_or_else(|| self.database.late())?;
-        answered.map_err(|error| Failure::of_statement(&error))
+        self.database.answer(asked).await
     }
 
     /// Runs statements without parameters.
     pub(super) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
         let was_open = std::mem::replace(&mut self.open, true);
         let object = self.object.as_ref().ok_or_else(gone)?;
-        let answered = self.database.within(object.batch_execute(sql)).await;
-        let ran = match answered {
-            Some(done) => done.map_err(|error| Failure::of_statement(&error)),
-            None => Err(self.database.late()),
-        };
+        let ran = self.database.answer(object.batch_execute(sql)).await;
         if self.is_answered(&ran) {
             self.open = was_open;
         }
@@ -216,14 +212,11 @@ impl Connection {
 
     /// Tells whether it may be kept for later: it works, is idle, and no caller waits for one.
     pub(super) fn may_stay(&self) -> bool {
-        let works = self
-            .object
-            .as_ref()
-            .is_some_and(|object| !object.is_closed());
+        let object = self.object.as_ref();
+        let works = object.is_some_and(|object| !object.is_closed());
         works && !self.open && self.database.pool.status().waiting == 0
     }
 
-    /// Tells whether a transaction is open.
     pub(super) fn in_transaction(&self) -> bool {
         self.open
     }
@@ -284,10 +277,8 @@ impl Connection {
 
     /// Returns the driver's client, for the migration. Fails if the connection is closed.
     pub(super) fn driver(&mut self) -> Result<&mut tokio_postgres::Client, Failure> {
-        self.object
-            .as_mut()
-            .map(|object| &mut ***object)
-            .ok_or_else(gone)
+        let object = self.object.as_mut();
+        object.map(|object| &mut ***object).ok_or_else(gone)
     }
 }
 

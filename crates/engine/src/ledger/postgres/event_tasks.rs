@@ -30,13 +30,13 @@ impl From<Failure> for TaskError {
     }
 }
 
-type Ended<T> = (EventNo, Result<T, TaskError>);
+type TaskResult<T> = (EventNo, Result<T, TaskError>);
 
 /// The work for all events.
 pub(super) struct EventTasks<T> {
     /// The participle of the work, for the log: "shown", "swept".
     what: &'static str,
-    tasks: JoinSet<Ended<T>>,
+    tasks: JoinSet<TaskResult<T>>,
     /// Events whose task runs, or whose last one failed.
     events: BTreeMap<EventNo, State>,
 }
@@ -100,7 +100,7 @@ impl<T: Send + 'static> EventTasks<T> {
     fn note(
         &mut self,
         context: &Context,
-        ended: Option<Result<Ended<T>, JoinError>>,
+        ended: Option<Result<TaskResult<T>, JoinError>>,
     ) -> Option<(EventNo, Option<T>)> {
         // A panic is survived, and none of them is aborted.
         let (event, done) = ended?.ok()?;

@@ -134,8 +134,7 @@ fn functions() -> BTreeMap<&'static str, &'static str> {
 
 /// Normalizes a trigger's text: versions of PostgreSQL differ in case, spaces and parentheses.
 fn plain(text: &str) -> String {
-    let kept = text
-        .chars()
-        .filter(|c| !c.is_whitespace() && !"()".contains(*c));
+    let all = text.chars();
+    let kept = all.filter(|c| !c.is_whitespace() && !"()".contains(*c));
     kept.flat_map(char::to_lowercase).collect()
 }

@@ -148,7 +148,7 @@ impl PostgresLedger {
         tasks::push_clock(&ledger.parts.context).await?;
         let mut connection = ledger.parts.context.database.connection().await?;
         feed::follow_move(&mut connection).await?;
-        let known = feed::Known::end(&mut connection).await?;
+        let known = feed::FeedPosition::end(&mut connection).await?;
         drop(connection);
         ledger.parts.discover().await?;
         ledger.start_tasks(known);

@@ -11,7 +11,7 @@ use soldonce_clock::BootTime;
 use soldonce_core::{Command, Rejection, Span, Timestamp, Wish};
 use tokio::sync::mpsc;
 
-use super::context::{Context, Stored};
+use super::context::{BatchOutcome, Context};
 use super::database::Connection;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
@@ -21,7 +21,7 @@ use super::limits::{
 };
 use super::replica::{Replica, ToLoad};
 use crate::catch_panic::catch_panic;
-use crate::ledger::batch::{Batch, Outcome, Writers, answer_all};
+use crate::ledger::batch::{Batch, Outcome, Writers, answer_all, replay_among};
 use crate::ledger::{Done, RequestKey, Transaction};
 
 /// Carries out the commands of one event until its queue is closed.
@@ -176,9 +176,10 @@ impl Round<'_> {
 
     /// Decides what waits and stores it. Commands without an answer stay in `waiting`.
     async fn step(&mut self) -> Result<(), Failure> {
+        let context = self.context;
         let mut connection = match self.connection.take().filter(Connection::may_stay) {
             Some(connection) => connection,
-            None => self.context.database.connection().await?,
+            None => context.database.connection().await?,
         };
         let named = ToLoad::of(self.waiting.iter().map(|job| &job.transaction.command));
         let loads = self.replica.loads();
@@ -187,10 +188,10 @@ impl Round<'_> {
         }
         let is_new = self.replica.loads() > loads;
         let now = match self.waiting.front() {
-            Some(next) if calls_off(next) => self.context.time.now().plus(self.ahead),
-            Some(_) | None => self.context.time.now(),
+            Some(next) if calls_off(next) => context.time.now().plus(self.ahead),
+            Some(_) | None => context.time.now(),
         };
-        let begun = self.context.clock.boot();
+        let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
         let (decided, retried) = self.decide(now, &mut batch);
@@ -199,19 +200,15 @@ impl Round<'_> {
             if connection.in_transaction() {
                 connection.roll_back().await;
             }
-            Stored::Yes
+            BatchOutcome::Yes
         } else {
-            let store = self
-                .context
-                .store(&mut connection, self.replica, &mut batch, now);
+            let store = context.store(&mut connection, self.replica, &mut batch, now);
             store.await
         };
         let is_single = is_new && batch.applied.len() == 1;
-        let stored = if is_single && matches!(stored, Stored::Wrong) {
-            let why = self
-                .context
-                .sold_already(&mut connection, self.slot, &batch);
-            Stored::Refused(why.await.unwrap_or_else(Rejection::from))
+        let stored = if is_single && matches!(stored, BatchOutcome::Wrong) {
+            let why = context.sold_already(&mut connection, self.slot, &batch);
+            BatchOutcome::Refused(why.await.unwrap_or_else(Rejection::from))
         } else {
             stored
         };
@@ -225,18 +222,17 @@ impl Round<'_> {
     /// Answers commands whose outcome is known. Puts the others back into `waiting`.
     fn conclude(
         &mut self,
-        stored: Stored,
+        stored: BatchOutcome,
         (decided, begun): (Vec<(Job, Outcome)>, BootTime),
         batch: Batch,
     ) -> Result<(), Failure> {
         match stored {
-            Stored::Yes => {
-                let waiting = decided
-                    .into_iter()
-                    .map(|(job, outcome)| (job.reply, outcome));
+            BatchOutcome::Yes => {
+                let waiting = decided.into_iter();
+                let waiting = waiting.map(|(job, outcome)| (job.reply, outcome));
                 answer_all(batch.applied, waiting, |_| None);
             }
-            Stored::Anew => {
+            BatchOutcome::Anew => {
                 if self.is_fresh {
                     self.place = self.context.place();
                 }
@@ -251,15 +247,15 @@ impl Round<'_> {
                 self.again(decided);
             }
             // One of them may be what the database refuses, not the others.
-            Stored::Wrong => {
+            BatchOutcome::Wrong => {
                 self.most = 1;
                 self.again(decided);
             }
-            Stored::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
+            BatchOutcome::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
                 self.most = 1;
                 self.again(decided);
             }
-            Stored::Refused(why) => {
+            BatchOutcome::Refused(why) => {
                 let is_applied = |one: &(Job, Outcome)| matches!(one.1, Outcome::Applied(_));
                 let (refused, others) = decided.into_iter().partition(is_applied);
                 self.again(others);
@@ -267,7 +263,7 @@ impl Round<'_> {
                     job.answer(Err(why.clone()));
                 }
             }
-            Stored::No(why) => {
+            BatchOutcome::No(why) => {
                 for (job, _) in decided {
                     job.answer(Err(why.clone()));
                 }
@@ -313,9 +309,8 @@ impl Round<'_> {
         connection: &mut Connection,
         named: &ToLoad,
     ) -> Result<(), Failure> {
-        let refresh = self
-            .context
-            .refresh(connection, self.slot, self.replica, named);
+        let context = self.context;
+        let refresh = context.refresh(connection, self.slot, self.replica, named);
         refresh.await?;
         self.replay_known(connection).await?;
         self.is_fresh = true;
@@ -331,14 +326,8 @@ impl Round<'_> {
             return Ok(());
         }
         for job in std::mem::take(&mut self.waiting) {
-            let known = job.transaction.key.and_then(|key| {
-                let record = records
-                    .iter()
-                    .find(|record| record.key.scoped == key.scoped)?;
-                Some(record.replay(key).map(Done::Replayed))
-            });
-            match known {
-                Some(done) => job.answer(done),
+            match key(&job).and_then(|key| replay_among(&records, key)) {
+                Some(known) => job.answer(known.map(Done::Replayed)),
                 None => self.waiting.push_back(job),
             }
         }

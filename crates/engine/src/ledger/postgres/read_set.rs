@@ -2,7 +2,7 @@
 //! `store_batch` locks these rows and stores the batch only if each still has that version. What a rule looked
 //! at, it noted in its [`Basis`](soldonce_core::Basis); what a command changes is in its transitions.
 
-use soldonce_core::{Booking, BookingId, Cause, Holder, Timestamp, Transition, UnitNo, UnitState};
+use soldonce_core::{BookingId, Cause, Holder, Timestamp, Transition, UnitNo, UnitState};
 
 use super::replica::{Account, Replica};
 use super::tables::{Id, holder_key};
@@ -11,7 +11,6 @@ use crate::ledger::batch::Batch;
 /// What the decisions of a batch rest on.
 #[derive(Debug)]
 pub(super) struct ReadSet {
-    /// The version of the event's row.
     pub(super) event_version: i64,
     /// In unit order.
     pub(super) units: Vec<SeenUnit>,
@@ -65,9 +64,8 @@ fn units(batch: &Batch, replica: &Replica) -> Vec<SeenUnit> {
     let seating = replica.inventory.seating(replica.no);
     let read = batch.applied.iter().flat_map(|done| &done.basis.units);
     seen.extend(read.map(|no| {
-        let unit = seating
-            .map(|seating| *seating.unit(*no))
-            .unwrap_or_default();
+        let unit = seating.map(|seating| *seating.unit(*no));
+        let unit = unit.unwrap_or_default();
         SeenUnit {
             unit: *no,
             stays: true,
@@ -85,15 +83,11 @@ fn units(batch: &Batch, replica: &Replica) -> Vec<SeenUnit> {
 fn accounts(batch: &Batch, replica: &Replica) -> Vec<Account> {
     let read = batch.applied.iter().flat_map(|done| &done.basis.holders);
     let mut holders: Vec<&Holder> = read.collect();
-    let bookings = batch.bookings();
-    let bookings = bookings
-        .iter()
-        .filter_map(|id| replica.inventory.booking(*id));
-    let bookings: Vec<&Booking> = bookings.collect();
-    holders.extend(bookings.iter().map(|booking| &booking.holder));
-    let keyed = holders
-        .into_iter()
-        .map(|holder| (holder_key(holder), holder));
+    let bookings = batch.bookings().into_iter();
+    let bookings = bookings.filter_map(|id| replica.inventory.booking(id));
+    holders.extend(bookings.map(|booking| &booking.holder));
+    let holders = holders.into_iter();
+    let keyed = holders.map(|holder| (holder_key(holder), holder));
     let mut keyed: Vec<(Id, &Holder)> = keyed.collect();
     keyed.sort_unstable_by_key(|(key, _)| *key);
     keyed.dedup_by_key(|(key, _)| *key);

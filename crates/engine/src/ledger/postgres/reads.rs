@@ -81,9 +81,8 @@ impl Ledger for PostgresLedger {
             let (key, limit) = (holder_key(&holder), most(limit));
             let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
             let values = [bind(&key), bind(&before), bind(&limit)];
-            let mut found = self
-                .bookings_selected_by(bookings::BOOKINGS_OF_HOLDER, &values)
-                .await?;
+            let found = self.bookings_selected_by(bookings::BOOKINGS_OF_HOLDER, &values);
+            let mut found = found.await?;
             found.reverse();
             Ok(found)
         })
@@ -109,11 +108,8 @@ impl Ledger for PostgresLedger {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
             let values = [bind(&event), bind(&after), bind(&limit)];
-            let mut found = self
-                .bookings_selected_by(bookings::BOOKINGS_AFTER, &values)
-                .await?;
-            found.sort_unstable_by_key(|booking| booking.id);
-            Ok(found)
+            let found = self.bookings_selected_by(bookings::BOOKINGS_AFTER, &values);
+            Ok(found.await?)
         })
     }
 
@@ -152,9 +148,8 @@ impl Ledger for PostgresLedger {
             let now = self.parts.context.time.now().ms();
             let (before, now) = (bind(&before), bind(&now));
             let values = [before, now, bind(&limit), bind(&at), bind(&id)];
-            Ok(self
-                .bookings_selected_by(bookings::UNSETTLED_BOOKINGS, &values)
-                .await?)
+            let found = self.bookings_selected_by(bookings::UNSETTLED_BOOKINGS, &values);
+            Ok(found.await?)
         })
     }
 
@@ -247,7 +242,7 @@ impl PostgresLedger {
         found.await
     }
 
-    /// Reads the bookings whose ids a statement selects.
+    /// Reads the bookings whose ids a statement selects, in the order of ids.
     async fn bookings_selected_by(
         &self,
         sql: &'static str,

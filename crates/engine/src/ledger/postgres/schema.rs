@@ -185,9 +185,8 @@ pub(super) async fn masters(
     let fresh = secrecy::SecretBox::<[u8; 32]>::init_with_mut(|secret| entropy.fill(secret));
     let secret = fresh.expose_secret().as_slice();
     let mut connection = database.connection().await?;
-    connection
-        .rows(keys::ADD_MASTER_KEY, &[bind(&secret)])
-        .await?;
+    let values = [bind(&secret)];
+    connection.rows(keys::ADD_MASTER_KEY, &values).await?;
     let masters = connection.read((keys::MASTER_KEYS, "master_keys"), &[], get_master);
     Ok(masters.await?)
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::bind::bind;
 use super::context::Context;
 use super::failure::Failure;
-use super::feed::{self, Known};
+use super::feed::{self, FeedPosition};
 use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
 use super::tables::idempotency;
 use super::{Parts, PostgresLedger};
@@ -59,17 +59,13 @@ async fn forget_records(context: &Context) -> Result<(), Failure> {
 
 impl PostgresLedger {
     /// Starts all tasks. `known` is where the ledger ended before the first event was read.
-    pub(super) fn start_tasks(&self, known: Known) {
+    pub(super) fn start_tasks(&self, known: FeedPosition) {
         let (context, shutdown) = (Arc::clone(&self.parts.context), self.shutdown.clone());
         self.parts.tasks().spawn(keep_time(context, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
-        feed::start(
-            &mut self.parts.tasks(),
-            &self.parts.context,
-            &self.shutdown,
-            known,
-        );
+        let context = &self.parts.context;
+        feed::start(&mut self.parts.tasks(), context, &self.shutdown, known);
     }
 }
 

@@ -13,7 +13,7 @@ use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::deliveries::get as get_delivery;
 use crate::ledger::rows::endpoints::get as get_endpoint;
-use crate::ledger::{Added, NewEndpoint, Read, Webhooks, Write, require_room};
+use crate::ledger::{AddOutcome, NewEndpoint, Read, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -30,21 +30,21 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, AddOutcome> {
         Box::pin(async move {
             let context = &self.parts.context;
             if let Some(known) = context.replay(new.key).await? {
-                return Ok(Added::Replayed(known));
+                return Ok(AddOutcome::Replayed(known));
             }
             let refused = match add(context, &new).await {
-                Ok(Ok(())) => return Ok(Added::Stored),
+                Ok(Ok(())) => return Ok(AddOutcome::Stored),
                 Ok(Err(full)) => full,
                 Err(failure) if failure.is_key_taken() => failure.into(),
                 Err(failure) => return Err(failure.into()),
             };
             // Another server may have been asked the same meanwhile.
             let known = context.replay(new.key).await?;
-            known.map(Added::Replayed).ok_or(refused)
+            known.map(AddOutcome::Replayed).ok_or(refused)
         })
     }
 
@@ -87,25 +87,18 @@ impl Webhooks for PostgresLedger {
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()> {
         Box::pin(async move {
             let context = &self.parts.context;
-            let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
-            let state =
-                |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
-            let states: Vec<i16> = attempts.iter().map(state).collect();
-            let answered = |attempt: &Attempt| attempt.status.map(i32::from);
-            let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
-            let problems: Vec<Option<&str>> =
-                attempts.iter().map(|attempt| attempt.problem).collect();
-            let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
-            let next = |attempt: &Attempt| attempt.next_at().map(Timestamp::ms);
-            let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
-            let quiet = |attempt: &Attempt| attempt.quiet_until.map(Timestamp::ms);
-            let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
-            let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
-            let gone: Vec<bool> = gone.collect();
-            let before = attempts
-                .iter()
-                .map(|attempt| i32::try_from(attempt.before).unwrap_or(i32::MAX));
-            let before: Vec<i32> = before.collect();
+            let all = attempts.as_slice();
+            let numbers = column(all, |one| one.number);
+            let states = column(all, |one| {
+                short(number(&DeliveryState::ALL, &one.then.state()))
+            });
+            let statuses = column(all, |one| one.status.map(i32::from));
+            let problems = column(all, |one| one.problem);
+            let tried = column(all, |one| one.at.ms());
+            let nexts = column(all, |one| one.next_at().map(Timestamp::ms));
+            let quiets = column(all, |one| one.quiet_until.map(Timestamp::ms));
+            let gone = column(all, |one| one.then == Then::Disable);
+            let before = column(all, |one| i32::try_from(one.before).unwrap_or(i32::MAX));
             let values = [
                 bind(&context.server),
                 bind(&numbers),
@@ -162,6 +155,11 @@ impl Webhooks for PostgresLedger {
     }
 }
 
+/// Lists a value of each attempt.
+fn column<T>(attempts: &[Attempt], of: impl Fn(&Attempt) -> T) -> Vec<T> {
+    attempts.iter().map(of).collect()
+}
+
 /// Stores an endpoint, if there is room for it.
 async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejection>, Failure> {
     let endpoint = &new.endpoint;
@@ -169,10 +167,8 @@ async fn add(context: &Context, new: &NewEndpoint) -> Result<Result<(), Rejectio
     let (kinds, created_at) = (endpoint.kinds.0, endpoint.created_at.ms());
     let key = new.key.map(|key| Id(key.scoped.0));
     let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
-    let (kind, body) = (
-        short(number(&ReplyKind::ALL, &new.reply.kind)),
-        &*new.reply.body,
-    );
+    let kind = short(number(&ReplyKind::ALL, &new.reply.kind));
+    let body = &*new.reply.body;
     let values = [
         bind(&id),
         bind(&url),

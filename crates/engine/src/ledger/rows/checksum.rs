@@ -44,10 +44,8 @@ impl Checksum {
         if rest.is_empty() {
             return sum;
         }
-        let last = rest
-            .iter()
-            .rev()
-            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
+        let last = rest.iter().rev();
+        let last = last.fold(0, |word, byte| (word << 8) | u64::from(*byte));
         sum.word(last)
     }
 

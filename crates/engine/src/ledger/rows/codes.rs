@@ -7,11 +7,8 @@ use super::Damaged;
 
 /// Finds the number of `value`, its index in `all`; -1 if it is missing.
 pub(crate) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
-    let at = all
-        .iter()
-        .position(|known| known == value)
-        .unwrap_or(usize::MAX);
-    i64::try_from(at).unwrap_or(-1)
+    let at = all.iter().position(|known| known == value);
+    at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
 /// Finds the value with this number; fails with `Damaged` if there is none.
@@ -31,23 +28,14 @@ pub(crate) fn small(number: i64, table: &'static str) -> Result<u32, Damaged> {
     u32::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is no number")))
 }
 
-const HOLDS: &str = "holds";
-const ACTIVE: i64 = 0;
-const PINNED: i64 = 1;
-const CONSUMED: i64 = 2;
-const RELEASED: i64 = 3;
-const EXPIRED: i64 = 4;
-const REVOKED: i64 = 5;
-
-/// Returns the number of a hold's state.
 pub(crate) fn state_number(state: &HoldState) -> i64 {
     match state {
-        HoldState::Active => ACTIVE,
-        HoldState::Pinned(_) => PINNED,
-        HoldState::Consumed(_) => CONSUMED,
-        HoldState::Released => RELEASED,
-        HoldState::Expired => EXPIRED,
-        HoldState::Revoked(_) => REVOKED,
+        HoldState::Active => 0,
+        HoldState::Pinned(_) => 1,
+        HoldState::Consumed(_) => 2,
+        HoldState::Released => 3,
+        HoldState::Expired => 4,
+        HoldState::Revoked(_) => 5,
     }
 }
 
@@ -58,15 +46,15 @@ pub(crate) fn state_of(
     reason: Option<Text>,
 ) -> Result<HoldState, Damaged> {
     match (number, booking.map(BookingId::from_bytes), reason) {
-        (ACTIVE, None, None) => Ok(HoldState::Active),
-        (PINNED, Some(booking), None) => Ok(HoldState::Pinned(booking)),
-        (CONSUMED, Some(booking), None) => Ok(HoldState::Consumed(booking)),
-        (RELEASED, None, None) => Ok(HoldState::Released),
-        (EXPIRED, None, None) => Ok(HoldState::Expired),
-        (REVOKED, None, Some(reason)) => Ok(HoldState::Revoked(reason)),
-        _ => Err(Damaged::new(
-            HOLDS,
-            format!("{number} is no state of a hold"),
-        )),
+        (0, None, None) => Ok(HoldState::Active),
+        (1, Some(booking), None) => Ok(HoldState::Pinned(booking)),
+        (2, Some(booking), None) => Ok(HoldState::Consumed(booking)),
+        (3, None, None) => Ok(HoldState::Released),
+        (4, None, None) => Ok(HoldState::Expired),
+        (5, None, Some(reason)) => Ok(HoldState::Revoked(reason)),
+        _ => {
+            let what = format!("{number} is no state of a hold");
+            Err(Damaged::new("holds", what))
+        }
     }
 }

@@ -8,7 +8,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::to_i64;
 
-type Failed = Box<dyn std::error::Error + Sync + Send>;
+type BoxError = Box<dyn std::error::Error + Sync + Send>;
 
 /// A column with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +118,7 @@ impl rusqlite::ToSql for Column<'_> {
 }
 
 impl ToSql for Column<'_> {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
         match (self, self.value()) {
             (_, ValueRef::Null | ValueRef::Real(_)) => return Ok(IsNull::Yes),
             (_, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => out.put_slice(bytes),

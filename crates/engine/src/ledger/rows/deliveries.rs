@@ -31,9 +31,7 @@ pub(crate) fn get(row: &mut Reader<'_>) -> Result<Delivery, Damaged> {
         at: row.get()?,
         state: row.code(&DeliveryState::ALL)?,
         attempts: row.get()?,
-        status: row
-            .get::<Option<i64>>()?
-            .and_then(|status| status.try_into().ok()),
+        status: row.get::<Option<i64>>()?.and_then(|it| it.try_into().ok()),
         problem: row.get::<Option<&str>>()?.map(str::to_owned),
         tried_at: row.get()?,
         next_at: row.get()?,

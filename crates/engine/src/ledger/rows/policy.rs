@@ -1,10 +1,10 @@
 //! Prices and policies as JSON: every field of a policy by its name, times in milliseconds.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use soldonce_core::{
     Amount, POLICY_FIELDS, Policy, PolicyChange, PolicyField, PolicyKind, PolicyValue, Timestamp,
 };
@@ -21,9 +21,9 @@ pub(crate) struct ReadPolicy {
     pub(crate) unknown: Vec<String>,
 }
 
-struct Written<'a>(&'a Policy);
+struct AsJson<'a>(&'a Policy);
 
-impl Serialize for Written<'_> {
+impl Serialize for AsJson<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(POLICY_FIELDS.len()))?;
         for field in POLICY_FIELDS {
@@ -39,81 +39,40 @@ impl Serialize for Written<'_> {
     }
 }
 
-struct Fields;
-
-impl<'de> Visitor<'de> for Fields {
-    type Value = (PolicyChange, Vec<String>);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the fields of a policy")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut change, mut unknown) = (PolicyChange::default(), Vec::new());
-        while let Some(name) = map.next_key::<String>()? {
-            let Some(field) = PolicyField::named(&name) else {
-                map.next_value::<IgnoredAny>()?;
-                unknown.push(name);
-                continue;
-            };
-            let value = map.next_value_seed(ValueOf(field))?;
-            change.set(field, value).map_err(serde::de::Error::custom)?;
+/// Reads the value of a field; none where no field has such a value.
+fn value_of(field: &PolicyField, json: &Value) -> Option<PolicyValue> {
+    match (field.kind, json) {
+        // Of a deadline it is the start of the event, also in rows that are older than this choice.
+        (_, Value::Null) => Some(PolicyValue::Null),
+        (_, Value::Bool(flag)) => Some(PolicyValue::Flag(*flag)),
+        (_, Value::String(word)) => field.word(word),
+        (PolicyKind::TimeOrNull | PolicyKind::Deadline, Value::Number(ms)) => {
+            Some(PolicyValue::Time(Timestamp::from_ms(ms.as_i64()?)))
         }
-        Ok((change, unknown))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum TimeOrWord {
-    Time(i64),
-    Word(String),
-}
-
-struct ValueOf(&'static PolicyField);
-
-impl ValueOf {
-    fn word<E: serde::de::Error>(&self, word: &str) -> Result<PolicyValue, E> {
-        let unknown = || E::custom(format!("no such word: `{word}`"));
-        self.0.word(word).ok_or_else(unknown)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for ValueOf {
-    type Value = PolicyValue;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<PolicyValue, D::Error> {
-        let number = |number: Option<u64>| number.map_or(PolicyValue::Null, PolicyValue::Number);
-        match self.0.kind {
-            PolicyKind::Millis | PolicyKind::Count | PolicyKind::CountOrNull => {
-                Option::deserialize(from).map(number)
-            }
-            PolicyKind::TimeOrNull => {
-                let ms: Option<i64> = Option::deserialize(from)?;
-                let time = |ms| PolicyValue::Time(Timestamp::from_ms(ms));
-                Ok(ms.map_or(PolicyValue::Null, time))
-            }
-            // Null is the start of the event, also in rows that are older than this choice.
-            PolicyKind::Deadline => match Option::deserialize(from)? {
-                None => Ok(PolicyValue::Null),
-                Some(TimeOrWord::Time(ms)) => Ok(PolicyValue::Time(Timestamp::from_ms(ms))),
-                Some(TimeOrWord::Word(word)) => self.word(&word),
-            },
-            PolicyKind::Flag => bool::deserialize(from).map(PolicyValue::Flag),
-            PolicyKind::Word(_) => self.word(&String::deserialize(from)?),
-        }
+        (_, Value::Number(number)) => number.as_u64().map(PolicyValue::Number),
+        (_, Value::Array(_) | Value::Object(_)) => None,
     }
 }
 
 pub(crate) fn policy_to_json(policy: &Policy) -> Result<String, Damaged> {
-    serde_json::to_string(&Written(policy)).map_err(|error| Damaged::new(TABLE, error.to_string()))
+    serde_json::to_string(&AsJson(policy)).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
 
 pub(crate) fn policy_from_json(json: &str) -> Result<ReadPolicy, Damaged> {
-    let unreadable = |error: String| Damaged::new(TABLE, format!("policy: {error}"));
-    let mut from = serde_json::Deserializer::from_str(json);
-    let read = from.deserialize_map(Fields);
-    let (change, unknown) = read.map_err(|error| unreadable(error.to_string()))?;
+    let illegal = |what: String| Damaged::new(TABLE, format!("policy: {what}"));
+    let row = serde_json::from_str::<BTreeMap<String, Value>>(json);
+    let row = row.map_err(|error| illegal(error.to_string()))?;
+    let (mut change, mut unknown) = (PolicyChange::default(), Vec::new());
+    for (name, json) in row {
+        let Some(field) = PolicyField::named(&name) else {
+            unknown.push(name);
+            continue;
+        };
+        let value = value_of(field, &json);
+        let value = value.ok_or_else(|| illegal(format!("`{name}` is {json}")))?;
+        let set = change.set(field, value);
+        set.map_err(|error| illegal(error.to_string()))?;
+    }
     let policy = Policy::default().merged(&change);
     Ok(ReadPolicy { policy, unknown })
 }
@@ -131,7 +90,7 @@ pub(crate) fn prices_from_json(json: &str) -> Result<Vec<Amount>, Damaged> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value, json};
+    use serde_json::{Map, json};
 
     use super::*;
 

@@ -29,10 +29,10 @@ enum Row<'a> {
 /// A value of any type that a column has, as SQLite has it.
 struct Any<'a>(ValueRef<'a>);
 
-type Failed = Box<dyn std::error::Error + Sync + Send>;
+type BoxError = Box<dyn std::error::Error + Sync + Send>;
 
 impl<'a> FromSql<'a> for Any<'a> {
-    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Failed> {
+    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, BoxError> {
         Ok(Self(match *of {
             Type::INT2 => ValueRef::Integer(i16::from_sql(of, raw)?.into()),
             Type::INT4 => ValueRef::Integer(i32::from_sql(of, raw)?.into()),
@@ -43,7 +43,7 @@ impl<'a> FromSql<'a> for Any<'a> {
         }))
     }
 
-    fn from_sql_null(_: &Type) -> Result<Self, Failed> {
+    fn from_sql_null(_: &Type) -> Result<Self, BoxError> {
         Ok(Self(ValueRef::Null))
     }
 

@@ -7,6 +7,14 @@ use super::reader::Reader;
 use crate::ledger::{Fingerprint, RequestKey, ScopedKey};
 use crate::reply::{ReplyKind, StoredReply};
 
+/// An idempotency record: a key, and the reply to it.
+pub(crate) type Record = (RequestKey, StoredReply);
+
+/// Reads a record from the columns `key, fingerprint, kind, subject, body`.
+pub(crate) fn get_record(row: &mut Reader<'_>) -> Result<Record, Damaged> {
+    Ok((get_key(row)?, get(row)?))
+}
+
 /// Returns the columns `key, fingerprint`.
 pub(crate) const fn put_key(key: RequestKey) -> [Column<'static>; 2] {
     [Column::Id(key.scoped.0), Column::Id(key.fingerprint.0)]

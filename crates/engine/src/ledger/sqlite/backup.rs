@@ -15,7 +15,7 @@ use super::{OpenError, connection};
 
 /// What was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     /// How many commits are in the copy.
     pub commits: u64,
     /// The ledger's time of the last of them.
@@ -31,7 +31,7 @@ pub struct Copied {
 /// # Errors
 /// [`OpenError`]: `Missing` or `Schema` for the source, `Taken` or `Locked` for the target, `Failed` when
 /// the source cannot be read or the target cannot be written.
-pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
+pub fn copy(from: &Path, to: &Path) -> Result<CopyReport, OpenError> {
     let mut source = connection::reader(&Folder::new(from))?;
     let to = Folder::new(to);
     let is_new = !to.exists()?;
@@ -45,7 +45,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, OpenError> {
     copied
 }
 
-fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<Copied, OpenError> {
+fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<CopyReport, OpenError> {
     if to.has_any_of_database()? {
         return Err(OpenError::Taken {
             folder: to.path().to_owned(),
@@ -67,7 +67,7 @@ fn copy_ledger(source: &mut Connection, to: &Folder) -> Result<Copied, OpenError
         std::fs::remove_file(to.database()).ok();
         return Err(error);
     }
-    Ok(Copied {
+    Ok(CopyReport {
         commits: head.commits,
         last_commit_at: head.clock,
         lost_commits: mark.map(|mark| mark.commits.saturating_sub(head.commits)),

@@ -62,7 +62,6 @@ pub(super) struct Tails {
     pub(super) charts: Vec<(i64, [u8; 32])>,
     /// The number of the newest effect.
     pub(super) effect: i64,
-    /// All webhook endpoints.
     pub(super) endpoints: Vec<Endpoint>,
     /// The number of the newest delivery.
     pub(super) delivery: i64,
@@ -98,9 +97,8 @@ pub(super) fn write(
     let (to, messages) = (&tails.endpoints, &batch.messages);
     tails.delivery = deliveries::write(connection, to, messages, now, tails.delivery)?;
     let moved = moved_events(batch);
-    let chains = moved
-        .iter()
-        .filter_map(|event| Some((*event, tails.chains.get(event.index())?)));
+    let moved = moved.iter();
+    let chains = moved.filter_map(|event| Some((*event, tails.chains.get(event.index())?)));
     tails.head = tails.head.then(now, chains);
     tails.head.update(connection)
 }
@@ -161,21 +159,16 @@ fn write_bookings(
         return Ok(());
     }
     let missing = |id: &BookingId| Fault::damaged("bookings", format!("{id} is not in memory"));
-    let found = changed
-        .iter()
-        .map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
+    let found = changed.iter();
+    let found = found.map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
     let found = found.collect::<Result<Vec<_>, _>>()?;
     let new = new_bookings(batch);
     bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())
 }
 
 fn write_audit(connection: &Connection, batch: &Batch, tails: &mut Tails) -> Result<(), Fault> {
-    audit::append(
-        connection,
-        batch.commits(),
-        &mut tails.chains,
-        &mut tails.bytes,
-    )?;
+    let (chains, bytes) = (&mut tails.chains, &mut tails.bytes);
+    audit::append(connection, batch.commits(), chains, bytes)?;
     for event in moved_events(batch) {
         chain_of(&mut tails.chains, event)?.write(connection, event)?;
     }

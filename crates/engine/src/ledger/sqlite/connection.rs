@@ -149,12 +149,10 @@ fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
         .run(connection)
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
     // The number last: until it is there, the next start runs them again.
-    let transaction = connection.transaction().map_err(Fault::from)?;
-    set_guards(&transaction)?;
-    let number = transaction.pragma_update(None, "user_version", SCHEMA);
-    number
-        .and_then(|()| transaction.commit())
-        .map_err(Fault::from)?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(GUARDS)?;
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    transaction.commit()?;
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
@@ -166,10 +164,6 @@ pub(super) fn make_tables(connection: &Connection) -> Result<(), Fault> {
     for migration in migrations {
         connection.execute_batch(migration.sql().unwrap_or_default())?;
     }
-    set_guards(connection)
-}
-
-fn set_guards(connection: &Connection) -> Result<(), Fault> {
     Ok(connection.execute_batch(GUARDS)?)
 }
 

@@ -1,14 +1,14 @@
 //! An operator's correction of the clock of a stopped ledger (`docs/decisions/0120`): one
 //! transaction that sets every time in the future back with the clock.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior};
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{BookingId, EventNo, Inventory, Timestamp};
 
 use super::batch::{self, Tails};
 use super::fault::Fault;
 use super::folder::Folder;
-use super::tables::{bookings, deliveries, endpoints};
+use super::tables::{bookings, deliveries, endpoints, execute};
 use super::{OpenError, SqliteOptions, connection, rebuild};
 use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
@@ -38,7 +38,7 @@ pub fn correct_clock(
         });
     }
     let lock = folder.take()?;
-    let rebuild::Opened {
+    let rebuild::OpenLedger {
         mut connection,
         checkpointer,
         mut inventory,
@@ -91,9 +91,7 @@ fn write(
     Correction { now, by }: Correction,
 ) -> Result<(), Fault> {
     let span = i64::try_from(by.ms()).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(SET_CAPS_BACK)?
-        .execute(params![span])?;
+    execute(connection, SET_CAPS_BACK, [span])?;
     batch::write(connection, inventory, batch, tails, now)?;
     deliveries::set_back(connection, by)?;
     tails.endpoints = endpoints::set_back(connection, by)?;

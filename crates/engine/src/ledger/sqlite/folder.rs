@@ -25,7 +25,6 @@ const PRIVATE: u32 = 0o600;
 /// The bits of a mode for group and others.
 const OTHERS: u32 = 0o077;
 
-/// The folder of one ledger.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -42,7 +41,6 @@ impl Folder {
         self.0.join(DATABASE)
     }
 
-    /// Tells whether there is a folder.
     pub(super) fn exists(&self) -> Result<bool, OpenError> {
         self.0.try_exists().map_err(self.failed())
     }
@@ -124,10 +122,7 @@ impl Folder {
     /// 0600, in a folder of any mode: the database has the keys. A file whose mode cannot be set is
     /// only logged. SQLite gives its other files the mode of the database.
     pub(super) fn make_private(&self) -> Result<(), OpenError> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(PRIVATE);
-        let made = options.open(self.database());
-        made.map_err(self.failed())?;
+        self.open_private(DATABASE).map_err(self.failed())?;
         for name in FILES {
             let path = self.0.join(name);
             let is_open = |meta: Metadata| meta.permissions().mode() & OTHERS != 0;
@@ -154,15 +149,9 @@ impl Folder {
 
     /// Creates an empty file for a copy of a database; replaces one that was left half copied.
     pub(super) fn make_part(&self) -> Result<PathBuf, OpenError> {
-        let part = self.0.join(PART);
-        let mut options = OpenOptions::new();
-        options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(PRIVATE);
-        options.open(&part).map_err(self.failed())?;
-        Ok(part)
+        let made = self.open_private(PART).and_then(|part| part.set_len(0));
+        made.map_err(self.failed())?;
+        Ok(self.0.join(PART))
     }
 
     /// Syncs the write-ahead log, if there is one.

@@ -44,7 +44,7 @@ use tokio::sync::oneshot;
 
 use self::fault::Fault;
 use self::folder::Folder;
-use self::published::Shared;
+use self::published::LiveState;
 use self::readers::Readers;
 use self::writer::{Job, Writer};
 use super::{
@@ -55,7 +55,7 @@ use crate::keys::{ApiKey, KeyId};
 use crate::ledger::batch::answer;
 use crate::locks::lock;
 
-pub use backup::{Copied, copy};
+pub use backup::{CopyReport, copy};
 pub use correct::correct_clock;
 
 /// The options with which a ledger is opened.
@@ -207,7 +207,7 @@ impl From<Fault> for ReadError {
 pub struct SqliteLedger {
     jobs: Option<SyncSender<Job>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
     readers: Arc<Readers>,
     masters: Vec<MasterKey>,
 }
@@ -228,7 +228,7 @@ impl SqliteLedger {
         let opened = rebuild::open(&folder, options, entropy)?;
         folder.sync()?;
         let masters = opened.masters.clone();
-        let shared = Arc::new(Shared::new(opened.tails.head.clock, Arc::clone(&clock)));
+        let shared = Arc::new(LiveState::new(opened.tails.head.clock, Arc::clone(&clock)));
         observer.opened(&opened.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
         let deps = writer::Deps {
@@ -321,9 +321,8 @@ impl Ledger for SqliteLedger {
     ) -> Read<'_, Vec<Hold>> {
         let newest = self.shared.holds_of(&holder, before, limit);
         self.readers.read(move |connection| {
-            let found = newest
-                .into_iter()
-                .map(|id| tables::holds::find(connection, id).transpose());
+            let ids = newest.into_iter();
+            let found = ids.map(|id| tables::holds::find(connection, id).transpose());
             found.flatten().collect()
         })
     }

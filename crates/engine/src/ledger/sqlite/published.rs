@@ -1,18 +1,18 @@
 //! State that the writer shares with the ledger's other threads: whether commands are accepted, the
 //! ledger's clock, and the live holds of each holder.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use soldonce_clock::Clock;
-use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
+use soldonce_core::{HoldId, Holder, Inventory, Rejection, Timestamp};
 
 use crate::ledger::clock::LedgerClock;
 use crate::locks::lock;
 
 /// The state that the writer shares with the ledger's other threads.
-pub(super) struct Shared {
+pub(super) struct LiveState {
     /// Whether commands are accepted.
     pub(super) writable: AtomicBool,
     /// Whether a close was asked for.
@@ -20,10 +20,10 @@ pub(super) struct Shared {
     pub(super) closed: AtomicBool,
     clock: LedgerClock,
     /// Holds that are not over, by holder, oldest first.
-    holds: Mutex<BTreeMap<Holder, Vec<HoldId>>>,
+    holds: Mutex<BTreeSet<(Holder, HoldId)>>,
 }
 
-impl Shared {
+impl LiveState {
     /// Creates the state of a writable ledger whose last commit was made at `last`.
     pub(super) fn new(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self {
@@ -65,38 +65,23 @@ impl Shared {
         before: Option<HoldId>,
         limit: usize,
     ) -> Vec<HoldId> {
+        let of_holder = |id| (holder.clone(), HoldId::from_bytes(id));
+        let end = before.map_or([u8::MAX; 16], |id| *id.bytes());
         let holds = lock(&self.holds);
-        let own = holds.get(holder).into_iter().flatten().rev().copied();
-        let older = own.filter(|id| before.is_none_or(|before| *id < before));
-        older.take(limit).collect()
+        let older = holds.range(of_holder([0; 16])..of_holder(end));
+        older.rev().take(limit).map(|(_, id)| *id).collect()
     }
 
     /// Adds or removes holds that changed, by whether they are over.
     pub(super) fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
         let mut holds = lock(&self.holds);
         for hold in changed.filter_map(|id| inventory.hold(id)) {
+            let own = (hold.holder.clone(), hold.id);
             if hold.state.is_terminal() {
-                forget_hold(&mut holds, hold);
+                holds.remove(&own);
             } else {
-                keep_hold(&mut holds, hold);
+                holds.insert(own);
             }
         }
-    }
-}
-
-fn keep_hold(holds: &mut BTreeMap<Holder, Vec<HoldId>>, hold: &Hold) {
-    let own = holds.entry(hold.holder.clone()).or_default();
-    if let Err(at) = own.binary_search(&hold.id) {
-        own.insert(at, hold.id);
-    }
-}
-
-fn forget_hold(holds: &mut BTreeMap<Holder, Vec<HoldId>>, hold: &Hold) {
-    let Some(own) = holds.get_mut(&hold.holder) else {
-        return;
-    };
-    own.retain(|id| *id != hold.id);
-    if own.is_empty() {
-        holds.remove(&hold.holder);
     }
 }

@@ -1,6 +1,5 @@
 //! A pool of a few read-only connections, used on the runtime's threads for blocking work.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
@@ -11,7 +10,7 @@ use super::connection;
 use super::fault::Fault;
 use super::folder::Folder;
 use super::limits::{READERS_MAX, READS_WAITING_MAX};
-use super::published::Shared;
+use super::published::LiveState;
 use super::tables::{audit, charts, events, holds};
 use crate::ledger::{Read, ReadError};
 use crate::locks::lock;
@@ -20,17 +19,18 @@ use crate::locks::lock;
 pub(super) struct Readers {
     folder: Folder,
     free: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    /// A permit for each read that waits for a connection.
+    waiting: Semaphore,
     idle: Mutex<Vec<Connection>>,
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
 }
 
 impl Readers {
-    pub(super) fn new(folder: Folder, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(folder: Folder, shared: Arc<LiveState>) -> Self {
         Self {
             folder,
             free: Arc::new(Semaphore::new(READERS_MAX)),
-            waiting: AtomicUsize::new(0),
+            waiting: Semaphore::new(READS_WAITING_MAX),
             idle: Mutex::default(),
             shared,
         }
@@ -43,7 +43,8 @@ impl Readers {
     ) -> Read<'static, T> {
         let readers = Arc::clone(self);
         Box::pin(async move {
-            let waits = Waits::new(&readers.waiting)?;
+            let full = |_| ReadError::Full("too many reads wait already".to_owned());
+            let waits = readers.waiting.try_acquire().map_err(full)?;
             let permit = Arc::clone(&readers.free).acquire_owned().await;
             let permit = permit.map_err(|_| ReadError::Away("it is closed".to_owned()))?;
             drop(waits);
@@ -84,25 +85,6 @@ fn in_one_state<T>(
     let read = look(&state)?;
     state.finish()?;
     Ok(read)
-}
-
-/// Counts one waiting read until it is dropped.
-struct Waits<'a>(&'a AtomicUsize);
-
-impl<'a> Waits<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Result<Self, ReadError> {
-        let counted = Self(waiting);
-        if waiting.fetch_add(1, Ordering::Relaxed) >= READS_WAITING_MAX {
-            return Err(ReadError::Full("too many reads wait already".to_owned()));
-        }
-        Ok(counted)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Reads all commits of an event with the terms of its holds, for the auditor.

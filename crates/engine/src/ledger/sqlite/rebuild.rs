@@ -26,7 +26,7 @@ use crate::ledger::MasterKey;
 use crate::ledger::stored_keys::StoredKeys;
 
 /// An open ledger with its memory.
-pub(super) struct Opened {
+pub(super) struct OpenLedger {
     pub(super) connection: Connection,
     pub(super) checkpointer: Checkpointer,
     pub(super) inventory: Inventory,
@@ -41,7 +41,7 @@ pub(super) fn open(
     folder: &Folder,
     options: &SqliteOptions,
     entropy: &dyn Entropy,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenLedger, OpenError> {
     if !options.accept_loss {
         require_database(folder)?;
     }
@@ -68,7 +68,7 @@ pub(super) fn open(
         return Err(Fault::damaged("master_keys", "there is none").into());
     }
     let checkpointer = Checkpointer::start(folder)?;
-    Ok(Opened {
+    Ok(OpenLedger {
         connection,
         checkpointer,
         inventory,
@@ -114,10 +114,8 @@ pub(super) fn require_whole(
             head.commits, mark.commits
         ))),
         (Some(head), Some(mark)) if head.commits == mark.commits && head.hash != mark.hash => {
-            Err(behind(format!(
-                "commit {} is not the one that was made",
-                head.commits
-            )))
+            let commits = head.commits;
+            Err(behind(format!("commit {commits} is not the one that was made")))
         }
         (None | Some(_), None) | (Some(_), Some(_)) => Ok(()),
     }
@@ -155,24 +153,16 @@ fn rebuild(
         let accounts = accounts.join().map_err(lost)??;
         accounts.restore_bought(&mut inventory)?;
         inventory.restore_clock(head.clock);
-        let charts = charts::numbers(connection)?;
-        let effect = outbox::last(connection)?;
-        let endpoints = endpoints::all(connection)?;
-        let delivery = deliveries::last(connection)?;
-        let bytes = Vec::new();
-        Ok((
-            inventory,
-            accounts.keys,
-            Tails {
-                head,
-                chains,
-                charts,
-                effect,
-                endpoints,
-                delivery,
-                bytes,
-            },
-        ))
+        let tails = Tails {
+            head,
+            chains,
+            charts: charts::numbers(connection)?,
+            effect: outbox::last(connection)?,
+            endpoints: endpoints::all(connection)?,
+            delivery: deliveries::last(connection)?,
+            bytes: Vec::new(),
+        };
+        Ok((inventory, accounts.keys, tails))
     })
 }
 
@@ -231,10 +221,8 @@ fn rebuild_units(
             return Ok(());
         }
         let foreign = || {
-            Fault::damaged(
-                "units",
-                format!("event {} has no unit {:?}", row.event.0, row.no),
-            )
+            let what = format!("event {} has no unit {:?}", row.event.0, row.no);
+            Fault::damaged("units", what)
         };
         let sum = sums.get_mut(row.event.index()).ok_or_else(foreign)?;
         sum.versions = sum.versions.saturating_add(row.unit.version.0);

@@ -4,7 +4,7 @@ use soldonce_core::{Span, Timestamp};
 
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
-use crate::ledger::{Added, Ledger, NewEndpoint, Read, Webhooks, Write};
+use crate::ledger::{AddOutcome, Ledger, NewEndpoint, Read, Webhooks, Write};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
 };
@@ -14,7 +14,7 @@ impl Webhooks for SqliteLedger {
         self.readers.read(endpoints::all)
     }
 
-    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, Added> {
+    fn add_endpoint(&self, new: NewEndpoint) -> Write<'_, AddOutcome> {
         self.own(|writer| writer.add_endpoint(new))
     }
 

@@ -9,7 +9,7 @@ use soldonce_core::{
 };
 
 use super::VerifyReport;
-use super::walk::{HoldLeft, Left};
+use super::walk::{Ends, HoldEnd};
 
 /// A unit of the ledger, by event and number.
 type Place = (EventNo, UnitNo);
@@ -18,14 +18,14 @@ type Place = (EventNo, UnitNo);
 pub(crate) struct Books<'a> {
     events: BTreeMap<EventNo, &'a Event>,
     /// The holds of each event, also those that are over.
-    stated: BTreeMap<EventNo, Vec<Stated>>,
+    stated: BTreeMap<EventNo, Vec<HoldRow>>,
     live: Vec<Hold>,
     rows: BTreeMap<Place, Row>,
-    shared: BTreeMap<BookingId, Shared>,
+    shared: BTreeMap<BookingId, SharedMoney>,
 }
 
 /// The row of a hold without its units.
-struct Stated {
+struct HoldRow {
     terms: HoldTerms,
     state: &'static str,
     fence: Fence,
@@ -39,7 +39,7 @@ struct Row {
 
 /// The money of a booking that belongs to others since an exchange: by its row, and by theirs.
 #[derive(Default, PartialEq, Eq)]
-struct Shared {
+struct SharedMoney {
     event: Option<EventNo>,
     carried: Amount,
     credits: Amount,
@@ -64,7 +64,7 @@ impl<'a> Books<'a> {
             return;
         }
         report.holds += 1;
-        let stated = Stated {
+        let stated = HoldRow {
             terms: HoldTerms::from(&hold),
             state: hold.state.as_str(),
             fence: hold.fence,
@@ -86,7 +86,7 @@ impl<'a> Books<'a> {
         &mut self,
         event: &Event,
         (no, unit): (UnitNo, Unit),
-        left: &Left,
+        left: &Ends,
         report: &mut VerifyReport,
     ) {
         report.units += 1;
@@ -100,7 +100,7 @@ impl<'a> Books<'a> {
     }
 
     /// Checks that every unit in the audit has a row.
-    pub(crate) fn check_rows(&self, event: &Event, left: &Left, report: &mut VerifyReport) {
+    pub(crate) fn check_rows(&self, event: &Event, left: &Ends, report: &mut VerifyReport) {
         for no in left.units.keys() {
             if !self.rows.contains_key(&(event.no, *no)) {
                 let detail = "the audit knows it, and it has no row";
@@ -110,8 +110,8 @@ impl<'a> Books<'a> {
     }
 
     /// Checks that the holds of an event have the state and the fence of their last audit rows.
-    pub(crate) fn check_stated(&mut self, event: &Event, left: &Left, report: &mut VerifyReport) {
-        for Stated {
+    pub(crate) fn check_stated(&mut self, event: &Event, left: &Ends, report: &mut VerifyReport) {
+        for HoldRow {
             terms,
             state,
             fence,
@@ -123,7 +123,7 @@ impl<'a> Books<'a> {
                     let cause = left.cause.as_str();
                     format!("it is {state}, but its units were {cause} last")
                 }
-                Some(HoldLeft { fence: audited, .. }) if *audited != fence => {
+                Some(HoldEnd { fence: audited, .. }) if *audited != fence => {
                     format!("its fence is {}, the audit says {}", fence.0, audited.0)
                 }
                 Some(_) => continue,

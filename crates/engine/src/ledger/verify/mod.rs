@@ -16,7 +16,7 @@ use serde::Serialize;
 use soldonce_core::Event;
 
 pub(crate) use self::books::Books;
-pub(crate) use self::walk::{ChainEnd, Left, Walk, history_of};
+pub(crate) use self::walk::{ChainEnd, Ends, Walk, history_of};
 
 /// Something that is wrong with a ledger, or could not be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,7 +60,6 @@ pub struct Progress {
 /// The callback for the progress.
 pub type Watcher<'a> = dyn FnMut(Progress) + Send + 'a;
 
-/// Reports how far a verification is.
 pub(crate) struct Meter<'a> {
     pub(crate) all: u64,
     pub(crate) progress: &'a mut Watcher<'a>,

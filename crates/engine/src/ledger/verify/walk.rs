@@ -14,14 +14,14 @@ use crate::ledger::rows::chain::{self, AuditRow};
 
 /// The final states by the audit. Units that never changed are not in it.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct Ends {
     pub(crate) units: BTreeMap<UnitNo, Unit>,
-    pub(crate) holds: BTreeMap<HoldId, HoldLeft>,
+    pub(crate) holds: BTreeMap<HoldId, HoldEnd>,
 }
 
 /// A hold by its last audit rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HoldLeft {
+pub(crate) struct HoldEnd {
     /// The cause of the last change of its units.
     pub(crate) cause: Cause,
     /// The fence that it wrote to its units when they were last held.
@@ -54,7 +54,7 @@ pub(crate) struct Walk<'a> {
     auditor: Auditor<'a>,
     hash: [u8; 32],
     bytes: Vec<u8>,
-    left: Left,
+    left: Ends,
     /// The number of the last commit.
     seq: Seq,
     /// The first commit whose stored hash is not that of its rows.
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
             auditor: Auditor::begin(history),
             hash: chain::start(event),
             bytes: Vec::new(),
-            left: Left::default(),
+            left: Ends::default(),
             seq: Seq::default(),
             broken: None,
             rows: 0,
@@ -80,7 +80,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the number of the last commit.
     pub(crate) fn seq(&self) -> Seq {
         self.seq
     }
@@ -118,7 +117,7 @@ impl<'a> Walk<'a> {
         // A change of units without a hold, by the clock or staff, says nothing about a hold.
         if let Some(hold) = step.hold {
             let cause = step.cause;
-            let left = self.left.holds.entry(hold).or_insert(HoldLeft {
+            let left = self.left.holds.entry(hold).or_insert(HoldEnd {
                 cause,
                 fence: step.fence,
             });
@@ -154,7 +153,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the counts and the auditor's findings to the report; returns the final states.
-    pub(crate) fn finish(self, report: &mut VerifyReport) -> Left {
+    pub(crate) fn finish(self, report: &mut VerifyReport) -> Ends {
         report.transitions += self.rows;
         report.commits += self.commits;
         for violation in self.auditor.finish() {

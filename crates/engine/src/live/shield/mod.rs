@@ -8,8 +8,8 @@ mod word;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use soldonce_core::{
-    Availability, Chart, Commit, Conflict, ConflictState, Event, EventNo, Holder, Inventory, Seq,
-    StateKind, Timestamp, Unavailable, UnitNo, UnitState, Version, alternatives_near,
+    Availability, Chart, Commit, Conflict, ConflictState, Event, EventNo, Holder, Inventory,
+    Seating, Seq, StateKind, Timestamp, Unavailable, UnitNo, UnitState, Version, alternatives_near,
 };
 
 use self::memory::Memory;
@@ -48,10 +48,8 @@ impl LocalShield {
     /// Creates the shield of an event from a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event, company: Company) -> Self {
         let seats = UnitNo(event.chart.seats()).index();
-        let units = inventory
-            .seating(event.no)
-            .map(soldonce_core::Seating::units)
-            .unwrap_or_default();
+        let seating = inventory.seating(event.no);
+        let units = seating.map(Seating::units).unwrap_or_default();
         let units = units.get(..seats).unwrap_or(units);
         let word = |state| AtomicU64::new(Word::new(state, Tag::of(who_has(inventory, state))).0);
         Self {

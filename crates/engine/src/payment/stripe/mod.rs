@@ -31,8 +31,8 @@ use super::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
 };
 use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_PAGE_MAX, STRIPE_REFUNDS_MAX};
-use refusal::Missed;
-use shape::{RefundsShape, Seen, Status};
+use refusal::CallError;
+use shape::{RefundsShape, Status, StripeIntent};
 use wire::{Ask, Wire};
 
 pub use settings::{Capture, StripeKey, StripeSettings, StripeSetupError};
@@ -114,7 +114,7 @@ impl Stripe {
         Ok(shape::intent(&body)?.intent)
     }
 
-    async fn seen(&self, intent: &IntentId) -> Result<Seen, ProviderError> {
+    async fn seen(&self, intent: &IntentId) -> Result<StripeIntent, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
         let body = self.wire.call(&Ask::get(&path)).await?;
         let seen = shape::intent(&body)?;
@@ -149,7 +149,7 @@ impl Stripe {
     }
 
     /// Returns the intent of an answer; retrieves it, if the answer did not tell all of it.
-    async fn in_full(&self, seen: Seen) -> Result<Intent, ProviderError> {
+    async fn in_full(&self, seen: StripeIntent) -> Result<Intent, ProviderError> {
         if seen.is_half {
             return Ok(self.seen(&seen.intent.id).await?.intent);
         }
@@ -216,8 +216,8 @@ impl Stripe {
         for key_in_turn in keys(key.as_str()) {
             match self.post("/v1/refunds", &fields, &key_in_turn).await {
                 // The call that got that answer first has ended: there is a refund now, or none comes.
-                Err(Missed::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
-                Err(Missed::Stuck(_)) => {}
+                Err(CallError::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
+                Err(CallError::Stuck(_)) => {}
                 answered => return shape::refund(&answered?)?.require_alive(),
             }
         }
@@ -245,7 +245,7 @@ impl Stripe {
     ) -> Result<Vec<u8>, ProviderError> {
         for key_in_turn in keys(key) {
             match self.post(path, fields, &key_in_turn).await {
-                Err(Missed::Stuck(_)) => {}
+                Err(CallError::Stuck(_)) => {}
                 answered => return Ok(answered?),
             }
         }
@@ -257,7 +257,7 @@ impl Stripe {
         path: &str,
         fields: &[(&str, String)],
         key: &str,
-    ) -> Result<Vec<u8>, Missed> {
+    ) -> Result<Vec<u8>, CallError> {
         self.wire.call(&Ask::post(path, fields, key)).await
     }
 }

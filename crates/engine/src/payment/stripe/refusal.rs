@@ -14,9 +14,8 @@ pub(super) struct HttpAnswer {
     pub(super) body: Vec<u8>,
 }
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Missed {
+pub(super) enum CallError {
     /// The first call with this key broke inside Stripe, which says so again for a day. Whether it
     /// took effect is not known; that it has ended is.
     #[error("status {0} again for the same key")]
@@ -26,7 +25,7 @@ pub(super) enum Missed {
     Failed(#[from] ProviderError),
 }
 
-impl Missed {
+impl CallError {
     pub(super) fn may_be_repeated(&self) -> bool {
         match self {
             Self::Stuck(_) => false,
@@ -42,11 +41,11 @@ impl Missed {
     }
 }
 
-impl From<Missed> for ProviderError {
-    fn from(missed: Missed) -> Self {
+impl From<CallError> for ProviderError {
+    fn from(missed: CallError) -> Self {
         match missed {
-            Missed::Stuck(_) => Self::Unknown(missed.to_string()),
-            Missed::Failed(error) => error,
+            CallError::Stuck(_) => Self::Unknown(missed.to_string()),
+            CallError::Failed(error) => error,
         }
     }
 }
@@ -68,11 +67,11 @@ struct ErrorShape {
 
 impl HttpAnswer {
     /// Returns the body of a success, or the error that the status means.
-    pub(super) fn judge(self) -> Result<Vec<u8>, Missed> {
+    pub(super) fn judge(self) -> Result<Vec<u8>, CallError> {
         let status = self.status;
         let failed = match status {
             200..=299 => return Ok(self.body),
-            500..=599 if self.is_replayed => return Err(Missed::Stuck(status)),
+            500..=599 if self.is_replayed => return Err(CallError::Stuck(status)),
             401 | 403 => ProviderError::Misconfigured(format!("status {status}")),
             402 => declined(self.error()),
             409 | 429 => ProviderError::Busy {
@@ -162,8 +161,8 @@ mod tests {
             body: Vec::new(),
         };
         let stuck = heard(true).judge().unwrap_err();
-        assert!(matches!(stuck, Missed::Stuck(500)) && !stuck.may_be_repeated());
+        assert!(matches!(stuck, CallError::Stuck(500)) && !stuck.may_be_repeated());
         let fresh = heard(false).judge().unwrap_err();
-        assert!(matches!(fresh, Missed::Failed(_)) && fresh.may_be_repeated());
+        assert!(matches!(fresh, CallError::Failed(_)) && fresh.may_be_repeated());
     }
 }

@@ -85,7 +85,7 @@ enum ChargeStatus {
 
 /// An intent in our types, with its status at Stripe.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct StripeIntent {
     pub(super) intent: Intent,
     pub(super) status: Status,
     /// Whether its state depends on its charge, which was not given in full.
@@ -93,13 +93,13 @@ pub(super) struct Seen {
 }
 
 /// Parses the intent of an answer. One that cannot be read is an outcome that is not known.
-pub(super) fn intent(body: &[u8]) -> Result<Seen, ProviderError> {
+pub(super) fn intent(body: &[u8]) -> Result<StripeIntent, ProviderError> {
     let shape: IntentShape = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
     seen(&shape)
 }
 
 /// Parses the intent of a notice.
-pub(super) fn intent_of_notice(value: serde_json::Value) -> Result<Seen, ProviderError> {
+pub(super) fn intent_of_notice(value: serde_json::Value) -> Result<StripeIntent, ProviderError> {
     let shape: IntentShape = serde_json::from_value(value).map_err(|error| unreadable(&error))?;
     seen(&shape)
 }
@@ -115,7 +115,7 @@ fn odd(what: &str) -> ProviderError {
     ProviderError::Unknown(format!("the answer has an odd {what}"))
 }
 
-fn seen(shape: &IntentShape) -> Result<Seen, ProviderError> {
+fn seen(shape: &IntentShape) -> Result<StripeIntent, ProviderError> {
     let amount = |minor: i64, what| {
         let amount = (minor >= 0).then(|| Amount::from_minor(minor));
         amount.ok_or_else(|| odd(what))
@@ -144,14 +144,14 @@ fn seen(shape: &IntentShape) -> Result<Seen, ProviderError> {
         currency: currency.ok_or_else(|| odd("currency"))?,
         booking: booking.and_then(|booking| booking.parse().ok()),
     };
-    Ok(Seen {
+    Ok(StripeIntent {
         intent,
         status: shape.status,
         is_half,
     })
 }
 
-impl Seen {
+impl StripeIntent {
     /// Adds what its refunds say. They were asked for later than the intent, so what it says of
     /// them by itself may be older.
     pub(super) fn with(mut self, refunds: &RefundsShape) -> Result<Self, ProviderError> {
@@ -251,7 +251,6 @@ impl RefundShape {
     }
 }
 
-/// The refunds of an intent.
 #[derive(Debug, Deserialize)]
 pub(super) struct RefundsShape {
     data: Vec<RefundShape>,

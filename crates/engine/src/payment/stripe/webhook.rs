@@ -103,7 +103,7 @@ pub fn verify(
         let max = STRIPE_NOTICE_BYTES_MAX;
         return Err(WebhookError::TooLong { what: "body", max });
     }
-    let signed = Signed::parse(signature)?;
+    let signed = SignatureHeader::parse(signature)?;
     if !signed.is_by_one_of(secrets, body) {
         return Err(WebhookError::Forged);
     }
@@ -115,14 +115,14 @@ pub fn verify(
 }
 
 /// A `Stripe-Signature` header.
-struct Signed<'a> {
+struct SignatureHeader<'a> {
     /// The second of signing, as it is signed.
     second: &'a str,
     at: Timestamp,
     v1: Vec<[u8; 32]>,
 }
 
-impl<'a> Signed<'a> {
+impl<'a> SignatureHeader<'a> {
     fn parse(header: &'a str) -> Result<Self, WebhookError> {
         if header.len() > STRIPE_SIGNATURE_BYTES_MAX {
             return Err(WebhookError::TooLong {

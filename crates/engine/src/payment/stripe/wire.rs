@@ -12,14 +12,13 @@ use soldonce_core::Span;
 use soldonce_tls::choose_cryptography;
 
 use super::API_VERSION;
-use super::refusal::{HttpAnswer, Missed};
+use super::refusal::{CallError, HttpAnswer};
 use super::settings::{StripeSettings, StripeSetupError};
 use crate::payment::ProviderError;
 use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
 };
 
-/// One request.
 pub(super) struct Ask<'a> {
     method: Method,
     /// The path with its query. Holds no secret.
@@ -48,7 +47,6 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The HTTP client of Stripe.
 pub(super) struct Wire {
     client: Client,
     settings: StripeSettings,
@@ -97,7 +95,7 @@ impl Wire {
     /// Makes a call, again with the same key while its outcome is not known; returns a body of
     /// success. All tries together take no longer than the longest wait for one answer: a buyer
     /// waits.
-    pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, Missed> {
+    pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, CallError> {
         let patience = Duration::from_millis(self.settings.call_timeout.ms());
         let end = self.clock.boot().plus(patience);
         let mut tries = 0;

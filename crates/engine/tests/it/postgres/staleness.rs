@@ -135,7 +135,7 @@ async fn what_is_shown_of_a_new_event_is_known_to_its_shield() {
         until("it is numbered", PATIENCE, || head() == seq.to_string()).unwrap();
         proxy.heal();
         let ledger = opening.join_next().await.unwrap().unwrap().unwrap();
-        let shown = || live.find(&event.id).filter(|it| it.seq() == Seq(seq));
+        let shown = || live.find(&event.id).ok().filter(|it| it.seq() == Seq(seq));
         until("it is shown", PATIENCE, || shown().is_some()).unwrap();
         let now = Timestamp::from_ms(SystemClock.wall_ms());
         let wanted = select(&event, &[seat], &[]);

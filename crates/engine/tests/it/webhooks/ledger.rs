@@ -3,7 +3,7 @@
 
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Booking, CallerId, Event, Rejection, Span, Timestamp};
-use soldonce_engine::ledger::{Added, Ledger, NewEndpoint, RequestKey};
+use soldonce_engine::ledger::{AddOutcome, Ledger, NewEndpoint, RequestKey};
 use soldonce_engine::limits::WEBHOOK_ENDPOINTS_MAX;
 use soldonce_engine::webhook::{
     Attempt, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Kinds, Then,
@@ -131,8 +131,8 @@ async fn the_same_request_makes_one_endpoint_and_has_one_answer() {
             ledger.webhooks().add_endpoint(new).await
         };
         let first = keyed(1, "k", "{}");
-        let replayed = Added::Replayed(first.reply.clone());
-        assert_eq!(add(&test, first).await, Ok(Added::Stored));
+        let replayed = AddOutcome::Replayed(first.reply.clone());
+        assert_eq!(add(&test, first).await, Ok(AddOutcome::Stored));
         for round in 0..3 {
             assert_eq!(
                 add(&test, keyed(2, "k", " {} ")).await,
@@ -147,7 +147,7 @@ async fn the_same_request_makes_one_endpoint_and_has_one_answer() {
         }
         for n in 2..=16 {
             let added = add(&test, keyed(n, &n.to_string(), "{}")).await;
-            assert_eq!(added, Ok(Added::Stored));
+            assert_eq!(added, Ok(AddOutcome::Stored));
         }
         let full = add(&test, keyed(17, "17", "{}")).await;
         assert!(matches!(full, Err(Rejection::Invalid(_))), "{full:?}");
@@ -158,7 +158,7 @@ async fn the_same_request_makes_one_endpoint_and_has_one_answer() {
 }
 
 /// Asks until the table is not locked by others for longer than a request waits.
-async fn patiently(ledger: &dyn Ledger, new: NewEndpoint) -> Result<Added, Rejection> {
+async fn patiently(ledger: &dyn Ledger, new: NewEndpoint) -> Result<AddOutcome, Rejection> {
     let end = SystemClock.boot().plus(PATIENCE);
     loop {
         match ledger.webhooks().add_endpoint(new.clone()).await {
@@ -180,7 +180,7 @@ async fn two_servers_that_are_asked_the_same_at_once_make_one_endpoint() {
             patiently(&*other.ledger, second)
         );
         let both = [both.0.unwrap(), both.1.unwrap()];
-        let stored = both.iter().filter(|added| **added == Added::Stored);
+        let stored = both.iter().filter(|added| **added == AddOutcome::Stored);
         assert_eq!(stored.count(), 1, "{both:?}");
     }
     assert_eq!(test.ledger.webhooks().endpoints().await.unwrap().len(), 8);
@@ -204,7 +204,9 @@ async fn several_servers_at_once_make_no_more_endpoints_than_there_may_be() {
     let answers = asked.join_all().await;
     let stored = answers.iter().filter(|answer| answer.is_ok());
     assert_eq!(stored.count(), 1, "{answers:?}");
-    let is_full = |answer: &&Result<Added, Rejection>| matches!(answer, Err(Rejection::Invalid(_)));
+    let is_full = |answer: &&Result<AddOutcome, Rejection>| {
+        matches!(answer, Err(Rejection::Invalid(_)))
+    };
     assert_eq!(answers.iter().filter(is_full).count(), 7, "{answers:?}");
 }
 

@@ -78,9 +78,9 @@ async fn measure(args: &EndureArgs) -> anyhow::Result<EnduranceReport> {
 }
 
 /// The report of the load, its unexpected answers, and samples of the server.
-type Endured = (LoadReport, Odd, Vec<Sample>);
+type LoadResult = (LoadReport, Odd, Vec<Sample>);
 
-async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<Endured> {
+async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<LoadResult> {
     let setting = &server.setting;
     let body = json!({
         "id": EVENT, "name": "Endurance", "currency": "EUR", "prices": {"Standard": 4_500},

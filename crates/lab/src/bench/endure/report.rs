@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use serde::Serialize;
 
-use super::Endured;
+use super::LoadResult;
 use super::cycle::Odd;
 use crate::kit::{LoadReport, thousandths};
 use crate::limits::{ENDURE_GROWTH_PERMILLE_MAX, ENDURE_WARM_SAMPLES};
@@ -42,7 +42,7 @@ pub(super) struct EnduranceReport {
 impl EnduranceReport {
     pub(super) fn new(
         ledger: &'static str,
-        (load, odd, samples): Endured,
+        (load, odd, samples): LoadResult,
         findings: usize,
     ) -> Self {
         let warm = samples.iter().skip(ENDURE_WARM_SAMPLES);

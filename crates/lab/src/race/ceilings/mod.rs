@@ -49,7 +49,7 @@ struct Run {
     batches: Rate,
     scripts: Rate,
     refusals: shields::Refusals,
-    strategies: Vec<(&'static str, strategy::Reached)>,
+    strategies: Vec<(&'static str, strategy::StrategyRun)>,
 }
 
 /// Measures everything `args.runs` times, each in every run, so that a change on the machine affects

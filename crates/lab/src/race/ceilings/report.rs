@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::super::RaceArgs;
-use super::strategy::Reached;
+use super::strategy::StrategyRun;
 use super::{Rate, Run};
 use crate::kit::{
     Bound, Machine, Verdict, add_counts, closing_lines, kinds, median, median_ratio, millis,
@@ -239,7 +239,7 @@ fn bare(runs: &[Run], (name, about, counted, rate): RawRate) -> Bare {
 }
 
 fn figures(runs: &[Run], name: &'static str) -> Figures {
-    let middle = |figure: fn(&Reached) -> u64| median(of(runs, name).map(figure));
+    let middle = |figure: fn(&StrategyRun) -> u64| median(of(runs, name).map(figure));
     let middle = |figure| middle(figure).unwrap_or_default();
     let holds = of(runs, name).map(|one| one.holds.per_s);
     let batches = runs.iter().map(|run| run.batches.per_s);
@@ -288,7 +288,7 @@ fn second_sales<'a>(refusals: impl Iterator<Item = &'a Rate>) -> u64 {
     twice.sum()
 }
 
-fn of<'a>(runs: &'a [Run], name: &'a str) -> impl Iterator<Item = &'a Reached> {
+fn of<'a>(runs: &'a [Run], name: &'a str) -> impl Iterator<Item = &'a StrategyRun> {
     let all = runs.iter().flat_map(|run| &run.strategies);
     all.filter(move |(found, _)| *found == name)
         .map(|(_, reached)| reached)

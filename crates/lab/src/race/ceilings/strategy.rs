@@ -18,7 +18,7 @@ use crate::limits::{CEILING_BUYERS, CEILING_SEATS_PER_S, CEILING_WARMUP};
 const SEATS_PER_ROW: u32 = 50;
 
 /// One run of one strategy.
-pub(super) struct Reached {
+pub(super) struct StrategyRun {
     pub(super) holds: Rate,
     pub(super) confirms: Rate,
     /// Refusals of one seat that another buyer has.
@@ -32,7 +32,7 @@ pub(super) async fn measure(
     environment: &Environment,
     strategy: &'static Strategy,
     (hall, seconds): (u32, u32),
-) -> anyhow::Result<Reached> {
+) -> anyhow::Result<StrategyRun> {
     let contender = Contender::open(strategy, environment).await?;
     let seats = CEILING_SEATS_PER_S * seconds;
     let hall = Hall {
@@ -54,7 +54,7 @@ pub(super) async fn measure(
     let confirms = confirm(&sale, &held, load(u32::try_from(held.len())?)).await?;
     let violations = Auditor::check(&sale.history().await?).len();
     contender.close().await;
-    Ok(Reached {
+    Ok(StrategyRun {
         holds,
         confirms,
         refusals,

@@ -34,7 +34,7 @@ impl Product {
 
     /// Opens the ledger in a database that was migrated.
     pub(in super::super) async fn open(options: &PostgresOptions) -> anyhow::Result<Self> {
-        let (clock, observer) = (Arc::new(SystemClock), Arc::new(Unobserved));
+        let (clock, observer) = (Arc::new(SystemClock), Arc::new(NoObserver));
         let ledger = PostgresLedger::open(options, clock.clone(), &SystemEntropy, observer).await;
         let ids = Ids::new(clock, Arc::new(SystemEntropy));
         let caller = ids.caller();
@@ -174,9 +174,9 @@ pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<
 }
 
 /// An observer that ignores commits.
-struct Unobserved;
+struct NoObserver;
 
-impl Observer for Unobserved {
+impl Observer for NoObserver {
     fn failed(&self, why: &str) {
         tracing::error!(why, "the ledger under test failed");
     }

@@ -44,19 +44,19 @@ pub(in crate::http) struct Hub {
     ticks: Receiver<Arc<Tick>>,
     /// Longest time that a reader waited for its turn since the last tick, microseconds.
     slowest_us: AtomicU64,
-    shared: Mutex<Shared>,
+    shared: Mutex<FrameCache>,
 }
 
 /// Frames for readers that were behind the last tick, or want another cut.
 #[derive(Default)]
-struct Shared {
+struct FrameCache {
     until: Seq,
-    frames: BTreeMap<(Cut, Seq), Option<Written>>,
+    frames: BTreeMap<(Cut, Seq), Option<EncodedFrames>>,
     bytes: usize,
 }
 
 /// Frames as they are sent, and up to which commit.
-type Written = (Bytes, Seq);
+type EncodedFrames = (Bytes, Seq);
 
 impl Hub {
     /// Returns the event as it is now.
@@ -66,16 +66,16 @@ impl Hub {
 
     /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part
     /// of it; None if it needs a new snapshot. Written once for all that lack the same.
-    pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<Written> {
+    pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<EncodedFrames> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let until = self.ticks.borrow().until;
         if until <= after {
             return Some((Bytes::new(), after));
         }
         if shared.until != until {
-            *shared = Shared {
+            *shared = FrameCache {
                 until,
-                ..Shared::default()
+                ..FrameCache::default()
             };
         }
         if let Some(known) = shared.frames.get(&(cut, after)) {
@@ -100,7 +100,7 @@ impl Hub {
     }
 }
 
-fn write(live: &LiveEvent, (after, until): (Seq, Seq), cut: Cut) -> Option<Written> {
+fn write(live: &LiveEvent, (after, until): (Seq, Seq), cut: Cut) -> Option<EncodedFrames> {
     let frames = live.feed.between(after, until)?;
     let (text, count) = messages(&frames, cut, &live.event().chart)?;
     let reached = count.checked_sub(1).and_then(|last| frames.get(last));

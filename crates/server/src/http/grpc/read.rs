@@ -14,7 +14,7 @@ pub(super) type Fields = Vec<Option<String>>;
 
 pub(super) fn fields(shape: &Shape, mut sent: &[u8]) -> Result<Fields, DecodeError> {
     let mut found = Vec::new();
-    found.resize_with(shape.fields.len(), Found::default);
+    found.resize_with(shape.fields.len(), FieldValues::default);
     while !sent.is_empty() {
         let (number, wire) = encoding::decode_key(&mut sent)?;
         let place = shape.place(number);
@@ -72,7 +72,7 @@ impl Kind {
 
 /// What was found of a field so far.
 #[derive(Default)]
-struct Found {
+struct FieldValues {
     /// The last value, or those of a list with commas.
     json: String,
     numbers: HashMap<String, i64>,
@@ -80,7 +80,7 @@ struct Found {
     message: Option<Vec<u8>>,
 }
 
-impl Found {
+impl FieldValues {
     fn take(&mut self, field: &Field, wire: WireType, sent: &mut &[u8]) -> Result<(), DecodeError> {
         let context = DecodeContext::default();
         match &field.kind {

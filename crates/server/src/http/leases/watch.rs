@@ -55,7 +55,7 @@ pub(super) async fn watch(req: ApiRequest) -> Handled {
 }
 
 /// A lease that was seen, and when it ends unless it is renewed.
-struct Seen {
+struct KnownLease {
     token: String,
     end: BootTime,
 }
@@ -65,7 +65,7 @@ struct Watcher {
     app: Arc<App>,
     name: Name,
     group: Option<Name>,
-    seen: Option<Seen>,
+    seen: Option<KnownLease>,
     first: Option<Bytes>,
     said_at: BootTime,
 }
@@ -116,7 +116,7 @@ impl Watcher {
         };
         let token = holder.token.to_string();
         let is_known = before.is_some_and(|before| before.token == token);
-        self.seen = Some(Seen {
+        self.seen = Some(KnownLease {
             token: token.clone(),
             end: now.plus(holder.remaining),
         });

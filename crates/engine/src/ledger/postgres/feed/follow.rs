@@ -50,12 +50,12 @@ const NOT_SHOWN: &str = "-- not_shown
 SELECT first_seq, batch FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
 
 /// A batch and its first number.
-type Numbered = (Id, Seq);
+type NumberedBatch = (Id, Seq);
 
 /// What of an event is to be published.
 enum Tail {
     /// These batches, of this server alone or of others as well.
-    These(Vec<Numbered>, Writers),
+    These(Vec<NumberedBatch>, Writers),
     /// All that the feed has after what is published.
     Stored,
 }
@@ -67,14 +67,14 @@ enum Writers {
 }
 
 /// How far a server knows what others wrote.
-pub(in super::super) struct Known {
+pub(in super::super) struct FeedPosition {
     /// The last number of the feed.
     last: i64,
     /// Of the last snapshot that was searched for changes of events.
     renewed: Horizon,
 }
 
-impl Known {
+impl FeedPosition {
     /// Returns where the ledger ends now.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Known {
 
 /// Publishes the commits of the feed.
 pub(super) struct Follower {
-    known: Known,
+    known: FeedPosition,
     /// What was numbered and is neither published nor being published. An event that this server
     /// does not know yet waits until it does.
     behind: BTreeMap<EventNo, Tail>,
@@ -102,7 +102,7 @@ pub(super) struct Follower {
 
 impl Follower {
     /// Creates a follower. `known` is where the ledger ended before the first event was read.
-    pub(super) fn new(known: Known) -> Self {
+    pub(super) fn new(known: FeedPosition) -> Self {
         Self {
             known,
             behind: BTreeMap::new(),
@@ -171,7 +171,7 @@ impl Follower {
             return;
         };
         let (context, connections) = (Arc::clone(context), Arc::clone(&self.connections));
-        let showing = Showing {
+        let showing = EventPublisher {
             context,
             slot,
             connections,
@@ -213,14 +213,14 @@ impl Follower {
 }
 
 /// An event whose commits are being published.
-struct Showing {
+struct EventPublisher {
     context: Arc<Context>,
     slot: Arc<EventSlot>,
     /// Limits the connections that are used for this at a time.
     connections: Arc<Semaphore>,
 }
 
-impl Showing {
+impl EventPublisher {
     async fn show(&self, mut tail: Tail) -> Result<(), TaskError> {
         let most = usize::try_from(FEED_BATCHES_MAX).unwrap_or(usize::MAX);
         loop {
@@ -260,7 +260,7 @@ impl Showing {
         }
     }
 
-    async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
+    async fn not_shown(&self) -> Result<Vec<NumberedBatch>, Failure> {
         let (no, shown) = (int(self.slot.no.0)?, to_i64(self.slot.shown().0)?);
         let values = [bind(&no), bind(&shown), bind(&FEED_BATCHES_MAX)];
         let _one = self.connections.acquire().await;
@@ -274,12 +274,11 @@ impl Showing {
 
     async fn refresh(&self) -> Result<(), TaskError> {
         let (mut replica, _one) = self.cache().await;
+        let context = &self.context;
         let read = catch_panic(async {
-            let mut connection = self.context.database.connection().await?;
+            let mut connection = context.database.connection().await?;
             let named = ToLoad::default();
-            let refresh = self
-                .context
-                .refresh(&mut connection, &self.slot, &mut replica, &named);
+            let refresh = context.refresh(&mut connection, &self.slot, &mut replica, &named);
             refresh.await
         });
         let Some(read) = read.await else {
@@ -290,7 +289,7 @@ impl Showing {
     }
 
     /// Publishes those of these batches that are not published yet.
-    async fn number(&self, mut batches: Vec<Numbered>) -> Result<(), Failure> {
+    async fn number(&self, mut batches: Vec<NumberedBatch>) -> Result<(), Failure> {
         let shown = self.slot.shown();
         batches.retain(|(_, first)| *first > shown);
         if batches.is_empty() {

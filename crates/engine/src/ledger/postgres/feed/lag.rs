@@ -35,7 +35,6 @@ SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM ",
        (SELECT pid FROM pg_stat_activity WHERE age(backend_xid) > $3 ORDER BY age(backend_xid) DESC LIMIT 1)"
 );
 
-/// How far the feed is behind.
 #[derive(Default)]
 struct Lag {
     behind: Duration,

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::follow::Follower;
-pub(super) use self::follow::Known;
+pub(super) use self::follow::FeedPosition;
 pub(super) use self::number::follow_move;
 use self::number::number;
 use super::context::Context;
@@ -54,7 +54,7 @@ pub(super) fn start(
     tasks: &mut JoinSet<()>,
     context: &Arc<Context>,
     shutdown: &CancellationToken,
-    known: Known,
+    known: FeedPosition,
 ) {
     tasks.spawn(keep_numbering(Arc::clone(context), shutdown.clone()));
     tasks.spawn(lag::watch(Arc::clone(context), shutdown.clone()));
@@ -70,7 +70,7 @@ async fn keep_numbering(context: Arc<Context>, shutdown: CancellationToken) {
 }
 
 /// Publishes what was numbered after `known`, again and again until `shutdown`.
-async fn show(context: Arc<Context>, shutdown: CancellationToken, known: Known) {
+async fn show(context: Arc<Context>, shutdown: CancellationToken, known: FeedPosition) {
     let mut follower = Follower::new(known);
     let mut next_renewed = context.clock.boot();
     while context.pause(&shutdown, FOLLOW_EVERY_MS).await {

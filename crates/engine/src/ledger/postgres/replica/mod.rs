@@ -14,7 +14,7 @@ pub(super) use self::holders::Account;
 use self::holders::Holders;
 pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
-use self::stale::{Fetched, Stale, WRITTEN, holders_by_key, read_horizon};
+use self::stale::{SnapshotRows, StaleRows, WRITTEN, holders_by_key, read_horizon};
 use super::bind::bind;
 use super::charts::Charts;
 use super::database::Connection;
@@ -39,9 +39,7 @@ pub(super) struct Replica {
     pub(super) no: EventNo,
     /// The event alone, with everything in it that is not over.
     pub(super) inventory: Inventory,
-    /// The version of the event's row.
     pub(super) event_version: i64,
-    /// The versions of the rows of holders.
     pub(super) holders: Holders,
     /// The versions of the bookings in the inventory.
     pub(super) bookings: BTreeMap<BookingId, i64>,
@@ -233,7 +231,7 @@ impl Replica {
         let no = int(self.no.0)?;
         let [first, last] = self.horizon.parts();
         let since = [first, last, bind(&no), bind(&server)];
-        let stale = Stale::read(&connection.rows(WRITTEN, &since).await?)?;
+        let stale = StaleRows::read(&connection.rows(WRITTEN, &since).await?)?;
         let horizon = read_horizon(connection).await?;
         let Some(stale) = stale else {
             self.horizon = horizon;
@@ -247,7 +245,7 @@ impl Replica {
     }
 
     /// Takes rows of one snapshot over: units before the holds that own them.
-    fn take(&mut self, rows: Fetched) -> Result<News, Failure> {
+    fn take(&mut self, rows: SnapshotRows) -> Result<News, Failure> {
         let event = rows.event.is_some();
         if let Some(row) = rows.event {
             self.event_version = row.version;
@@ -426,8 +424,8 @@ mod tests {
     fn a_booking_is_known_with_its_hold() {
         let (mut replica, hold, booking) = with_booking();
         let named = ToLoad {
-            holds: Vec::new(),
-            bookings: vec![booking],
+            bookings: [booking].into(),
+            ..ToLoad::default()
         };
         assert!(replica.knows(&named));
         replica.inventory.forget_hold(hold);

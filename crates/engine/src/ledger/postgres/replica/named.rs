@@ -15,22 +15,19 @@ use crate::ledger::rows::holds::get as get_hold;
 /// The holds and bookings that must be in memory before commands are decided.
 #[derive(Debug, Default)]
 pub(in super::super) struct ToLoad {
-    pub(in super::super) holds: Vec<HoldId>,
-    pub(in super::super) bookings: Vec<BookingId>,
+    pub(in super::super) holds: BTreeSet<HoldId>,
+    pub(in super::super) bookings: BTreeSet<BookingId>,
 }
 
 impl ToLoad {
     /// Returns what these commands name.
     pub(in super::super) fn of<'a>(commands: impl Iterator<Item = &'a Command>) -> Self {
-        let (mut holds, mut bookings) = (BTreeSet::new(), BTreeSet::new());
+        let mut all = Self::default();
         for named in commands.map(named) {
-            holds.extend(named.hold);
-            bookings.extend(named.booking);
+            all.holds.extend(named.hold);
+            all.bookings.extend(named.booking);
         }
-        Self {
-            holds: holds.into_iter().collect(),
-            bookings: bookings.into_iter().collect(),
-        }
+        all
     }
 }
 
@@ -44,14 +41,14 @@ impl Replica {
     }
 
     /// Returns the holds of `bookings`, and of the bookings they were exchanged from.
-    fn holds_of(&self, bookings: &[BookingId]) -> Vec<HoldId> {
+    fn holds_of(&self, bookings: &BTreeSet<BookingId>) -> Vec<HoldId> {
         let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
         all.filter_map(|id| self.inventory.booking(id)?.hold)
             .collect()
     }
 
     /// Returns those of `bookings`, and of the bookings they were exchanged from, that are not in memory.
-    fn missing(&self, bookings: &[BookingId]) -> Vec<BookingId> {
+    fn missing(&self, bookings: &BTreeSet<BookingId>) -> Vec<BookingId> {
         let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
         all.filter(|id| self.inventory.booking(*id).is_none())
             .collect()

@@ -65,7 +65,7 @@ impl Replica {
 
 /// Rows to be read again.
 #[derive(Debug, Default)]
-pub(super) struct Stale {
+pub(super) struct StaleRows {
     units: BTreeSet<i32>,
     holds: BTreeSet<Id>,
     bookings: BTreeSet<Id>,
@@ -75,7 +75,7 @@ pub(super) struct Stale {
 }
 
 /// Rows of one snapshot.
-pub(super) struct Fetched {
+pub(super) struct SnapshotRows {
     pub(super) event: Option<events::EventRow>,
     pub(super) units: Vec<(UnitNo, Unit)>,
     pub(super) holds: Vec<Hold>,
@@ -83,7 +83,7 @@ pub(super) struct Fetched {
     pub(super) holders: Vec<HolderRow>,
 }
 
-impl Stale {
+impl StaleRows {
     /// Reads which rows these batches touched. None when there are no batches.
     pub(super) fn read(rows: &[Row]) -> Result<Option<Self>, Failure> {
         let mut stale = Self::default();
@@ -104,7 +104,7 @@ impl Stale {
         connection: &mut Connection,
         charts: &Charts,
         no: i32,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<SnapshotRows, Failure> {
         let event = if self.event {
             charts.event_of(connection, no).await?
         } else {
@@ -115,7 +115,7 @@ impl Stale {
         let keys: Vec<Id> = self.holders.into_iter().collect();
         let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
         let (by_no, by_id) = ([bind(&no), bind(&unit_nos)], [bind(&hold_ids)]);
-        Ok(Fetched {
+        Ok(SnapshotRows {
             event,
             units: connection.read(units::UNITS, &by_no, units::get).await?,
             holds: connection.read(holds::HOLDS, &by_id, get_hold).await?,
@@ -147,7 +147,6 @@ pub(in super::super) async fn bookings_by_id(
     Ok(found.into_values().collect())
 }
 
-/// Reads the rows of holders.
 pub(super) async fn holders_by_key(
     connection: &mut Connection,
     no: i32,
@@ -157,7 +156,6 @@ pub(super) async fn holders_by_key(
     connection.read(by_key, &values, holds::get_holder).await
 }
 
-/// Reads the horizon of this snapshot.
 pub(super) async fn read_horizon(connection: &mut Connection) -> Result<Horizon, Failure> {
     let rows = connection.rows(HORIZON, &[]).await?;
     let horizon = rows.first().map(|row| Horizon::read(row, 0)).transpose()?;

@@ -91,20 +91,15 @@ pub(in super::super) fn read_batches(
     events: &BTreeMap<Id, EventNo>,
     rows: &[Row],
 ) -> Result<BTreeMap<Id, Vec<Commit>>, Damaged> {
+    let batch = |row: &Row| Columns::new(row, TABLE).get::<Id>(BATCH);
     let mut batches = BTreeMap::new();
-    let mut rest = rows;
-    while let Some(first) = rest.first() {
-        let batch: Id = Columns::new(first, TABLE).get(BATCH)?;
-        let is_same = |row: &&Row| {
-            Columns::new(row, TABLE)
-                .get(BATCH)
-                .is_ok_and(|id: Id| id == batch)
-        };
-        let (own, others) = rest.split_at(rest.iter().take_while(is_same).count().max(1));
-        if let Some(event) = events.get(&batch) {
-            batches.insert(batch, read(*event, own)?);
+    for own in rows.chunk_by(|one, next| batch(one).ok() == batch(next).ok()) {
+        let id = own.first().map(batch).transpose()?;
+        if let Some(id) = id
+            && let Some(event) = events.get(&id)
+        {
+            batches.insert(id, read(*event, own)?);
         }
-        rest = others;
     }
     Ok(batches)
 }

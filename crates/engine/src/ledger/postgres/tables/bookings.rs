@@ -49,7 +49,6 @@ SELECT event_no FROM bookings WHERE id = $1
 pub(in super::super) const SOLD_UNITS: &str = "-- sold_units
 SELECT unit_no FROM lines WHERE event_no = $1 AND unit_no = ANY ($2) AND state = 1 ORDER BY unit_no";
 
-/// A booking and the version of its row.
 pub(in super::super) struct BookingRow {
     pub(in super::super) booking: Booking,
     pub(in super::super) version: i64,

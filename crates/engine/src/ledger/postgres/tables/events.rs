@@ -60,7 +60,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)";
 pub(in super::super) const DESCRIBE_EVENT: &str = "-- describe_event
 UPDATE events SET name = $2, starts_at = $3 WHERE event_no = $1";
 
-/// An event and the version of its row.
 pub(in super::super) struct EventRow {
     pub(in super::super) event: Event,
     pub(in super::super) version: i64,
@@ -94,7 +93,6 @@ pub(in super::super) fn named(row: &Row) -> Result<(EventNo, Option<EventId>), D
     Ok((row.get()?, EventId::parse(row.get()?).ok()))
 }
 
-/// Reads the number of the row's chart.
 pub(in super::super) fn chart_no(row: &Row) -> Result<i64, Damaged> {
     Columns::new(row, TABLE).get(CHART_NO)
 }

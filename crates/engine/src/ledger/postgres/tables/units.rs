@@ -34,7 +34,6 @@ pub(in super::super) const UNITS_TO_VERIFY: Select =
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series($2, $3 - 1)";
 
-/// Reads a unit and its number.
 pub(in super::super) fn get(row: &mut Reader<'_>) -> Result<(UnitNo, Unit), Damaged> {
     Ok((row.get()?, units::get(row)?))
 }

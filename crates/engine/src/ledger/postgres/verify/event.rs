@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use soldonce_core::{Commit, Event, Seq};
 
 use super::note;
-use super::numbers::{self, Numbered};
-use super::owners::{self, Touched};
+use super::numbers::{self, NumberedBatch};
+use super::owners::{self, BatchWrites};
 use crate::ledger::postgres::bind::bind;
 use crate::ledger::postgres::charts::Charts;
 use crate::ledger::postgres::database::Connection;
@@ -15,7 +15,7 @@ use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Id, audit, units};
 use crate::ledger::rows::chain::AuditRow;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
+use crate::ledger::verify::{Books, Ends, Meter, VerifyReport, Walk, history_of};
 
 /// As `audit_of_batches`, but only rows that say themselves that they are of the batch: one that does
 /// not is missing from the chain.
@@ -60,11 +60,11 @@ pub(super) async fn check(
     };
     let event = &row.event;
     let mut books = Books::new([event]);
-    let touched = Touched::read(connection, no).await?;
+    let touched = BatchWrites::read(connection, no).await?;
     touched.check_event(event, row.version, report);
     owners::read_holds(connection, &touched, &mut books, (event, report)).await?;
     let history = history_of(event, row.steady_terms(), books.terms(event.no));
-    let mut reading = Reading {
+    let mut reading = AuditReader {
         connection,
         event,
         no,
@@ -89,14 +89,14 @@ pub(super) async fn check(
 }
 
 /// A reading of the event's audit, which passes it to the checks of [`Walk`].
-struct Reading<'a> {
+struct AuditReader<'a> {
     connection: &'a mut Connection,
     event: &'a Event,
     no: i32,
     walk: Walk<'a>,
 }
 
-impl Reading<'_> {
+impl AuditReader<'_> {
     async fn read(
         &mut self,
         report: &mut VerifyReport,
@@ -123,10 +123,8 @@ impl Reading<'_> {
         let counted = self.connection.one((AUDIT_COUNT, "audit"), &of_event);
         let counted = counted.await?.unwrap_or(0);
         if i64::try_from(self.walk.rows) != Ok(counted) {
-            let detail = format!(
-                "the audit has {counted} rows, its batches name {} of them",
-                self.walk.rows
-            );
+            let rows = self.walk.rows;
+            let detail = format!("the audit has {counted} rows, its batches name {rows} of them");
             report.find(Some(self.event), "I20 audit and batches", detail);
         }
         Ok(())
@@ -135,7 +133,7 @@ impl Reading<'_> {
     /// Checks batches that have their numbers.
     async fn numbered(
         &mut self,
-        batches: &[Numbered],
+        batches: &[NumberedBatch],
         report: &mut VerifyReport,
     ) -> Result<(), Failure> {
         let mut commits = self.commits(batches.iter().map(|one| one.batch)).await?;
@@ -213,13 +211,12 @@ fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item =
 async fn check_units(
     connection: &mut Connection,
     (event, no): (&Event, i32),
-    (books, left): (&mut Books<'_>, &Left),
+    (books, left): (&mut Books<'_>, &Ends),
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
     let each = |row: &mut Reader<'_>| Ok(units::get(row));
-    let rows = connection
-        .read(units::UNITS_TO_VERIFY, &[bind(&no)], each)
-        .await?;
+    let of = [bind(&no)];
+    let rows = connection.read(units::UNITS_TO_VERIFY, &of, each).await?;
     let found = rows.len();
     for row in rows {
         match row {

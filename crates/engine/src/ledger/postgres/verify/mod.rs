@@ -13,7 +13,7 @@ mod rest;
 use std::sync::Arc;
 
 use soldonce_clock::SystemClock;
-use soldonce_core::{Commit, Event, UnitNo};
+use soldonce_core::{Commit, Event};
 
 use super::address::Serves;
 use super::bind::bind;
@@ -102,15 +102,13 @@ pub async fn unit_history(
     limit: usize,
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
     let mut connection = open(options).await?;
-    let rows = connection
-        .rows(events::EVENT_BY_ID, &[bind(&event)])
-        .await?;
+    let id = [bind(&event)];
+    let rows = connection.rows(events::EVENT_BY_ID, &id).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };
     let event = Charts::default().event(&mut connection, row).await?.event;
-    let unit: Option<UnitNo> = event.chart.find_unit(unit);
-    let Some(unit) = unit else {
+    let Some(unit) = event.chart.find_unit(unit) else {
         return Ok(None);
     };
     let commits = reads::unit_history(&mut connection, event.no, unit, limit).await?;

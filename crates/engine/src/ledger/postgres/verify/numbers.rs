@@ -30,7 +30,7 @@ const HEAD: &str = "-- head_to_verify
 SELECT seq, hash FROM feed_heads WHERE event_no = $1";
 
 /// A batch that has its numbers.
-pub(super) struct Numbered {
+pub(super) struct NumberedBatch {
     pub(super) first: Seq,
     pub(super) commands: u64,
     pub(super) batch: Id,
@@ -45,11 +45,11 @@ pub(super) async fn numbered(
     connection: &mut Connection,
     no: i32,
     after: Seq,
-) -> Result<Vec<Numbered>, Failure> {
+) -> Result<Vec<NumberedBatch>, Failure> {
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
     let values = [bind(&no), bind(&after), bind(&VERIFY_BATCHES)];
     let read = |row: &mut Reader<'_>| {
-        Ok(Numbered {
+        Ok(NumberedBatch {
             first: row.get()?,
             commands: row.get()?,
             batch: row.get()?,
@@ -62,7 +62,7 @@ pub(super) async fn numbered(
 }
 
 /// A batch that has no number.
-pub(super) struct Unnumbered {
+pub(super) struct WaitingBatch {
     pub(super) batch: Id,
     pub(super) steps: usize,
     /// Whether it will never get one.
@@ -73,9 +73,9 @@ pub(super) struct Unnumbered {
 pub(super) async fn unnumbered(
     connection: &mut Connection,
     no: i32,
-) -> Result<Vec<Unnumbered>, Failure> {
+) -> Result<Vec<WaitingBatch>, Failure> {
     let read = |row: &mut Reader<'_>| {
-        Ok(Unnumbered {
+        Ok(WaitingBatch {
             batch: row.get()?,
             steps: size(row)?,
             is_late: row.get()?,
@@ -103,7 +103,6 @@ pub(super) async fn head(
         })
     };
     let of_event = [bind(&no)];
-    connection
-        .first((HEAD, "feed_heads"), &of_event, read)
-        .await
+    let head = (HEAD, "feed_heads");
+    connection.first(head, &of_event, read).await
 }

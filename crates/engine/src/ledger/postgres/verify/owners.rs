@@ -32,7 +32,7 @@ const HOLDERS: &str = "-- holders_to_verify
 SELECT caller, holder, bought, version, key FROM holders WHERE event_no = $1";
 
 /// What the batches of an event say they wrote, and how often.
-pub(super) struct Touched {
+pub(super) struct BatchWrites {
     no: i32,
     holds: Vec<Id>,
     bookings: BTreeMap<Id, i64>,
@@ -40,7 +40,7 @@ pub(super) struct Touched {
     renewals: i64,
 }
 
-impl Touched {
+impl BatchWrites {
     pub(super) async fn read(connection: &mut Connection, no: i32) -> Result<Self, Failure> {
         let of_event = [bind(&no)];
         let counted = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
@@ -74,7 +74,7 @@ impl Touched {
 /// Reads all holds of an event into the books, and reports those that are missing.
 pub(super) async fn read_holds(
     connection: &mut Connection,
-    touched: &Touched,
+    touched: &BatchWrites,
     books: &mut Books<'_>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
@@ -103,7 +103,7 @@ pub(super) async fn read_holds(
 /// Checks that bookings have their units, and that holders have bought what their bookings have.
 pub(super) async fn check_bookings(
     connection: &mut Connection,
-    touched: &Touched,
+    touched: &BatchWrites,
     books: &mut Books<'_>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
@@ -140,7 +140,7 @@ fn sold(booking: &Booking) -> u32 {
 
 async fn check_holders(
     connection: &mut Connection,
-    touched: &Touched,
+    touched: &BatchWrites,
     mut bought: BTreeMap<Id, u32>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {

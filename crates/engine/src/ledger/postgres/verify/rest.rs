@@ -6,9 +6,10 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
-use crate::ledger::postgres::tables::{Id, idempotency, keys, most};
+use crate::ledger::postgres::tables::{Id, keys, most};
 use crate::ledger::rows::keys::{get, get_master};
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::replies::get_record;
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist or are dropped and cleared (but for records that ended before the last was dropped,
@@ -128,19 +129,12 @@ async fn check_records(
         let values = [bind(&after), bind(&limit)];
         let rows = connection.rows(SOME_RECORDS, &values).await?;
         for row in &rows {
-            let read = idempotency::get(&mut Reader::postgres(row, "idempotency"));
-            let is_text = |record: &idempotency::Record| {
-                serde_json::from_slice::<serde::de::IgnoredAny>(&record.reply.json()).is_ok()
-            };
-            if let Ok(record) = &read
-                && !is_text(record)
+            let read = get_record(&mut Reader::postgres(row, "idempotency"));
+            if let Ok((key, reply)) = &read
+                && serde_json::from_slice::<serde::de::IgnoredAny>(&reply.json()).is_err()
             {
-                let id = Id(record.key.scoped.0);
-                report.find(
-                    None,
-                    "I12 record",
-                    format!("the answer of {id:?} is not JSON"),
-                );
+                let detail = format!("the answer of {:?} is not JSON", Id(key.scoped.0));
+                report.find(None, "I12 record", detail);
             }
             note(report, read.map(drop));
         }

@@ -72,10 +72,8 @@ impl Values {
     }
 
     fn of(&self) -> Vec<Value<'_>> {
-        let values = self
-            .each
-            .iter()
-            .map(|value| -> &(dyn ToSql + Sync) { &**value });
+        let values = self.each.iter();
+        let values = values.map(|value| -> &(dyn ToSql + Sync) { &**value });
         values.zip(self.types.iter().cloned()).collect()
     }
 
@@ -182,18 +180,9 @@ impl Statement {
                 connection.commit().await?;
                 Ok(Some(at))
             }
-            Ok(_) => {
+            sent => {
                 connection.roll_back().await;
-                Ok(None)
-            }
-            Err(failure) => {
-                match &failure {
-                    Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_) => {
-                        connection.roll_back().await;
-                    }
-                    Failure::Away(_) | Failure::Standby | Failure::Unknown(_) => {}
-                }
-                Err(failure)
+                sent.map(|_| None)
             }
         }
     }
@@ -239,7 +228,6 @@ fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
     to.put("event_seen", read_set.event_version);
 }
 
-/// Returns the event, if the batch changes it.
 fn changed_event<'a>(replica: &'a Replica, batch: &Batch) -> Option<&'a Arc<Event>> {
     let event = replica.inventory.event(replica.no);
     event.filter(|_| batch.renews_event())
@@ -248,10 +236,8 @@ fn changed_event<'a>(replica: &'a Replica, batch: &Batch) -> Option<&'a Arc<Even
 /// Adds the event's policy and cancellation: nulls when the event's row does not change.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = changed_event(replica, batch);
-    let policy = event
-        .map(|event| policy_to_json(&event.policy))
-        .transpose()?;
-    to.put("new_policy", policy);
+    let policy = event.map(|event| policy_to_json(&event.policy));
+    to.put("new_policy", policy.transpose()?);
     let cancelled = event.and_then(|event| event.cancelled());
     to.put("new_cancelled", cancelled.map(ToString::to_string));
     Ok(())

@@ -77,12 +77,8 @@ impl RowTypes {
 /// the OIDs of their own types.
 fn array_of(kind: RowType, row: u32, array: u32) -> Type {
     let schema = String::new();
-    let member = Type::new(
-        kind.as_str().to_owned(),
-        row,
-        Kind::Composite(Vec::new()),
-        schema.clone(),
-    );
+    let name = kind.as_str().to_owned();
+    let member = Type::new(name, row, Kind::Composite(Vec::new()), schema.clone());
     let name = format!("_{}", kind.as_str());
     Type::new(name, array, Kind::Array(member), schema)
 }

@@ -98,7 +98,6 @@ pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure>
     Ok(())
 }
 
-/// Adds the messages for webhook endpoints.
 pub(super) fn put_messages(to: &mut Values, messages: &[Message]) -> Result<(), Failure> {
     let rows = Rows::of(messages, |message, row| row.put(&deliveries::put(message)))?;
     to.put_rows("message_rows", rows, RowType::Message);

@@ -63,10 +63,8 @@ pub(super) fn put_holds(
     Ok(())
 }
 
-/// Adds every transition.
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
-    let commits = batch.applied.iter().flat_map(|applied| &applied.commits);
-    let steps = (0_u32..).zip(commits).flat_map(|(command, commit)| {
+    let steps = (0_u32..).zip(batch.commits()).flat_map(|(command, commit)| {
         let steps = AuditRow::of(commit);
         steps.map(move |step| (command, step))
     });

@@ -94,7 +94,6 @@ impl Chain {
         }
     }
 
-    /// Writes the end of an event's chain.
     pub(crate) fn write(&self, connection: &Connection, event: EventNo) -> Result<(), Fault> {
         let (seq, steps) = (Column::Count(self.seq.0), Column::Count(self.steps));
         let row = [
@@ -123,7 +122,6 @@ impl Chain {
     }
 }
 
-/// Finds the chain of an event.
 pub(crate) fn chain_of(chains: &mut [Chain], event: EventNo) -> Result<&mut Chain, Fault> {
     let missing = || Fault::damaged(CHAINS, format!("event {} has no chain", event.0));
     chains.get_mut(event.index()).ok_or_else(missing)

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rusqlite::{Connection, Params, Row, params};
-use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
+use soldonce_core::{Booking, BookingId, EventNo, Holder, Line, LineState, Timestamp};
 
 use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, lines, summed};
@@ -84,11 +84,8 @@ fn count(lines: usize) -> u32 {
 
 impl BookingRow {
     fn of(booking: &Booking) -> (u32, u32) {
-        let sold = booking
-            .lines
-            .iter()
-            .filter(|line| line.state == LineState::Sold)
-            .count();
+        let sold = |line: &&Line| line.state == LineState::Sold;
+        let sold = booking.lines.iter().filter(sold).count();
         (count(booking.lines.len()), count(sold))
     }
 
@@ -195,10 +192,8 @@ pub(crate) fn each_whole(
     connection: &Connection,
     mut take: impl FnMut(Result<Booking, Fault>),
 ) -> Result<(), Fault> {
-    let (mut of_bookings, mut of_lines) = (
-        connection.prepare(ALL_BOOKINGS)?,
-        connection.prepare(lines::ALL_LINES)?,
-    );
+    let mut of_bookings = connection.prepare(ALL_BOOKINGS)?;
+    let mut of_lines = connection.prepare(lines::ALL_LINES)?;
     let mut rows = of_bookings.query([])?;
     let mut lines = of_lines.query([])?;
     let mut line = lines.next()?;

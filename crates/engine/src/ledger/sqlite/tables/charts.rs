@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::Chart;
 
-use super::{all_rows, first_row};
+use super::{all_rows, execute, first_row};
 use crate::ledger::rows::charts::{digest, read_again, sha256};
 use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::fault::{Fault, one_row};
@@ -30,10 +30,9 @@ pub(crate) fn write(
     document: &[u8],
     chart: &Chart,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(INSERT_CHART)?;
     let (sha, digest) = (sha256(document), digest(chart));
-    let rows = statement.execute(params![chart_no, document, sha, chart.units(), digest])?;
-    one_row("insert_chart", rows)
+    let values = params![chart_no, document, sha, chart.units(), digest];
+    one_row("insert_chart", execute(connection, INSERT_CHART, values)?)
 }
 
 /// Lists the numbers of all charts with the hashes of their documents.
@@ -55,15 +54,9 @@ pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>,
     let row = first_row(connection, CHART, [chart_no], read)?;
     let (document, sha, units, known) = row.ok_or_else(missing)?;
     if sha256(&document) != sha {
-        return Err(Fault::damaged(
-            TABLE,
-            format!("the document of chart {chart_no} has changed"),
-        ));
+        let what = format!("the document of chart {chart_no} has changed");
+        return Err(Fault::damaged(TABLE, what));
     }
-    Ok(Arc::new(read_again(
-        chart_no,
-        &document,
-        small(units, TABLE)?,
-        known,
-    )?))
+    let chart = read_again(chart_no, &document, small(units, TABLE)?, known)?;
+    Ok(Arc::new(chart))
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
 
-use super::{all_rows, each_row, first_row, summed};
+use super::{all_rows, each_row, execute, first_row, summed};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::deliveries::{get, get_due, put};
@@ -116,10 +116,7 @@ pub(crate) fn write(
 /// Sets the next attempts of open deliveries back by `by`, with the ledger's clock.
 pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<(), Fault> {
     let by = i64::try_from(by.ms()).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(SET_DELIVERIES_BACK)?
-        .execute([by])?;
-    Ok(())
+    execute(connection, SET_DELIVERIES_BACK, [by]).map(drop)
 }
 
 /// Reads the deliveries that are due at `now`, at most `limit` for each endpoint that accepts some.
@@ -210,8 +207,7 @@ pub(crate) fn open_all(
     endpoint: EndpointId,
     at: Timestamp,
 ) -> Result<usize, Fault> {
-    let mut statement = connection.prepare_cached(OPEN_ALL)?;
-    Ok(statement.execute(params![endpoint.bytes(), at.ms()])?)
+    execute(connection, OPEN_ALL, params![endpoint.bytes(), at.ms()])
 }
 
 /// Deletes old deliveries from the log, those that waited too long for a disabled endpoint, and
@@ -223,11 +219,11 @@ pub(crate) fn forget(
 ) -> Result<usize, Fault> {
     let mut forgotten = 0;
     for sql in [FORGET_DELIVERIES, FORGET_WAITING] {
-        let mut old = connection.prepare_cached(sql)?;
-        forgotten += old.execute([before.ms(), most(limit.saturating_sub(forgotten))])?;
+        let rest = most(limit.saturating_sub(forgotten));
+        forgotten += execute(connection, sql, [before.ms(), rest])?;
     }
-    let mut strays = connection.prepare_cached(FORGET_STRAYS)?;
-    Ok(forgotten + strays.execute([most(limit.saturating_sub(forgotten))])?)
+    let rest = most(limit.saturating_sub(forgotten));
+    Ok(forgotten + execute(connection, FORGET_STRAYS, [rest])?)
 }
 
 /// Reads the number of the newest delivery; 0 if there is none.

@@ -9,7 +9,7 @@ use soldonce_core::{
 };
 
 use super::bookings::holder_key;
-use super::{all_rows, first_row, summed};
+use super::{all_rows, execute, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::codes::{small, unsigned};
 use crate::ledger::rows::dropped as rows;
@@ -154,7 +154,7 @@ pub(crate) fn next(connection: &Connection) -> Result<Option<EventNo>, Fault> {
 
 /// How many rows one transaction deleted.
 #[derive(Default)]
-struct Cleared {
+struct ClearCounts {
     units: usize,
     bookings: usize,
     transitions: usize,
@@ -166,17 +166,16 @@ struct Cleared {
 /// Deletes about `limit` rows of a dropped event, one booking's lines more or less, in an open
 /// transaction: units first, because the lines of units that are sold cannot be deleted.
 pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Result<(), Fault> {
-    let mut units = connection.prepare_cached(CLEAR_UNITS)?;
-    let units = units.execute(params![event.0, most(limit)])?;
-    let mut cleared = Cleared {
+    let units = execute(connection, CLEAR_UNITS, params![event.0, most(limit)])?;
+    let mut cleared = ClearCounts {
         units,
         rows: units,
-        ..Cleared::default()
+        ..ClearCounts::default()
     };
     if cleared.rows < limit {
         clear_history(connection, event, limit, &mut cleared)?;
     }
-    let Cleared {
+    let ClearCounts {
         units,
         bookings,
         transitions,
@@ -184,10 +183,9 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
         ..
     } = cleared;
     let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(COUNT_CLEARED)?;
     let (units, bookings) = (count(units), count(bookings));
     let values = params![event.0, units, bookings, count(transitions), is_all];
-    one_row("count_cleared", statement.execute(values)?)
+    one_row("count_cleared", execute(connection, COUNT_CLEARED, values)?)
 }
 
 /// Scans the audit; for each row deletes the bookings of its hold's holder, its own booking, its
@@ -196,7 +194,7 @@ fn clear_history(
     connection: &Connection,
     event: EventNo,
     limit: usize,
-    cleared: &mut Cleared,
+    cleared: &mut ClearCounts,
 ) -> Result<(), Fault> {
     let values = params![event.0, most(limit)];
     let steps: Vec<Step> = all_rows(connection, SOME_AUDIT, values, Step::read)?;
@@ -207,7 +205,7 @@ fn clear_history(
         }
     }
     for rest in [CLEAR_CHAIN, CLEAR_TERMS] {
-        connection.prepare_cached(rest)?.execute([event.0])?;
+        execute(connection, rest, [event.0])?;
     }
     cleared.is_all = true;
     Ok(())
@@ -218,7 +216,7 @@ fn clear_step(
     connection: &Connection,
     event: EventNo,
     step: &Step,
-    (limit, cleared): (usize, &mut Cleared),
+    (limit, cleared): (usize, &mut ClearCounts),
 ) -> Result<(), Fault> {
     if let Some(holder) = &step.holder {
         let values = params![event.0, holder_key(holder), most(limit)];
@@ -234,11 +232,9 @@ fn clear_step(
     if let Some(booking) = step.booking {
         clear_booking(connection, event, booking, cleared)?;
     }
-    let mut holds = connection.prepare_cached(CLEAR_HOLD)?;
-    cleared.rows += holds.execute(params![event.0, step.hold])?;
-    let mut audit = connection.prepare_cached(CLEAR_AUDIT)?;
-    let gone = audit.execute(params![event.0, step.seq, step.n])?;
-    one_row("clear_audit", gone)?;
+    cleared.rows += execute(connection, CLEAR_HOLD, params![event.0, step.hold])?;
+    let values = params![event.0, step.seq, step.n];
+    one_row("clear_audit", execute(connection, CLEAR_AUDIT, values)?)?;
     cleared.transitions += 1;
     cleared.rows += 1;
     Ok(())
@@ -276,15 +272,14 @@ fn clear_booking(
     connection: &Connection,
     event: EventNo,
     booking: [u8; 16],
-    cleared: &mut Cleared,
+    cleared: &mut ClearCounts,
 ) -> Result<(), Fault> {
     for of_booking in [CLEAR_KEPT, CLEAR_OUTBOX] {
-        let mut statement = connection.prepare_cached(of_booking)?;
-        cleared.rows += statement.execute([booking])?;
+        cleared.rows += execute(connection, of_booking, [booking])?;
     }
     let values = params![event.0, booking];
-    cleared.rows += connection.prepare_cached(CLEAR_LINES)?.execute(values)?;
-    let gone = connection.prepare_cached(CLEAR_BOOKING)?.execute(values)?;
+    cleared.rows += execute(connection, CLEAR_LINES, values)?;
+    let gone = execute(connection, CLEAR_BOOKING, values)?;
     cleared.bookings += gone;
     cleared.rows += gone;
     Ok(())

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row};
 use soldonce_core::{Span, Timestamp};
 
-use super::{all_rows, deliveries, summed};
+use super::{all_rows, deliveries, execute, summed};
 use crate::ledger::rows::endpoints::{get, put};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
@@ -47,8 +47,8 @@ pub(crate) fn change(
     let changed = known.changed(change, at);
     match change {
         EndpointChange::Delete => {
-            let mut statement = connection.prepare_cached(DELETE_ENDPOINT)?;
-            one_row("delete_endpoint", statement.execute([id.bytes()])?)?;
+            let rows = execute(connection, DELETE_ENDPOINT, [id.bytes()])?;
+            one_row("delete_endpoint", rows)?;
         }
         EndpointChange::Rotate | EndpointChange::Disable => update(connection, &changed)?,
         EndpointChange::Enable => {
@@ -67,9 +67,8 @@ pub(crate) fn note(
 ) -> Result<Vec<Endpoint>, Fault> {
     let mut noted = Vec::with_capacity(known.len());
     for endpoint in known {
-        let told = attempts
-            .iter()
-            .filter(|attempt| attempt.endpoint == endpoint.id);
+        let told = attempts.iter();
+        let told = told.filter(|attempt| attempt.endpoint == endpoint.id);
         let next = told.fold(endpoint.clone(), |next, attempt| next.after(attempt));
         if next != endpoint {
             update(connection, &next)?;

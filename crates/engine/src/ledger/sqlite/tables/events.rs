@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Chart, Event, EventNo, Policy, Timestamp};
 
-use super::{first_row, summed};
+use super::{execute, first_row, summed};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::events::{CHART_NO, IS_DROPPED, get, put};
@@ -75,14 +75,10 @@ pub(crate) fn update(connection: &Connection, event: &Event, now: Timestamp) -> 
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let (chart_no, policy): (i64, String) = statement.query_row([event.no.0], read)?;
     if policy != policy_to_json(&event.policy)? {
-        connection
-            .prepare_cached(END_STEADY_TERMS)?
-            .execute([event.no.0])?;
+        execute(connection, END_STEADY_TERMS, [event.no.0])?;
     }
     write(connection, UPDATE_EVENT, event, chart_no)?;
-    let mut statement = connection.prepare_cached(NOTE_CHANGE)?;
-    statement.execute(params![event.no.0, now.ms()])?;
-    Ok(())
+    execute(connection, NOTE_CHANGE, params![event.no.0, now.ms()]).map(drop)
 }
 
 fn write(

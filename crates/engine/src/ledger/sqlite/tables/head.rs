@@ -31,7 +31,6 @@ SELECT commits, hash, clock, checksum FROM head WHERE one = 1";
 /// The number, the running hash and the latest time of a ledger's commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// How many commits there were.
     pub(crate) commits: u64,
     /// The running hash of all of them.
     pub(crate) hash: [u8; 32],

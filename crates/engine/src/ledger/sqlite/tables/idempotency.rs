@@ -6,10 +6,10 @@ use rusqlite::{Connection, Row};
 use soldonce_core::{Rejection, Timestamp};
 
 use super::summed::RowWriter;
-use super::{each_row, first_row, summed};
+use super::{each_row, execute, first_row, summed};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::rows::replies::{get, get_key, put, put_key};
+use crate::ledger::rows::replies::{Record, get, get_key, get_record, put, put_key};
 use crate::ledger::rows::to_i64;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::{RequestKey, ScopedKey, batch};
@@ -55,7 +55,7 @@ DELETE FROM replies WHERE n <= ?1";
 /// Writes records, all made at `at`, from number `first` on.
 pub(crate) fn write(
     connection: &Connection,
-    records: &[(RequestKey, StoredReply)],
+    records: &[Record],
     first: u64,
     at: Timestamp,
 ) -> Result<(), Fault> {
@@ -81,11 +81,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A record that is kept as long as its booking: a key and the reply to it.
-type BookingReply = (RequestKey, StoredReply);
-
-/// Finds the kept reply to a request with this key, if there is one.
-pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<BookingReply>, Fault> {
+/// Finds the record with this key that is kept as long as its booking, if there is one.
+pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Record>, Fault> {
     first_row(connection, KEPT_REPLY, [key.0], read_kept)
 }
 
@@ -94,23 +91,20 @@ pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
     each_row(connection, KEPT_REPLIES, [], |row| read_kept(row).map(drop))
 }
 
-fn read_kept(row: &Row<'_>) -> Result<BookingReply, Fault> {
-    let get = |row: &mut Reader<'_>| Ok((get_key(row)?, get(row)?));
-    summed::read(row, KEPT, get, |_| "a reply".to_owned())
+fn read_kept(row: &Row<'_>) -> Result<Record, Fault> {
+    summed::read(row, KEPT, get_record, |_| "a reply".to_owned())
 }
 
 /// Deletes the records up to this number; fails unless each has a reply.
 pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
     let last = to_i64(last)?;
-    let keys = connection.prepare_cached(FORGET_KEYS)?.execute([last])?;
-    let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([last])?;
+    let keys = execute(connection, FORGET_KEYS, [last])?;
+    let replies = execute(connection, FORGET_REPLIES, [last])?;
     if keys == replies {
         return Ok(());
     }
-    Err(Fault::damaged(
-        TABLE,
-        format!("{keys} keys had {replies} replies"),
-    ))
+    let what = format!("{keys} keys had {replies} replies");
+    Err(Fault::damaged(TABLE, what))
 }
 
 /// Reads the reply of a record; fails if it is missing.

@@ -47,9 +47,8 @@ pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Resul
     if is_last_admin(&keys, id) {
         return Ok(false);
     }
-    let known = keys
-        .into_iter()
-        .find(|key| key.id == id && key.revoked_at.is_none());
+    let mut keys = keys.into_iter();
+    let known = keys.find(|key| key.id == id && key.revoked_at.is_none());
     let Some(key) = known else { return Ok(false) };
     let key = ApiKey {
         revoked_at: Some(at),

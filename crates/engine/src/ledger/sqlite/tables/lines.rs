@@ -58,13 +58,9 @@ pub(super) fn write(
             let rows = delete.execute(params![booking.id.bytes(), n])?;
             one_row("delete_line", rows)?;
         }
-        changed.extend(
-            change
-                .changed
-                .into_iter()
-                .map(|(n, line)| (booking, n, line)),
-        );
-        new.extend((next..).zip(change.new).map(|(n, line)| (booking, n, line)));
+        let of_booking = |(n, line)| (booking, n, line);
+        changed.extend(change.changed.into_iter().map(of_booking));
+        new.extend((next..).zip(change.new).map(of_booking));
     }
     changed.sort_by_key(|(_, _, line)| line.state == LineState::Sold);
     let mut update = RowWriter::new(connection, UPDATE_LINE, TABLE)?;
@@ -117,10 +113,8 @@ fn write_line(
     n: i64,
     line: &Line,
 ) -> Result<(), Fault> {
-    let (id, event) = (
-        Column::Id(*booking.id.bytes()),
-        Column::Small(booking.event.0),
-    );
+    let id = Column::Id(*booking.id.bytes());
+    let event = Column::Small(booking.event.0);
     let [unit, price, version, state] = put_line(line);
     let row = [id, Column::Long(n), event, unit, price, version, state];
     writer.write(&row)

@@ -68,6 +68,15 @@ fn all_rows<T, C: FromIterator<T>>(
     statement.query_and_then(values, read)?.collect()
 }
 
+/// Runs a statement without rows; returns how many rows it changed.
+pub(super) fn execute(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+) -> Result<usize, Fault> {
+    Ok(connection.prepare_cached(sql)?.execute(values)?)
+}
+
 /// Lists every statement of the tables, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {

@@ -8,6 +8,7 @@ use soldonce_core::{EventNo, Inventory, Unit, UnitNo, UnitState, Version};
 use super::summed::RowWriter;
 use super::{each_row, summed};
 use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::units::{get, put, put_state};
 use crate::ledger::sqlite::fault::Fault;
 
@@ -103,18 +104,11 @@ pub(crate) struct UnitRow {
 impl UnitRow {
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
         let name = |row: &Self| format!("unit {} of event {}", row.no.0, row.event.0);
-        summed::read(
-            row,
-            TABLE,
-            |row| {
-                Ok(Self {
-                    event: row.get()?,
-                    no: row.get()?,
-                    unit: get(row)?,
-                })
-            },
-            name,
-        )
+        let get = |row: &mut Reader<'_>| {
+            let (event, no, unit) = (row.get()?, row.get()?, get(row)?);
+            Ok(Self { event, no, unit })
+        };
+        summed::read(row, TABLE, get, name)
     }
 }
 

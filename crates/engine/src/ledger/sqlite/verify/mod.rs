@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use rusqlite::Connection;
-use soldonce_core::{Commit, Event, Timestamp, UnitNo};
+use soldonce_core::{Commit, Event, Timestamp};
 
 use super::OpenError;
 use super::connection;
@@ -18,7 +18,7 @@ use super::folder::{Folder, Mark};
 use super::rebuild::{require_database, require_whole};
 use super::tables::head::Head;
 use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
-use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
+use crate::ledger::verify::{Books, Ends, Meter, VerifyReport, Watcher};
 use crate::ledger::{OpenMoney, Tombstone};
 
 const AUDIT_ROWS: &str = "-- audit_rows
@@ -130,7 +130,7 @@ fn check_events(
 fn check_units(
     connection: &Connection,
     event: &Event,
-    (books, left): (&mut Books<'_>, &Left),
+    (books, left): (&mut Books<'_>, &Ends),
     report: &mut VerifyReport,
 ) -> Result<(), Fault> {
     units::each_of(connection, event.no, |row| match row {
@@ -219,14 +219,11 @@ pub fn unit_history(
     let Some(event) = all.into_iter().find(|known| known.id.as_str() == event) else {
         return Ok(None);
     };
-    let unit: Option<UnitNo> = event.chart.find_unit(unit);
-    match unit {
-        None => Ok(None),
-        Some(unit) => {
-            let commits = audit::of_unit(&connection, event.no, unit, limit)?;
-            Ok(Some((event, commits)))
-        }
-    }
+    let Some(unit) = event.chart.find_unit(unit) else {
+        return Ok(None);
+    };
+    let commits = audit::of_unit(&connection, event.no, unit, limit)?;
+    Ok(Some((event, commits)))
 }
 
 /// Finds the row of a dropped event. For `soldonce why`, on a live folder or a stopped one.

@@ -7,7 +7,7 @@ use super::note;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::audit::{self, Chain, ReadRow};
 use crate::ledger::sqlite::tables::events;
-use crate::ledger::verify::{ChainEnd, Left, Meter, VerifyReport, Walk, history_of};
+use crate::ledger::verify::{ChainEnd, Ends, Meter, VerifyReport, Walk, history_of};
 
 /// Rows between two reports of progress.
 const PROGRESS_EVERY: u64 = 20_000;
@@ -18,7 +18,7 @@ pub(super) fn walk(
     holds: Vec<HoldTerms>,
     report: &mut VerifyReport,
     meter: &mut Meter<'_>,
-) -> Result<Left, Fault> {
+) -> Result<Ends, Fault> {
     let history = history_of(event, events::steady_terms(connection, event)?, holds);
     let mut rows = Rows {
         walk: Walk::begin(event, &history),

@@ -22,8 +22,8 @@ use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, FORGET_MAX};
-use super::published::Shared;
-use super::rebuild::Opened;
+use super::published::LiveState;
+use super::rebuild::OpenLedger;
 use super::tables::idempotency;
 use super::{SqliteOptions, connection};
 use crate::ledger::batch::{Outcome, Reply};
@@ -45,11 +45,10 @@ pub(super) enum Job {
 /// A job that is no command; it sends its answer itself.
 pub(super) type OwnJob = Box<dyn FnOnce(&mut Writer) -> Result<(), Fault> + Send>;
 
-/// The dependencies of the writer.
 pub(super) struct Deps {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LiveState>,
     pub(super) options: SqliteOptions,
 }
 
@@ -69,7 +68,7 @@ pub(super) struct Writer {
     /// A job that is no command and came after the queued ones.
     deferred: Option<Job>,
     waiters: Vec<(Reply<Done>, Outcome)>,
-    loaded: Loaded,
+    loaded: LoadedIds,
     /// The last millisecond in which the oldest idempotency record is valid.
     records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
@@ -79,7 +78,7 @@ pub(super) struct Writer {
 
 /// The holds and bookings that were loaded from the file for this batch.
 #[derive(Default)]
-struct Loaded {
+struct LoadedIds {
     holds: Vec<HoldId>,
     bookings: Vec<BookingId>,
 }
@@ -146,8 +145,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Writer {
-    pub(super) fn new(opened: Opened, deps: Deps) -> Result<Self, Fault> {
-        let Opened {
+    pub(super) fn new(opened: OpenLedger, deps: Deps) -> Result<Self, Fault> {
+        let OpenLedger {
             mut connection,
             checkpointer,
             inventory,
@@ -170,7 +169,7 @@ impl Writer {
             queued: Vec::with_capacity(BATCH_MAX),
             deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
-            loaded: Loaded::default(),
+            loaded: LoadedIds::default(),
             records_last: Timestamp::MIN,
             log_pages,
             log_kept: 0,
@@ -247,11 +246,8 @@ impl Writer {
         for hold in holds.iter().copied().chain(self.loaded.holds.drain(..)) {
             inventory.forget_hold(hold);
         }
-        for booking in bookings
-            .iter()
-            .copied()
-            .chain(self.loaded.bookings.drain(..))
-        {
+        let loaded = self.loaded.bookings.drain(..);
+        for booking in bookings.iter().copied().chain(loaded) {
             let known = inventory.booking(booking);
             if known.is_some_and(|known| known.state != BookingState::PendingPayment) {
                 inventory.forget_booking(booking);

@@ -9,7 +9,7 @@ use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
 use crate::ledger::sqlite::tables::audit::Chain;
 use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency};
-use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
+use crate::ledger::{AddOutcome, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 impl Writer {
@@ -77,32 +77,25 @@ impl Writer {
     pub(in super::super) fn add_endpoint(
         &mut self,
         new: NewEndpoint,
-    ) -> Result<Result<Added, Rejection>, Fault> {
+    ) -> Result<Result<AddOutcome, Rejection>, Fault> {
         if let Some(key) = new.key
             && let Some(known) = self.replay_newest(key)?
         {
-            return Ok(known.map(Added::Replayed));
+            return Ok(known.map(AddOutcome::Replayed));
         }
         if let Err(full) = require_room(self.tails.endpoints.len()) {
             return Ok(Err(full));
         }
         let now = self.deps.shared.now();
-        let NewEndpoint {
-            endpoint,
-            key,
-            reply,
-        } = new;
-        let (records, first) = (
-            Vec::from_iter(key.map(|key| (key, reply))),
-            self.keys.next(),
-        );
+        let first = self.keys.next();
+        let records = Vec::from_iter(new.key.map(|key| (key, new.reply)));
         self.commit_at(now, |tables| {
-            endpoints::insert(tables, &endpoint)?;
+            endpoints::insert(tables, &new.endpoint)?;
             idempotency::write(tables, &records, first, now)
         })?;
         self.keys.add_all(&records);
-        self.tails.endpoints.push(endpoint);
-        Ok(Ok(Added::Stored))
+        self.tails.endpoints.push(new.endpoint);
+        Ok(Ok(AddOutcome::Stored))
     }
 
     /// Commits the ledger's time if it is ahead of the machine's: the next start continues from the
@@ -130,9 +123,8 @@ impl Writer {
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         self.checkpointer.state()?;
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let connection = &mut self.connection;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let written = write(&transaction)?;
         self.tails.head = self.tails.head.then(now, std::iter::empty());
         self.tails.head.update(&transaction)?;

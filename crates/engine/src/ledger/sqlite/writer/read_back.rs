@@ -83,10 +83,8 @@ impl Writer {
             return Ok(());
         };
         if !hold.state.is_terminal() {
-            return Err(Fault::damaged(
-                "holds",
-                format!("{id} is live in the file alone"),
-            ));
+            let what = format!("{id} is live in the file alone");
+            return Err(Fault::damaged("holds", what));
         }
         self.loaded.holds.push(id);
         self.inventory.restore_hold(hold);

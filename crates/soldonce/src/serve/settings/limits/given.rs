@@ -12,13 +12,13 @@ use crate::lease::span;
 use crate::serve::shield::shared_redis;
 
 /// A limit as it was given, if it was.
-pub(super) struct Given<'a> {
+pub(super) struct GivenLimit<'a> {
     pub(super) name: &'static str,
     pub(super) text: Option<&'a str>,
     pub(super) notes: &'a mut Notes,
 }
 
-impl Given<'_> {
+impl GivenLimit<'_> {
     /// Reads a quota, or returns the default. None is no limit.
     pub(super) fn quota(self, default: Option<Quota>) -> anyhow::Result<Option<Quota>> {
         self.read(default, "300/1m, 50/s", |text| read(text).ok(), written)

@@ -16,7 +16,7 @@ use soldonce_server::limits::{
 use soldonce_server::{AcceptLimits, HeldLimits, RateLimits, StreamLimits};
 
 use super::Notes;
-use given::{Given, networks, shared};
+use given::{GivenLimit, networks, shared};
 
 /// Arguments about limits.
 #[derive(Clone, Debug, Args)]
@@ -97,7 +97,7 @@ impl LimitSettings {
     pub(super) fn gather(args: &LimitArgs, notes: &mut Notes) -> anyhow::Result<Self> {
         macro_rules! given {
             ($name:ident.$read:ident($($default:expr),*)) => {
-                Given {
+                GivenLimit {
                     name: stringify!($name),
                     text: args.$name.as_deref(),
                     notes: &mut *notes,
