@@ -68,9 +68,9 @@ macro_rules! text_id {
         }
 
         impl std::str::FromStr for $name {
-            type Err = InvalidId;
+            type Err = $crate::InvalidId;
 
-            fn from_str(text: &str) -> Result<Self, InvalidId> {
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 Self::parse(text)
             }
         }

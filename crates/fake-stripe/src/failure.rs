@@ -86,9 +86,8 @@ impl Failure {
     /// Builds the 400 for an intent whose status does not permit the call; `what` is a participle.
     pub(super) fn state(intent: &Intent, what: &str) -> Self {
         let status = intent.status.as_str();
-        let message = format!(
-            "This PaymentIntent could not be {what} because it has a status of {status}."
-        );
+        let message =
+            format!("This PaymentIntent could not be {what} because it has a status of {status}.");
         let code = "payment_intent_unexpected_state";
         let failure = Self::new(400, "invalid_request_error", code, message).remembered();
         Self {

@@ -16,8 +16,8 @@ use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
-    HALL, Recorder, TestLedger, booked, busy, cancel, checkout, created, expect_taken, held, holder,
-    new_event, on, open_in, select, transaction, verified,
+    HALL, Recorder, TestLedger, booked, busy, cancel, checkout, created, expect_taken, held,
+    holder, new_event, on, open_in, select, transaction, verified,
 };
 
 const DAY_MS: i64 = 24 * 3_600_000;

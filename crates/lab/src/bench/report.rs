@@ -198,7 +198,12 @@ impl Outcome {
             let (goal, name) = (scenario.goal(transport)?, scenario.name);
             let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
             let what = format!("{name} / echo, requests a second, closed loop");
-            Some(Verdict::new((goal.id, what), ratio, Bound::AtLeast, goal.steps))
+            Some(Verdict::new(
+                (goal.id, what),
+                ratio,
+                Bound::AtLeast,
+                goal.steps,
+            ))
         };
         let measured = closed.scenarios.iter().map(|(scenario, _)| scenario);
         let mut goals: Vec<Verdict> = measured.filter_map(of_rate).collect();

@@ -159,12 +159,7 @@ pub struct Finding {
 
 impl Finding {
     /// Creates a finding of `check`; `fix` is empty if there is nothing to do.
-    pub fn new(
-        check: &'static str,
-        verdict: Verdict,
-        found: impl Into<String>,
-        fix: &str,
-    ) -> Self {
+    pub fn new(check: &'static str, verdict: Verdict, found: impl Into<String>, fix: &str) -> Self {
         Self {
             check,
             verdict,

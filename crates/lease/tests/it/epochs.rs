@@ -13,7 +13,6 @@ use soldonce_lease::{
 use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 
-
 const MOST: u64 = FenceKind::Epoch.most();
 
 #[tokio::test]

@@ -27,7 +27,10 @@ fn modules(scripts: &Path) -> TempFolder {
     copy(parts.join("grpc.mjs"), module.join("grpc.mjs"));
     copy(parts.join("metrics.mjs"), module.join("metrics.mjs"));
     copy(parts.join("run.mjs"), folder.path().join("run.mjs"));
-    copy(scripts.join("storm-grpc.js"), folder.path().join("script.mjs"));
+    copy(
+        scripts.join("storm-grpc.js"),
+        folder.path().join("script.mjs"),
+    );
     folder
 }
 

@@ -54,7 +54,9 @@ impl WorkspaceCopy {
             let entry = entry?;
             let path = folder.join(entry.file_name());
             let is_skipped = SKIPPED_NAMES.iter().any(|name| path.ends_with(name))
-                || SKIPPED_PATHS.iter().any(|skipped| path == Path::new(skipped));
+                || SKIPPED_PATHS
+                    .iter()
+                    .any(|skipped| path == Path::new(skipped));
             if is_skipped {
                 continue;
             }

@@ -115,7 +115,9 @@ pub(super) fn require_whole(
         ))),
         (Some(head), Some(mark)) if head.commits == mark.commits && head.hash != mark.hash => {
             let commits = head.commits;
-            Err(behind(format!("commit {commits} is not the one that was made")))
+            Err(behind(format!(
+                "commit {commits} is not the one that was made"
+            )))
         }
         (None | Some(_), None) | (Some(_), Some(_)) => Ok(()),
     }

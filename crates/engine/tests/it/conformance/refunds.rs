@@ -1,6 +1,8 @@
 //! A refund is to be done until the money has gone back for good.
 
-use soldonce_core::{Amount, Booking, BookingId, Command, Effect, PaymentReport, PaymentState, Span};
+use soldonce_core::{
+    Amount, Booking, BookingId, Command, Effect, PaymentReport, PaymentState, Span,
+};
 
 use crate::ledgers::{TestLedger, booked, cancel, euro};
 

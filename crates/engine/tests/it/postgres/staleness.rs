@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
-    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, PaymentReport, PaymentState,
-    Rejection, Selection, Seq, Text, Timestamp,
+    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, PaymentReport,
+    PaymentState, Rejection, Selection, Seq, Text, Timestamp,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};

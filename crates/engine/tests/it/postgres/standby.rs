@@ -7,7 +7,9 @@ use std::time::Duration;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::Rejection;
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{DatabaseRole, OpenError, PostgresOptions, examine, migrate};
+use soldonce_engine::ledger::postgres::{
+    DatabaseRole, OpenError, PostgresOptions, examine, migrate,
+};
 use soldonce_testkit::chaos::FaultProxy;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};

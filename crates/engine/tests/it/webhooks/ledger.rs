@@ -204,9 +204,8 @@ async fn several_servers_at_once_make_no_more_endpoints_than_there_may_be() {
     let answers = asked.join_all().await;
     let stored = answers.iter().filter(|answer| answer.is_ok());
     assert_eq!(stored.count(), 1, "{answers:?}");
-    let is_full = |answer: &&Result<AddOutcome, Rejection>| {
-        matches!(answer, Err(Rejection::Invalid(_)))
-    };
+    let is_full =
+        |answer: &&Result<AddOutcome, Rejection>| matches!(answer, Err(Rejection::Invalid(_)));
     assert_eq!(answers.iter().filter(is_full).count(), 7, "{answers:?}");
 }
 

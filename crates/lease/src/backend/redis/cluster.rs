@@ -158,7 +158,11 @@ impl ClusterLink {
             .push_sender(heard);
         let client = build(builder)?;
         // It is made of many, too, and a node that hangs takes its whole time.
-        let limit = within.max(self.entry.node_timeout.saturating_mul(watchdog::CONNECT_NODES));
+        let limit = within.max(
+            self.entry
+                .node_timeout
+                .saturating_mul(watchdog::CONNECT_NODES),
+        );
         match timeout(limit, client.get_async_connection()).await {
             Ok(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
             Ok(Err(error)) => Err(failure::of_connect(&error)),

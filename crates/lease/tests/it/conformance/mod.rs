@@ -21,7 +21,9 @@ mod waiting;
 
 use std::time::Duration;
 
-use soldonce_lease::backend::{Acquire, AcquireReply, Backend, Fut, Names, ReleaseReply, RenewReply};
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Fut, Names, ReleaseReply, RenewReply,
+};
 use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
 
 use crate::requests;

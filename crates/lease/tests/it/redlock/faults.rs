@@ -194,7 +194,10 @@ async fn a_vote_that_comes_after_its_release_is_given_back() {
     let first = ask("first");
     granted(&backend, &first).await;
     until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
-    assert_eq!(release(&backend, &first, None).await, ReleaseReply::Released);
+    assert_eq!(
+        release(&backend, &first, None).await,
+        ReleaseReply::Released
+    );
     until("all nodes are free", PATIENCE, || keys(&servers) == 0).unwrap();
     servers[2].cli(&["SCRIPT", "FLUSH"]).unwrap();
     servers[2]

@@ -75,7 +75,11 @@ pub(crate) fn ask(name: &str) -> Acquire {
     Acquire {
         cap: Some(Duration::from_mins(10)),
         meta: "who=test".into(),
-        ..requests::ask(one(name), Owner::draw(&SystemEntropy), Duration::from_secs(20))
+        ..requests::ask(
+            one(name),
+            Owner::draw(&SystemEntropy),
+            Duration::from_secs(20),
+        )
     }
 }
 

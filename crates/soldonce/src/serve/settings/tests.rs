@@ -128,7 +128,10 @@ fn what_a_file_may_not_say_is_refused_by_name_though_a_flag_is_right() {
 fn a_line_that_is_no_toml_is_named_and_never_shown() {
     for (file, told) in [
         ("stripe_key = sk_test_hush0123456789", "line 1: string"),
-        ("listen = 'x:1'\nadmin_key = hush-hush-hush-hush\n", "line 2: string"),
+        (
+            "listen = 'x:1'\nadmin_key = hush-hush-hush-hush\n",
+            "line 2: string",
+        ),
     ] {
         let error = refused(&[], file);
         assert!(error.contains(told) && !error.contains("hush"), "{error}");

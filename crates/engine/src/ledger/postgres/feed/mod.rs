@@ -18,8 +18,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::follow::Follower;
 pub(super) use self::follow::FeedPosition;
+use self::follow::Follower;
 pub(super) use self::number::follow_move;
 use self::number::number;
 use super::context::Context;

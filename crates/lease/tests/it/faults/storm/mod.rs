@@ -108,7 +108,10 @@ impl Run {
         let mut site = runtime.block_on(Site::start(self.kind));
         let target = Postgres::start().unwrap();
         counter::make(&target, &NAMES);
-        let (reports, recorder) = (TempFolder::new().unwrap(), Recorder::new(Arc::new(SystemClock)));
+        let (reports, recorder) = (
+            TempFolder::new().unwrap(),
+            Recorder::new(Arc::new(SystemClock)),
+        );
         let proxies = site.proxies();
         let plans: Vec<Plan> = (0..PROCESSES)
             .map(|process| Plan {
