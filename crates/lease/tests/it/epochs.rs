@@ -261,7 +261,7 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
 /// A pipe in place of the lock file: to open it takes until another opens it, as long as a disk that stalls.
 #[tokio::test]
 async fn a_disk_that_stalls_stops_nothing_else() {
-    let folder = TempFolder::new();
+    let folder = TempFolder::new().unwrap();
     let lock = folder.path().join("app.lock");
     let made = Command::new("mkfifo").arg(&lock).status().unwrap();
     assert!(made.success());
