@@ -39,8 +39,8 @@ impl Request {
         }
     }
 
-    /// Asks until it is granted, at most for `span`; zero asks as [`Request::try_acquire`] does. `None` if another owner
-    /// held it all that time.
+    /// Asks until it is granted, at most for `span`; zero asks as [`Request::try_acquire`] does. `None` if another
+    /// owner held it all that time.
     ///
     /// # Errors
     /// [`AcquireError`].

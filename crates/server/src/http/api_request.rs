@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderName, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use soldonce_clock::timeout_at;
@@ -154,13 +154,6 @@ impl ApiRequest {
         }
         read_body(&self.app, &mut self.body, self.route.body).await
     }
-}
-
-/// Lists what a header field has between commas, on all of its lines.
-pub(super) fn listed(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    let lines = headers.get_all(name).iter();
-    let lines = lines.filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(','))
 }
 
 /// Reads a body within the bounds of its size. A body that is there already, which is nearly every one,

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::api_request::listed;
+use super::headers::listed;
 
 /// Tells whether the caller names this version, or any. The comparison is weak: encodings of one
 /// version count as the same.

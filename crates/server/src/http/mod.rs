@@ -25,6 +25,7 @@ mod problems_page;
 mod answer;
 mod coding;
 mod conditional;
+mod headers;
 mod json;
 mod query;
 mod response;

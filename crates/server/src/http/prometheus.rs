@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, header};
 
-use super::api_request::listed;
+use super::headers::listed;
 
 /// Tells whether the caller asks for `OpenMetrics`.
 pub(super) fn is_open_metrics_asked(headers: &HeaderMap) -> bool {

@@ -14,7 +14,6 @@ use serde::Serialize;
 use soldonce_core::{Chart, Event, Seq, StateKind, Tally};
 use soldonce_engine::chart;
 use soldonce_engine::live::SeatSnapshot;
-use utoipa::ToSchema;
 
 use super::answer;
 use super::api_request::ApiRequest;
@@ -26,7 +25,7 @@ use super::problem::{Handled, Problem};
 use super::rendered::{BodyKey, Rendering};
 use super::response;
 use super::route::Admission::Look;
-use super::shapes::{Chart as ChartShape, Seats};
+use super::shapes::{AreaCounts, Chart as ChartShape, Seats};
 use super::table::Table;
 use crate::limits::{CHART_MAX_AGE_S, SEATS_MAX_AGE_S};
 
@@ -163,16 +162,6 @@ struct Head<'a> {
     seq: u64,
     total: u32,
     free: u32,
-}
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct AreaCounts<'a> {
-    area: &'a str,
-    capacity: u32,
-    free: u32,
-    held: u32,
-    sold: u32,
-    blocked: u32,
 }
 
 /// Writes an open object: the server's time is added to each answer.

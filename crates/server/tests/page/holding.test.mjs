@@ -117,14 +117,15 @@ test("a server that is too busy offers the same choice again", () => {
   assert.deepEqual(shopper.held, ["A-1"]);
 });
 
+/** Ask for two units. @type {((shopper: Shopper) => void)[]} */
+const ACTS = [
+  (shopper) => shopper.floor(2),
+  (shopper) => shopper.press({ kind: "best", quantity: 2, category: null }),
+];
+
 test("places or best seats that were made unseen are found by their key when they are asked for again", () => {
-  /** @type {((shopper: Shopper) => void)[]} */
-  const acts = [
-    (shopper) => shopper.floor(2),
-    (shopper) => shopper.press({ kind: "best", quantity: 2, category: null }),
-  ];
   for (const code of ["outcome_unknown", "internal_error"]) {
-    for (const act of acts) {
+    for (const act of ACTS) {
       const { server, shopper } = shopperIn();
       act(shopper);
       server.perform(shopper.sent[0]);
@@ -139,6 +140,19 @@ test("places or best seats that were made unseen are found by their key when the
       shopper.settle();
       assert.deepEqual([shopper.held.length, server.holds.size], [2, 2]);
     }
+  }
+});
+
+test("what was made unseen and is over when it is asked for again is made anew", () => {
+  for (const act of ACTS) {
+    const { server, shopper } = shopperIn();
+    act(shopper);
+    server.perform(shopper.sent[0]);
+    shopper.refuse("outcome_unknown");
+    server.now += 60_000;
+    act(shopper);
+    shopper.settle();
+    assert.deepEqual([shopper.held.length, server.holds.size], [2, 2]);
   }
 });
 

@@ -43,7 +43,7 @@ export class FakeServer {
   perform({ call }) {
     const known = call.key === undefined ? undefined : this.keys.get(call.key);
     if (known && known.route !== call.route) return { problem: { status: 422, code: "idempotency_key_reused" } };
-    if (known) return { answer: known.answer };
+    if (known) return { answer: { ...known.answer, server_time: at(this.now) } };
     try {
       const answer = structuredClone(this.answer(call));
       if (call.key !== undefined) this.keys.set(call.key, { route: call.route, answer });

@@ -42,6 +42,8 @@ export const paying = (agreed) => ({ kind: "pay", agreed, begun: null, isSecond:
 /** @param {State} state @param {Extract<Action, {type: "answered"}>} action @returns {State} */
 export function answered(state, action) {
   const done = { ...state, task: null };
+  // Where the answer to a request that was made again is of a hold that is over by now, another one is asked for.
+  const anew = { ...state, requested: null };
   switch (action.kind) {
     case "find":
       return found(state, action.answer);
@@ -50,7 +52,7 @@ export function answered(state, action) {
     case "read":
       return read(state, action.answer);
     case "hold":
-      return accept({ ...state, requested: null }, action.answer);
+      return isLive(action.answer) ? accept(anew, action.answer) : anew;
     case "change":
       return accept(state, action.answer);
     case "extend":
@@ -58,7 +60,7 @@ export function answered(state, action) {
     case "release":
       return released(state, action.command);
     case "best":
-      return replace({ ...done, requested: null }, action.command, action.answer);
+      return isLive(action.answer) ? replace({ ...anew, task: null }, action.command, action.answer) : anew;
     case "confirm":
       return leave(done, action.answer.id, false);
     case "checkout":

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 
 pub(super) use self::open::OpenBody;
 
-use super::api_request::listed;
+use super::headers::listed;
 use crate::limits::{
     BROTLI_WINDOW_BITS, CODED_ANSWER_BYTES_MAX, CODED_BYTES_MIN, CODING_BUFFER_BYTES,
 };

@@ -11,7 +11,7 @@ pub(super) use self::holds::{
     BlockedUnits, Booking, BookingList, Hold, HoldList, Transition, UnblockedUnits,
 };
 pub(super) use self::refusals::Problem;
-pub(super) use self::seats::{Chart, Seats};
+pub(super) use self::seats::{AreaCounts, Chart, Seats};
 pub(super) use self::webhooks::{
     BookingMessage, EventMessage, HoldMessage, NewWebhookEndpoint, WebhookEndpoint,
 };

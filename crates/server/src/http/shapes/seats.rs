@@ -5,9 +5,8 @@
     reason = "fields are named as the API names them"
 )]
 
+use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::super::seats::AreaCounts;
 
 /// A seat plan in the native format.
 #[derive(ToSchema)]
@@ -83,4 +82,14 @@ pub(in crate::http) struct Seats {
     sold: Vec<String>,
     blocked: Vec<String>,
     areas: Vec<AreaCounts<'static>>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct AreaCounts<'a> {
+    pub(in crate::http) area: &'a str,
+    pub(in crate::http) capacity: u32,
+    pub(in crate::http) free: u32,
+    pub(in crate::http) held: u32,
+    pub(in crate::http) sold: u32,
+    pub(in crate::http) blocked: u32,
 }

@@ -104,7 +104,7 @@ impl Sources {
     }
 }
 
-/// Names the line that is no TOML. The error's own text shows it, and it may have a secret.
+/// Tells which line is no TOML. The error's own text shows the line, and it may have a secret.
 fn named(error: &toml::de::Error, file: &str) -> anyhow::Error {
     let before = error.span().and_then(|span| file.get(..span.start));
     let line = before.unwrap_or_default().matches('\n').count() + 1;
