@@ -18,7 +18,7 @@ use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
 use crate::{BackendError, Clock};
 
-/// Longest wait for the connection, and for each answer on it.
+/// Longest wait for the connection to a server, where one to a cluster has more, and for each answer on it.
 const STEP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A subscription that was quiet for this long is pinged.
