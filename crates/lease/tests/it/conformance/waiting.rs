@@ -66,7 +66,7 @@ async fn behind_two(
     let mut at = 0;
     loop {
         at += 1;
-        let (names, begun) = (one(&format!("q:{at}")), SystemClock.boot());
+        let (names, begun) = (one(&format!("queue-{at}")), SystemClock.boot());
         queue_of_two(bench, &names).await;
         bench.advance(skipped).await;
         let reply = bench.backend().acquire(&then(&names)).await;
