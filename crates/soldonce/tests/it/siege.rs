@@ -1,5 +1,5 @@
 //! Honest buyers among thousands of connections that mean no good, from several addresses: what they
-//! wait for and what the server takes of memory, in one run with and without the others.
+//! wait for and what the server takes of memory, in one run beside the others and beside a busy thread.
 
 #![expect(clippy::print_stdout, reason = "the rig says what it measured")]
 #![expect(
@@ -28,8 +28,8 @@ use crate::store::folder;
 const ADDRESSES: usize = 8;
 const BUYERS: usize = 4;
 const HOLDS: usize = 1_500;
-/// How many times as long as without the others.
-const RATIO_MAX: u64 = 3;
+/// How long buyers may wait beside attackers, in hundredths of their time beside a busy thread.
+const RATIO_MAX: u64 = 150;
 /// What the server and the test itself have open besides.
 const OTHER_FILES: u64 = 512;
 
@@ -78,6 +78,21 @@ fn honest_p99(server: &Server, scene: &str) -> u64 {
     let mut rounds = [0, 1, 2].map(|round| p99_of_round(server, &format!("{scene}-{round}")));
     rounds.sort_unstable();
     rounds[1]
+}
+
+/// Runs `measured` beside a thread that is always busy, as that of the attackers is: what it takes of the machine is no
+/// work of the server.
+fn beside_a_busy_thread<T>(measured: impl FnOnce() -> T) -> T {
+    let running = Arc::new(());
+    let watched = Arc::downgrade(&running);
+    thread::spawn(move || {
+        while watched.strong_count() > 0 {
+            std::hint::spin_loop();
+        }
+    });
+    let result = measured();
+    drop(running);
+    result
 }
 
 /// The 99th percentile of a hold and its release, microseconds.
@@ -139,7 +154,8 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
     let server = Server::run(command, &data).unwrap();
     let create = Ask::post("/v1/events", hall("siege", 10, 20));
     assert_eq!(server.client("maker").ask(&create).unwrap().status, 201);
-    let quiet = honest_p99(&server, "quiet");
+    let idle = honest_p99(&server, "idle");
+    let quiet = beside_a_busy_thread(|| honest_p99(&server, "quiet"));
     let before = resident_bytes(&server);
 
     let count = connections();
@@ -171,13 +187,13 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
     runtime.shutdown_background();
     // For the record of `./test long`.
     println!(
-        "{count} connections: p99 {quiet} us without, {attacked} us with them; {} MB",
+        "{count} connections: p99 {idle} us, {quiet} us beside a busy thread, {attacked} us beside attackers; {} MB",
         took / 1_000_000
     );
     assert!(took < CONNECTIONS_MEMORY_BYTES_MAX, "{took} bytes");
     assert!(
-        attacked <= RATIO_MAX * quiet,
-        "{attacked} us with them, {quiet} us without"
+        100 * attacked <= RATIO_MAX * quiet,
+        "{attacked} us beside attackers, {quiet} us beside a busy thread"
     );
     assert!(server.stop().success());
 }
