@@ -77,6 +77,7 @@ Object.assign(globalThis, {
   document: {
     activeElement: null,
     documentElement: new FakeElement("html"),
+    addEventListener: () => {},
     getElementById: () => null,
     createElement: (/** @type {string} */ name) => new FakeElement(name),
     createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name),
