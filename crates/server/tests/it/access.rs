@@ -460,7 +460,9 @@ async fn a_foreign_thing_answers_like_a_missing_one() {
             "PATCH" => json!({"add": units(&["A-2"])}),
             _ => json!({}),
         };
-        let ask = app.ask(method.parse().unwrap(), path).by(token).key("k");
+        // The key with which the owner confirmed: another caller's is another key.
+        let ask = app.ask(method.parse().unwrap(), path);
+        let ask = ask.by(token).key(&sold.id);
         match method {
             "POST" | "PATCH" => ask.json(&body).send().await,
             _ => ask.send().await,

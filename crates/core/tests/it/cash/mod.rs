@@ -117,7 +117,8 @@ fn go(mut till: Till, ops: &[Op]) -> Result<Till, TestCaseError> {
         .and_then(|()| till.judge());
     if let Err(fault) = judged {
         till.world.forgive();
-        return Err(TestCaseError::fail(fault));
+        // What a planted bug is known by: which fault a random run finds first is chance.
+        return Err(TestCaseError::fail(format!("the money is wrong: {fault}")));
     }
     Ok(till)
 }
