@@ -1,5 +1,5 @@
 //! Honest buyers among thousands of connections that mean no good, from several addresses: what they
-//! wait for and what the server takes of memory, in one run beside the others and beside a busy thread.
+//! wait for and what the server takes of memory, in one run with the others and with a busy thread.
 
 #![expect(clippy::print_stdout, reason = "the rig says what it measured")]
 #![expect(
@@ -28,7 +28,7 @@ use crate::store::folder;
 const ADDRESSES: usize = 8;
 const BUYERS: usize = 4;
 const HOLDS: usize = 1_500;
-/// How long buyers may wait beside attackers, in hundredths of their time beside a busy thread.
+/// How long buyers may wait with attackers, in hundredths of their time with a busy thread.
 const RATIO_MAX: u64 = 150;
 /// What the server and the test itself have open besides.
 const OTHER_FILES: u64 = 512;
@@ -80,9 +80,9 @@ fn honest_p99(server: &Server, scene: &str) -> u64 {
     rounds[1]
 }
 
-/// Runs `measured` beside a thread that is always busy, as that of the attackers is: what it takes of the machine is no
-/// work of the server.
-fn beside_a_busy_thread<T>(measured: impl FnOnce() -> T) -> T {
+/// Runs `measured` while a thread is always busy, as that of the attackers is: what it takes of the machine is no work
+/// of the server.
+fn with_a_busy_thread<T>(measured: impl FnOnce() -> T) -> T {
     let running = Arc::new(());
     let watched = Arc::downgrade(&running);
     thread::spawn(move || {
@@ -155,7 +155,7 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
     let create = Ask::post("/v1/events", hall("siege", 10, 20));
     assert_eq!(server.client("maker").ask(&create).unwrap().status, 201);
     let idle = honest_p99(&server, "idle");
-    let quiet = beside_a_busy_thread(|| honest_p99(&server, "quiet"));
+    let quiet = with_a_busy_thread(|| honest_p99(&server, "quiet"));
     let before = resident_bytes(&server);
 
     let count = connections();
@@ -187,13 +187,13 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
     runtime.shutdown_background();
     // For the record of `./test long`.
     println!(
-        "{count} connections: p99 {idle} us, {quiet} us beside a busy thread, {attacked} us beside attackers; {} MB",
+        "{count} connections: p99 {idle} us, {quiet} us with a busy thread, {attacked} us with attackers; {} MB",
         took / 1_000_000
     );
     assert!(took < CONNECTIONS_MEMORY_BYTES_MAX, "{took} bytes");
     assert!(
         100 * attacked <= RATIO_MAX * quiet,
-        "{attacked} us beside attackers, {quiet} us beside a busy thread"
+        "{attacked} us with attackers, {quiet} us with a busy thread"
     );
     assert!(server.stop().success());
 }
