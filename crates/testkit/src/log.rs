@@ -31,7 +31,9 @@ fn kept() -> MutexGuard<'static, Vec<String>> {
 
 struct Keeper;
 
-struct Line(String);
+/// A line to which the fields of a span or an event are added.
+#[derive(Debug, Default)]
+pub struct Line(pub String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {

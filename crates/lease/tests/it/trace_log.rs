@@ -1,10 +1,9 @@
 //! Records what one lease thread reports, and in which span.
 
 use std::cell::RefCell;
-use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use tracing::field::{Field, Visit};
+use soldonce_testkit::log::Line;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
@@ -52,23 +51,13 @@ impl TraceLog {
     }
 }
 
-#[derive(Default)]
-struct Fields(String);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0
-            .extend([" ", field.name(), "=", &format!("{value:?}")]);
-    }
-}
-
 impl Subscriber for TraceLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("soldonce") || metadata.target().starts_with("it::")
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut fields = Fields::default();
+        let mut fields = Line::default();
         span.record(&mut fields);
         let mut trace = self.0.lock().unwrap();
         let text = format!("{}{}", span.metadata().name(), fields.0);
@@ -79,7 +68,7 @@ impl Subscriber for TraceLog {
     fn record(&self, _: &Id, _: &Record<'_>) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
+        let mut fields = Line::default();
         event.record(&mut fields);
         let mut trace = self.0.lock().unwrap();
         let entered = trace.entered.last().filter(|_| !event.is_root());
