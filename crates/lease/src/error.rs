@@ -190,7 +190,7 @@ pub enum InvalidRequest {
         most: usize,
     },
     /// The meta text is too long, or has a key or a character that it may not have.
-    #[error("meta has at most 256 bytes, no `;`, no control character, and keys without `=`")]
+    #[error("meta: 256 bytes at most, no `;`, no control character, no empty key, no `=` in a key")]
     Meta,
     /// The backend cannot do what was asked.
     #[error("{backend} cannot {what}")]

@@ -113,7 +113,7 @@ impl BackendArgs {
                 "--epochs and --database-url both anchor the tokens: give one of them"
             }
             (nodes @ [_, _, ..], _) if !REDLOCK_NODES.contains(&nodes.len()) => {
-                "a Redlock has 3, 5 or 7 servers: give --redis-url so often, or once"
+                "a Redlock has 3, 5 or 7 servers: give one --redis-url for each, or only one"
             }
             _ => return None,
         };

@@ -177,7 +177,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
     let day = secs(86_400);
     let group = |names: Vec<String>| world.locks.group("g", names);
     let many = (0..65).map(|n| format!("n-{n}"));
-    let wrong: [(&str, Request); 13] = [
+    let wrong: [(&str, Request); 14] = [
         ("ttl", lease().ttl(ms(0))),
         ("ttl", lease().ttl(day + ms(1))),
         ("lifetime", lease().max_lifetime(secs(9))),
@@ -190,6 +190,7 @@ async fn impossible_requests_are_refused_before_anything_is_sent() {
         ("replicas", lease().replicas(1, ms(0))),
         ("replicas", lease().replicas(1, secs(10))),
         ("meta", lease().meta("key", "a\nb")),
+        ("meta", lease().meta("", "b")),
         ("unsupported", group(vec!["a".to_owned()]).fair()),
     ];
     for (what, request) in wrong {
