@@ -12,7 +12,7 @@ use super::trial::{TTL, Trial};
 use super::{PATIENCE, within};
 
 /// When nothing may be left (`lease.md` 11.6): half the ttl and a second; five more for a machine that stalls.
-const CLEAN_WITHIN: Duration = Duration::from_secs(13);
+const CLEAN_WITHIN: Duration = Duration::from_secs(16);
 const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 6_000);
 
 impl Trial {

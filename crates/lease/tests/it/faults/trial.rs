@@ -20,7 +20,7 @@ use super::{PATIENCE, ms, within};
 use crate::awake::Awake;
 
 /// Long: what goes away before it is over did not go away by itself.
-pub(super) const TTL: Duration = Duration::from_secs(14);
+pub(super) const TTL: Duration = Duration::from_secs(20);
 
 /// Longest wait for one answer, by a clock that stands still with the machine: a stall must not look like a fault.
 const CALL: Duration = Duration::from_secs(2);
