@@ -171,7 +171,7 @@ fn the_alerts_fire_and_are_silent() {
 }
 
 #[test]
-fn prometheus_takes_the_configuration_of_the_manual() {
+fn the_configuration_of_the_manual_is_one_that_prometheus_takes() {
     let place = folder("packages-scrape");
     let manual = std::fs::read_to_string(workspace().unwrap().join("docs/operations.md"));
     let manual = manual.unwrap();

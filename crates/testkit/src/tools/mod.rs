@@ -10,6 +10,7 @@ mod debian;
 mod node;
 mod wheel;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -168,18 +169,29 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
 /// Finds the program of this name in [`TOOLS`] or [`LONG_TOOLS`], for the test that starts it.
 /// Fails if it is neither installed nor fetched.
 pub fn program(name: &str) -> Result<PathBuf> {
-    let tool = TOOLS
-        .iter()
-        .chain(LONG_TOOLS)
-        .find(|tool| tool.name == name)
-        .context("no such tool is listed")?;
-    let found = find(tool, &Machine::here(|_| {})?)?;
+    let machine = Machine::here(|_| {})?;
+    let tool = listed(name, machine.variable("NEXTEST_PROFILE"))?;
+    let found = find(tool, &machine)?;
     found.with_context(|| {
         let by_hand = tool.by_hand;
         format!(
             "{name} is not on this machine. Install it: {by_hand}; or run ./test, which fetches it"
         )
     })
+}
+
+/// Returns the tool of this name for a test in a profile of nextest. Refuses one of [`LONG_TOOLS`] to
+/// another profile than `long`: it is missing on a machine where `./test long` never ran.
+fn listed(name: &str, profile: Option<&OsStr>) -> Result<&'static Tool> {
+    if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
+        return Ok(tool);
+    }
+    let tool = LONG_TOOLS.iter().find(|tool| tool.name == name);
+    ensure!(
+        tool.is_none() || profile.is_none_or(|profile| profile == "long"),
+        "only ./test long fetches {name}: the default-filter of .config/nextest.toml leaves out tests that start it"
+    );
+    tool.context("no such tool is listed")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use super::{Machine, Path, PathBuf, TOOL, Tool, debian, from_debian, node, provide};
+use super::{Machine, Path, PathBuf, TOOL, Tool, debian, from_debian, listed, node, provide};
 
 const SHELL: Tool = Tool {
     name: "shell",
@@ -76,4 +76,23 @@ fn a_place_with_a_version_in_it_is_searched_after_the_path() {
         "{}",
         found.display()
     );
+}
+
+#[test]
+fn what_only_a_long_run_fetches_is_refused_to_other_profiles() {
+    let listed = |name, profile: Option<&str>| {
+        let tool = listed(name, profile.map(OsStr::new));
+        tool.map(|tool| tool.name)
+            .map_err(|refused| refused.to_string())
+    };
+    assert_eq!(listed("nginx", Some("default")), Ok("nginx"));
+    assert_eq!(listed("promtool", Some("long")), Ok("promtool"));
+    assert_eq!(listed("promtool", None), Ok("promtool"));
+    let refused = listed("promtool", Some("default")).unwrap_err();
+    assert!(
+        refused.contains("only ./test long fetches promtool"),
+        "{refused}"
+    );
+    let unknown = listed("prometool", Some("default")).unwrap_err();
+    assert_eq!(unknown, "no such tool is listed");
 }
