@@ -65,12 +65,12 @@ catches! {
         => "if string.sub(held, 34, 49) ~= token then",
         grants::renew_needs_owner_and_token_and_creates_nothing;
     a_grant_over_a_holder: "grant.lua",
-        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
-        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'PX', life)",
+        "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'PX', life)",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     two_of_one_batch_get_the_name: "grant.lua",
-        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
-        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'PX', life)",
+        "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'PX', life)",
         batches::of_two_items_that_want_the_same_name_the_first_gets_it;
     an_owner_that_conflicts_with_itself: "grant.lua",
         "elseif type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
@@ -121,8 +121,8 @@ catches! {
 // How long: ttl and cap.
 catches! {
     a_lease_without_an_end: "grant.lua",
-        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
-        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX')",
+        "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'NX')",
         grants::every_key_but_fence_ends_by_itself;
     a_group_without_an_end: "acquire.lua",
         "call('SET', KEYS[i], value, 'PX', life)" => "call('SET', KEYS[i], value)",
@@ -132,7 +132,7 @@ catches! {
         => "local life = ARGV[1]",
         grants::nothing_lives_longer_than_its_cap;
     a_grant_that_forgets_its_cap: "grant.lua",
-        "local rest = '|' .. digits(cap > 0 and now + cap or 0) .. '|' .. digits(now) .. '|'"
+        "local rest = '|' .. (cap > 0 and digits(now + cap) or '0000000000000000') .. '|' .. digits(now) .. '|'"
         => "local rest = '|' .. digits(0) .. '|' .. digits(now) .. '|'",
         grants::nothing_lives_longer_than_its_cap;
     a_group_above_its_cap: "acquire.lua",
@@ -208,14 +208,14 @@ catches! {
         => "if last < tonumber(ARGV[3]) or last % 4294967296 + #KEYS > 4294967295",
         epochs::a_count_goes_on_where_its_lower_digits_run_over;
     one_token_for_a_batch: "grant.lua",
-        "local token = head .. format('%09d', low + step * granted + 1)"
-        => "local token = head .. format('%09d', low + 1)",
+        "local number = format('%09d', low + step * granted + 1)"
+        => "local number = format('%09d', low + 1)",
         batches::tokens_of_one_batch_differ_and_rise;
     a_count_that_is_not_kept: "grant.lua",
-        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))" => "",
+        "call('SET', KEYS[1], head .. counted .. sub(record, 17))" => "",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_count_of_a_batch_that_is_not_kept: "grant.lua",
-        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))"
+        "call('SET', KEYS[1], head .. counted .. sub(record, 17))"
         => "call('SET', KEYS[1], head .. format('%09d', low + 1) .. sub(record, 17))",
         batches::tokens_of_one_batch_differ_and_rise;
     a_count_that_an_error_cuts_off: "grant.lua",
@@ -226,8 +226,8 @@ catches! {
         "call('SET', fence, token .. sub(record, 17))" => "",
         batches::tokens_of_groups_at_once_differ_and_rise;
     a_grant_that_forgets_the_ask: "grant.lua",
-        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))"
-        => "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17, 57))",
+        "call('SET', KEYS[1], head .. counted .. sub(record, 17))"
+        => "call('SET', KEYS[1], head .. counted .. sub(record, 17, 57))",
         asks::an_ask_stands_while_others_are_granted;
     a_labelled_grant_that_forgets_the_ask: "acquire.lua",
         "call('SET', fence, token .. sub(record, 17))"

@@ -16,12 +16,13 @@ local KEYS, ARGV = KEYS, ARGV
 -- that it was bound to: the replication id changes at every restart and every promotion (lease.md 4.3). So
 -- the id is read in each call.
 local stored = call('MGET', KEYS[1], KEYS[2])
-local record, head, low, step = stored[1], '0000000', 0, 0
+local record, text, head, low, step = stored[1], '', '0000000', 0, 0
 if ARGV[3] ~= '' then
   if not record or #record < 57 then
     return {}
   end
-  local last = tonumber(sub(record, 1, 16))
+  text = sub(record, 1, 16)
+  local last = tonumber(text)
   head, low, step = sub(record, 1, 7), last % 1000000000, 1
   -- Only the lower nine digits are counted up here, and never past the end of an epoch's counter.
   if last < tonumber(ARGV[3]) or low + #KEYS > 999999999 or last % 4294967296 + #KEYS > 4294967295
@@ -39,17 +40,18 @@ local now, cap = time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[2])
 local function digits(number)
   return format('%07d%09d', math.floor(number / 1000000000), number % 1000000000)
 end
-local rest = '|' .. digits(cap > 0 and now + cap or 0) .. '|' .. digits(now) .. '|'
+local rest = '|' .. (cap > 0 and digits(now + cap) or '0000000000000000') .. '|' .. digits(now) .. '|'
 local life = cap > 0 and cap < tonumber(ARGV[1]) and ARGV[2] or ARGV[1]
 
 -- An error of one command must not stop the script before the record is written: a token would be given twice.
-local answers, count, granted = {step == 1 and head .. format('%09d', low) or ''}, 1, 0
+-- Every text that is made is hashed, so a token stands in no text of its own.
+local answers, count, granted, counted = {text}, 1, 0, ''
 for i = 3, #KEYS do
   local key, owner = KEYS[i], ARGV[i + 1]
-  local token = head .. format('%09d', low + step * granted + 1)
-  local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)
+  local number = format('%09d', low + step * granted + 1)
+  local done = pcall('SET', key, owner .. '|' .. head .. number .. rest, 'NX', 'PX', life)
   if done and done.ok then
-    granted = granted + 1
+    granted, counted = granted + 1, number
   else
     local held, left, by = pcall('GET', key), pcall('PTTL', key), ''
     if type(left) ~= 'number' then
@@ -62,6 +64,6 @@ for i = 3, #KEYS do
   end
 end
 if step * granted > 0 then
-  call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))
+  call('SET', KEYS[1], head .. counted .. sub(record, 17))
 end
 return answers
