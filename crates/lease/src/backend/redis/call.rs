@@ -1,12 +1,13 @@
 //! Builds the calls of scripts: script, keys, arguments, shard.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Arg, Cmd, RedisWrite};
 
-use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
+use super::keys::{Key, Keyspace, Shard, TOPICS_APART, topic};
 use super::script::{Script, Scripts};
 use crate::backend::{Acquire, Names, Release, Renew, Waiter};
 use crate::limits::BATCH_MAX;
@@ -27,27 +28,37 @@ pub(super) struct Call {
 /// Arguments of a command before the number of its keys: its name and the script.
 const HEAD: usize = 2;
 
-/// Capacity for the other arguments of most items, so that a command is not moved while it grows.
-const ARGS: usize = 3;
+/// Capacity for the other arguments of most calls, so that a command is not moved while it grows.
+const ARGS: usize = 4;
 const ARGS_BYTES: usize = 96;
 
+/// Capacity for what most items of a call need in keys and arguments.
+const ITEM_ARGS: usize = 4;
+const ITEM_BYTES: usize = 128;
+
 impl Call {
-    pub(super) fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
-        Self::of_batch((shard, script), keys, 1)
+    pub(super) fn new(shard: Shard, script: &'static Script, keys: &[impl Display]) -> Self {
+        let mut call = Self::of_batch((shard, script), keys.len(), keys.len());
+        for key in keys {
+            call.key(key);
+        }
+        call
     }
 
-    /// Builds a call with room for the arguments of `items`.
-    fn of_batch((shard, script): (Shard, &'static Script), keys: &[String], items: usize) -> Self {
-        let bytes: usize = keys.iter().map(String::len).sum();
-        let (args, room) = (keys.len() + items * ARGS, bytes + items * ARGS_BYTES);
-        let mut command = Cmd::with_capacity(args + HEAD, room);
-        command.arg("EVALSHA").arg(script.hash());
-        command.arg(keys.len()).arg(keys);
+    /// Builds a call with room for `items`. Its keys come next, `keys` in number.
+    fn of_batch((shard, script): (Shard, &'static Script), keys: usize, items: usize) -> Self {
+        let (args, room) = (ARGS + items * ITEM_ARGS, ARGS_BYTES + items * ITEM_BYTES);
+        let mut command = Cmd::with_capacity(HEAD + args, room);
+        command.arg("EVALSHA").arg(script.hash()).arg(keys);
         Self {
             shard,
             command,
             script,
         }
+    }
+
+    fn key(&mut self, key: impl Display) {
+        self.command.write_arg_fmt(key);
     }
 
     /// Builds the same call with the text of the script, for a server that does not know its hash.
@@ -78,17 +89,16 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    fn lease_keys(&self, shard: Shard, names: &Names) -> impl Iterator<Item = String> {
-        let key = move |name: &Name| self.keys.lease(shard, names.group(), name);
+    fn lease_keys<'a>(&'a self, shard: Shard, names: &'a Names) -> impl Iterator<Item = Key<'a>> {
+        let key = move |name: &'a Name| self.keys.lease(shard, names.group(), name);
         names.as_slice().iter().map(key)
     }
 
     /// Returns the queue key of a name. Groups have no queue, so theirs is always empty.
-    fn queue(&self, shard: Shard, names: &Names) -> String {
+    fn queue<'a>(&'a self, shard: Shard, names: &'a Names) -> Key<'a> {
         let first = names.as_slice().first().or(names.routing_key());
-        first.map_or_else(String::new, |name| {
-            self.keys.queue(shard, names.group(), name)
-        })
+        let key = first.map(|name| self.keys.queue(shard, names.group(), name));
+        key.unwrap_or_default()
     }
 
     fn terms(&self, command: &mut Cmd, ask: &Acquire) {
@@ -99,17 +109,20 @@ impl Calls {
         };
     }
 
-    /// Builds one script for plain acquires of one slot, on the terms of the first; `asked` is not
-    /// empty.
+    /// Builds one script for plain acquires of one slot, on the terms of the first. Each asks for one
+    /// name, and `asked` is not empty.
     pub(super) fn grant(&self, asked: &[Acquire]) -> Call {
         let shard_of = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
         let shard = asked.first().map(shard_of).unwrap_or_default();
-        let mut keys = Vec::with_capacity(asked.len() + 2);
-        keys.extend([self.keys.fence(shard), self.keys.mark(shard)]);
+        let script = (shard, &self.scripts.grant);
+        let mut call = Call::of_batch(script, asked.len() + 2, asked.len() + 1);
+        call.key(self.keys.fence(shard));
+        call.key(self.keys.mark(shard));
         for ask in asked {
-            keys.extend(self.lease_keys(shard_of(ask), &ask.names));
+            for key in self.lease_keys(shard_of(ask), &ask.names) {
+                call.key(key);
+            }
         }
-        let mut call = Call::of_batch((shard, &self.scripts.grant), &keys, asked.len());
         if let Some(first) = asked.first() {
             self.terms(&mut call.command, first);
         }
@@ -171,33 +184,52 @@ impl Calls {
 
     /// Builds one script for releases of one slot; `releases` is not empty.
     pub(super) fn release(&self, releases: &[Release]) -> Call {
-        let shard = |release: &Release| self.keys.shard_of_names(&release.names);
-        let placed: Vec<(Shard, &Release)> = releases.iter().map(|one| (shard(one), one)).collect();
-        let mut keys = Vec::with_capacity(releases.len());
-        for (shard, release) in &placed {
-            keys.extend(self.lease_keys(*shard, &release.names));
-        }
-        let leases = keys.len();
-        let mut waiters = Vec::new();
-        for (shard, release) in &placed {
-            if release.waiter.is_some() {
-                keys.push(self.queue(*shard, &release.names));
-                waiters.push(waiter(release.waiter));
+        let shard_of = |release: &Release| self.keys.shard_of_names(&release.names);
+        let shard = releases.first().map(shard_of).unwrap_or_default();
+        let names = releases.iter().map(|release| release.names.as_slice());
+        let leases = names.map(<[Name]>::len).sum::<usize>();
+        let queued = || releases.iter().filter(|release| release.waiter.is_some());
+        let script = (shard, &self.scripts.release);
+        let mut call = Call::of_batch(script, leases + queued().count(), leases);
+        for release in releases {
+            for key in self.lease_keys(shard_of(release), &release.names) {
+                call.key(key);
             }
         }
-        let shard = placed.first().map(|(shard, _)| *shard).unwrap_or_default();
-        let mut call = Call::of_batch((shard, &self.scripts.release), &keys, releases.len());
+        for release in queued() {
+            call.key(self.queue(shard_of(release), &release.names));
+        }
         call.command.arg(leases);
-        for (_, release) in &placed {
+        for release in releases {
             for _ in release.names.as_slice() {
                 prove(&mut call.command, release);
             }
         }
-        call.command.arg(waiters);
-        for (shard, topics) in messages(&placed) {
-            call.command.arg(self.keys.channel(shard)).arg(topics);
+        for release in queued() {
+            call.command.arg(waiter(release.waiter));
+        }
+        for (shard, topics) in self.messages(releases) {
+            call.command.write_arg_fmt(self.keys.channel(shard));
+            call.command.arg(topics);
         }
         call
+    }
+
+    /// Collects the channels and topics to publish if any of the names is released.
+    fn messages(&self, releases: &[Release]) -> Vec<(Shard, String)> {
+        let mut messages: Vec<(Shard, String)> = Vec::new();
+        for release in releases {
+            let shard = self.keys.shard_of_names(&release.names);
+            let topic = topic(&release.names);
+            match messages.iter_mut().find(|(of, _)| *of == shard) {
+                Some((_, topics)) => {
+                    topics.push(TOPICS_APART);
+                    topics.push_str(&topic);
+                }
+                None => messages.push((shard, topic.into_owned())),
+            }
+        }
+        messages
     }
 
     pub(super) fn inspect(&self, group: Option<&Name>, name: &Name) -> Call {
@@ -254,22 +286,6 @@ impl Calls {
             grants: grants.collect(),
         }
     }
-}
-
-/// Collects the channels and topics to publish if any of the names is released.
-fn messages(placed: &[(Shard, &Release)]) -> Vec<(Shard, String)> {
-    let mut messages: Vec<(Shard, String)> = Vec::new();
-    for (shard, release) in placed {
-        let topic = topic(&release.names);
-        match messages.iter_mut().find(|(of, _)| of == shard) {
-            Some((_, topics)) => {
-                topics.push(TOPICS_APART);
-                topics.push_str(&topic);
-            }
-            None => messages.push((*shard, topic)),
-        }
-    }
-    messages
 }
 
 /// Computes the 32 digits of an owner, two for each byte.

@@ -145,7 +145,7 @@ impl RedisBackend {
     }
 
     async fn epochs_left(&self) -> Finding {
-        let fence = self.keys.fence(Shard::default());
+        let fence = self.keys.fence(Shard::default()).to_string();
         let record = self.look(&["GET", &fence]).await;
         Finding::epochs_left(record.map_or(0, |record| reply::epoch_of(&record)))
     }

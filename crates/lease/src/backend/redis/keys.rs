@@ -1,6 +1,9 @@
 //! Where a name is stored: its shard, and the keys of that shard. All keys of one script share one
 //! hash tag, so they share one slot of a cluster for all names. `lease.md` 6.1.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use crate::backend::Names;
 use crate::{Name, Namespace};
 
@@ -35,6 +38,27 @@ pub(super) struct Shard(u16);
 impl Shard {
     pub(super) const fn index(self) -> u16 {
         self.0
+    }
+}
+
+/// A key by its parts, which is written into a command without a text of its own.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Key<'a> {
+    head: &'a str,
+    kind: &'a str,
+    group: Option<&'a Name>,
+    name: &'a str,
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.head)?;
+        f.write_str(self.kind)?;
+        if let Some(group) = self.group {
+            f.write_str(group.as_str())?;
+            f.write_str("/")?;
+        }
+        f.write_str(self.name)
     }
 }
 
@@ -86,27 +110,24 @@ impl Keyspace {
             .map_or(Shard(0), |key| self.shard_of(key))
     }
 
-    fn key(&self, shard: Shard, parts: &[&str]) -> String {
+    fn key<'a>(&'a self, shard: Shard, kind: &'a str) -> Key<'a> {
         // Each shard has one.
         let head = self.heads.get(usize::from(shard.0));
-        let head = head.map_or("", String::as_str);
-        let room = parts.iter().map(|part| part.len()).sum::<usize>();
-        let mut key = String::with_capacity(head.len() + room);
-        key.push_str(head);
-        for part in parts {
-            key.push_str(part);
+        Key {
+            head: head.map_or("", String::as_str),
+            kind,
+            ..Key::default()
         }
-        key
     }
 
     /// Returns the key of the fence record of the shard's names, the only key that does not expire.
-    pub(super) fn fence(&self, shard: Shard) -> String {
-        self.key(self.shard_of_fence(shard), &["f"])
+    pub(super) fn fence(&self, shard: Shard) -> Key<'_> {
+        self.key(self.shard_of_fence(shard), "f")
     }
 
     /// Returns the key that exists while a fair queue of any of these names has a waiter.
-    pub(super) fn mark(&self, shard: Shard) -> String {
-        self.key(self.shard_of_fence(shard), &["m"])
+    pub(super) fn mark(&self, shard: Shard) -> Key<'_> {
+        self.key(self.shard_of_fence(shard), "m")
     }
 
     /// Returns the shard that has the fence record of this shard's names.
@@ -118,28 +139,49 @@ impl Keyspace {
     }
 
     /// Returns the channel on which releases of the shard's names are published.
-    pub(super) fn channel(&self, shard: Shard) -> String {
-        self.key(shard, &["w"])
+    pub(super) fn channel(&self, shard: Shard) -> Key<'_> {
+        self.key(shard, "w")
     }
 
-    pub(super) fn lease(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, "l:", group, name)
+    pub(super) fn lease<'a>(
+        &'a self,
+        shard: Shard,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Key<'a> {
+        self.named((shard, "l:"), group, name)
     }
 
-    pub(super) fn queue(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, "q:", group, name)
+    pub(super) fn queue<'a>(
+        &'a self,
+        shard: Shard,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Key<'a> {
+        self.named((shard, "q:"), group, name)
     }
 
     /// Returns the key of the last token that this node granted for a name, for Redlock.
     #[cfg(feature = "redlock")]
-    pub(super) fn record(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, "t:", group, name)
+    pub(super) fn record<'a>(
+        &'a self,
+        shard: Shard,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Key<'a> {
+        self.named((shard, "t:"), group, name)
     }
 
-    fn named(&self, shard: Shard, kind: &str, group: Option<&Name>, name: &Name) -> String {
-        match group {
-            Some(group) => self.key(shard, &[kind, group.as_str(), "/", name.as_str()]),
-            None => self.key(shard, &[kind, name.as_str()]),
+    fn named<'a>(
+        &'a self,
+        (shard, kind): (Shard, &'a str),
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Key<'a> {
+        Key {
+            group,
+            name: name.as_str(),
+            ..self.key(shard, kind)
         }
     }
 }
@@ -150,11 +192,10 @@ fn head_of(namespace: &Namespace, shard: Shard) -> String {
 
 /// Returns the topic that a release publishes and waiters listen for: a name, or a whole group with
 /// a slash, which no name can hold. A message holds topics with [`TOPICS_APART`] between them.
-pub(super) fn topic(names: &Names) -> String {
+pub(super) fn topic(names: &Names) -> Cow<'_, str> {
     match (names.group(), names.routing_key()) {
-        (Some(group), _) => format!("{group}/"),
-        (None, Some(name)) => name.to_string(),
-        (None, None) => String::new(),
+        (Some(group), _) => Cow::Owned(format!("{group}/")),
+        (None, name) => Cow::Borrowed(name.map_or("", Name::as_str)),
     }
 }
 
@@ -213,12 +254,14 @@ mod tests {
         let shard = keys.shard_of(&group);
         let tag = format!("sl:{{app.{:02x}}}:", shard.index());
         for text in ["A-1", "A-2", "x"] {
-            let key = keys.lease(shard, Some(&group), &name(text));
-            assert_eq!(key, format!("{tag}l:hall/{text}"));
+            let seat = name(text);
+            let key = keys.lease(shard, Some(&group), &seat);
+            assert_eq!(key.to_string(), format!("{tag}l:hall/{text}"));
         }
-        assert_eq!(keys.fence(shard), format!("{tag}f"));
-        assert_eq!(keys.mark(shard), format!("{tag}m"));
-        assert_eq!(keys.queue(shard, None, &name("x")), format!("{tag}q:x"));
+        assert_eq!(keys.fence(shard).to_string(), format!("{tag}f"));
+        assert_eq!(keys.mark(shard).to_string(), format!("{tag}m"));
+        let x = name("x");
+        assert_eq!(keys.queue(shard, None, &x).to_string(), format!("{tag}q:x"));
     }
 
     #[test]
@@ -226,8 +269,8 @@ mod tests {
         let keys = keyspace(KeyScheme::Server);
         for text in ["A-1", "A-2", "x"] {
             let shard = keys.shard_of(&name(text));
-            assert_eq!(keys.fence(shard), "sl:{app.00}:f");
-            assert_eq!(keys.mark(shard), "sl:{app.00}:m");
+            assert_eq!(keys.fence(shard).to_string(), "sl:{app.00}:f");
+            assert_eq!(keys.mark(shard).to_string(), "sl:{app.00}:m");
         }
     }
 

@@ -81,7 +81,8 @@ impl Listener {
     pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
         self.start();
         let shard = self.keys.shard_of_names(names);
-        let (stream, acknowledged) = self.topics.listen(shard, topic(names));
+        let topic = topic(names).into_owned();
+        let (stream, acknowledged) = self.topics.listen(shard, topic);
         if !acknowledged {
             let (listening, listens) = oneshot::channel();
             let ask = async {
@@ -193,7 +194,7 @@ impl Task {
                     listening.send(()).ok();
                 }
                 Some(Ask::Idle(shard)) if self.topics.forget_idle(shard) => {
-                    let channel = self.keys.channel(shard);
+                    let channel = self.keys.channel(shard).to_string();
                     subscriber.unsubscribe(&channel, STEP_TIMEOUT).await?;
                 }
                 Some(Ask::Idle(_)) => {}
@@ -207,7 +208,7 @@ impl Task {
         subscriber: &mut Subscriber,
         shard: Shard,
     ) -> Result<(), BackendError> {
-        let channel = self.keys.channel(shard);
+        let channel = self.keys.channel(shard).to_string();
         if !self.topics.is_acknowledged(shard) {
             subscriber.subscribe(&channel, STEP_TIMEOUT).await?;
             self.topics.acknowledge(shard, channel);
