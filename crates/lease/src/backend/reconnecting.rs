@@ -107,9 +107,17 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
     {
-        if let Some(made) = self.made.get() {
-            return Ok(made.clone());
+        match self.made.get() {
+            Some(made) => Ok(made.clone()),
+            // Boxed: each call that waits would carry the room for it.
+            None => Box::pin(self.make(connect)).await,
         }
+    }
+
+    async fn make<F>(&self, connect: impl Fn() -> F) -> Result<C, BackendError>
+    where
+        F: Future<Output = Result<C, BackendError>> + Send + 'static,
+    {
         let (is_joined, outcome) = self.making(&connect);
         let made = match ended(outcome).await {
             // It had begun before, so its time was up sooner than this caller's.

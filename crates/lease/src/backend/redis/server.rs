@@ -72,7 +72,8 @@ impl ServerLink {
             .await
         {
             Err(error) if failure::lacks_script(&error) => {
-                call.by_text().query_async(&mut connection).await
+                let by_text = call.by_text();
+                Box::pin(by_text.query_async(&mut connection)).await
             }
             outcome => outcome,
         };
@@ -99,15 +100,17 @@ impl ServerLink {
         let attempt = role.current();
         let sent = AtomicBool::new(false);
         let end = self.clock.boot().plus(within);
-        let outcome = timeout_at(&*self.clock, end, async {
+        // Pinned here, because an async function keeps a future that it is given twice: each call that
+        // waits carries this one.
+        let calling = std::pin::pin!(async {
             let connection = attempt.get(|| self.connect(name, &attempt, within)).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
-        let answer = match outcome.await {
+        let answer = match timeout_at(&*self.clock, end, calling).await {
             Some(Ok(answer)) => judged(role, &attempt, answer),
             Some(Err(not_connected)) => Err(not_connected),
-            None if sent.into_inner() => {
+            None if sent.load(Ordering::Relaxed) => {
                 if attempt.timed_out() {
                     role.give_up(&attempt);
                 }
