@@ -2,6 +2,7 @@
 //! what must happen while that runtime does not run: renewals, deadlines, and every release that got no
 //! answer there in time. `docs/decisions/0271`.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
@@ -77,8 +78,10 @@ impl Ctx {
         let flow = async {
             tokio::select! {
                 biased;
-                () = here.closed() => Err(AcquireError::Closed.into()),
+                () = poll_fn(|_| here.poll_closed()) => Err(AcquireError::Closed.into()),
                 result = attempt.acquire(wait) => attempt.settle(result),
+                // Last, because it takes a lock that all callers share.
+                () = here.closed() => Err(AcquireError::Closed.into()),
             }
         };
         flow.instrument(span).await

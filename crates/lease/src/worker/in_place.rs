@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -64,10 +65,19 @@ impl InPlace {
 
     /// Waits until [`InPlace::close`] is called; ready at once if it was.
     pub(super) async fn closed(&self) {
-        let mut closed = std::pin::pin!(self.close.notified());
-        closed.as_mut().enable();
-        if !self.closed.load(Ordering::SeqCst) {
+        // Hears of the end from here on, also before its first poll.
+        let closed = self.close.notified();
+        if self.poll_closed().is_pending() {
             closed.await;
+        }
+    }
+
+    /// Tells whether [`InPlace::close`] was called, without a wake-up if it will be.
+    pub(super) fn poll_closed(&self) -> Poll<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 
