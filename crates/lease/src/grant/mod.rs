@@ -233,7 +233,7 @@ impl Grant {
     /// Ends it as released. Returns false if it had ended before; [`Grant::lose`] ends one past its deadline.
     pub(crate) fn give_back(&self) -> bool {
         let mut life = self.life();
-        if life.end_at(self.clock.boot()).is_some() {
+        if life.end.is_some() || life.passed(self.clock.boot()).is_some() {
             return false;
         }
         life.end = Some(End::Released);
