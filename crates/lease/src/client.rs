@@ -56,11 +56,11 @@ impl Client {
     /// Releases in the caller's task on the runtime that connected, else on the lease thread.
     pub(crate) async fn release(&self, grant: &Arc<Grant>) -> Result<ReleaseOutcome, Unsettled> {
         grant.give_back();
-        if self.ctx.is_resumed_again(grant) {
-            return Ok(ReleaseOutcome::AlreadyGone);
-        }
         if self.ctx.is_here() {
             return self.ctx.release_here(grant).await;
+        }
+        if self.ctx.is_resumed_again(grant) {
+            return Ok(ReleaseOutcome::AlreadyGone);
         }
         let (settle, answer) = oneshot::channel();
         self.send(Command::Release(grant.clone(), Some(settle)));

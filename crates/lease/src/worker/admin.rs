@@ -65,7 +65,9 @@ impl Worker {
         }
         // Not released: its ticket is good until its ttl ends.
         let ctx = Arc::clone(&self.ctx);
-        Ok(Unclaimed::new(grant, move |grant| ctx.unwatch(&grant)))
+        Ok(Unclaimed::new(grant, move |grant| {
+            ctx.unwatch(&grant);
+        }))
     }
 }
 

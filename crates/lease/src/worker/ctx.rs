@@ -155,11 +155,13 @@ impl Ctx {
         }
     }
 
-    /// Removes a grant from the live ones, but not another grant of the same owner.
-    pub(crate) fn unwatch(&self, grant: &Grant) {
+    /// Removes a grant from the live ones, but not another grant of the same owner. Returns false if there is
+    /// another: then the ticket was resumed again, and what the backend keeps is for another guard.
+    pub(crate) fn unwatch(&self, grant: &Grant) -> bool {
         let mut table = self.table();
-        table.live.remove_this(grant);
+        let is_last = table.live.remove_this(grant);
         self.counters.live.set(table.live.len());
+        is_last
     }
 
     /// Tells whether the ticket of a grant was resumed again: what the backend keeps is for another guard.

@@ -92,8 +92,11 @@ impl Ctx {
         self: &Arc<Self>,
         grant: &Grant,
     ) -> Result<ReleaseOutcome, Unsettled> {
+        if !self.unwatch(grant) {
+            return Ok(ReleaseOutcome::AlreadyGone);
+        }
         let (settle, mut answer) = oneshot::channel();
-        let job = self.end_of(grant).settling(Some(settle));
+        let job = self.job_of(grant).settling(Some(settle));
         let outcome = tokio::select! {
             biased;
             () = self.clone().send_here(job) => answer.await,
@@ -119,6 +122,11 @@ impl Ctx {
     /// Stops watching a grant that its guard has ended, and builds its release.
     pub(crate) fn end_of(&self, grant: &Grant) -> ReleaseJob {
         self.unwatch(grant);
+        self.job_of(grant)
+    }
+
+    /// Builds the release of a grant that its guard has ended, and that is not watched any more.
+    fn job_of(&self, grant: &Grant) -> ReleaseJob {
         let is_here = grant.is_held_here();
         // Past its deadline, and the lease thread has not looked since.
         if is_here && let Some(reason) = grant.lose(LostReason::Deadline) {

@@ -96,14 +96,16 @@ impl Live {
         next
     }
 
-    /// Removes the grant, but not another grant of the same owner.
-    pub(super) fn remove_this(&mut self, grant: &Grant) {
+    /// Removes the grant, but not another grant of the same owner. Returns false if there is another.
+    pub(super) fn remove_this(&mut self, grant: &Grant) -> bool {
         let owner = grant.terms.owner;
-        if !self.has_another(grant)
-            && let Some(watched) = self.grants.remove(&owner)
-        {
+        if self.has_another(grant) {
+            return false;
+        }
+        if let Some(watched) = self.grants.remove(&owner) {
             self.instants.remove(&(watched.next, owner.expose()));
         }
+        true
     }
 
     /// Tells whether another grant of the same owner is in here.
