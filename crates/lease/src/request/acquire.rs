@@ -1,9 +1,11 @@
 //! The ways to acquire: once, without a time limit, and within a time limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Request, validate};
 use crate::backend::{Acquire, Waiter};
+use crate::client::Client;
 use crate::error::NotGranted;
 use crate::grant::Whereabouts;
 use crate::inbox::AcquireParams;
@@ -84,20 +86,21 @@ impl Request {
     }
 
     async fn ask(self, wait: Wait) -> Result<Result<Lease, Refusal>, AcquireError> {
-        let client = self.client.clone();
-        match client.acquire(self.into_params(wait, None)?).await {
+        let (client, params) = self.into_params(wait, None)?;
+        match client.acquire(params).await {
             Ok(grant) => Ok(Ok(Lease::of(grant, client))),
             Err(NotGranted::Refused(refusal)) => Ok(Err(refusal)),
             Err(NotGranted::Failed(error)) => Err(error),
         }
     }
 
-    /// Builds the message for a holder in this process, or for the owner whose holder is elsewhere.
+    /// Builds the message for a holder in this process, or for the owner whose holder is elsewhere. Returns it
+    /// with the client that sends it.
     pub(super) fn into_params(
         self,
         wait: Wait,
         elsewhere: Option<Owner>,
-    ) -> Result<AcquireParams, InvalidRequest> {
+    ) -> Result<(Arc<Client>, AcquireParams), InvalidRequest> {
         let facts = self.client.ctx.facts;
         validate::check(&self, &facts)?;
         let names = self.names?;
@@ -117,12 +120,13 @@ impl Request {
             meta: self.meta?,
             durability: self.durability,
         };
-        Ok(AcquireParams {
+        let params = AcquireParams {
             command,
             holder: elsewhere.map_or(Whereabouts::Here, |_| Whereabouts::Elsewhere),
             wait,
             safety: self.safety,
             manual: self.manual,
-        })
+        };
+        Ok((self.client, params))
     }
 }

@@ -71,8 +71,7 @@ impl Request {
         owner: Owner,
         span: Duration,
     ) -> Result<Result<RemoteGrant, Refusal>, AcquireError> {
-        let client = self.client.clone();
-        let params = self.into_params(Wait::up_to(span), Some(owner))?;
+        let (client, params) = self.into_params(Wait::up_to(span), Some(owner))?;
         if params.command.fair {
             let what = "queue a holder elsewhere";
             return Err(super::validate::unsupported(&client.ctx.facts, what).into());
@@ -94,8 +93,7 @@ impl Request {
         owner: Owner,
         token: FencingToken,
     ) -> Result<RemoteGrant, InvalidRequest> {
-        let client = self.client.clone();
-        let params = self.into_params(Wait::No, Some(owner))?;
+        let (client, params) = self.into_params(Wait::No, Some(owner))?;
         let command = params.command;
         if command.names.is_any() {
             let what = "tell which of the names was granted: ask for that one";

@@ -88,10 +88,7 @@ impl Ctx {
     }
 
     /// Releases in the caller's own task. The lease thread takes over what has no answer in time.
-    pub(crate) async fn release_here(
-        self: &Arc<Self>,
-        grant: &Grant,
-    ) -> Result<ReleaseOutcome, Unsettled> {
+    pub(crate) async fn release_here(&self, grant: &Grant) -> Result<ReleaseOutcome, Unsettled> {
         if !self.unwatch(grant) {
             return Ok(ReleaseOutcome::AlreadyGone);
         }
@@ -99,7 +96,7 @@ impl Ctx {
         let job = self.job_of(grant).settling(Some(settle));
         let outcome = tokio::select! {
             biased;
-            () = self.clone().send_here(job) => answer.await,
+            () = self.send_here(job) => answer.await,
             // The lease thread took it over.
             outcome = &mut answer => outcome,
         };
@@ -112,7 +109,9 @@ impl Ctx {
         let Some(here) = self.here() else {
             return self.leave(job);
         };
-        let mut call = Box::pin(tokio::task::unconstrained(self.clone().send_here(job)));
+        let ctx = Arc::clone(self);
+        let sending = async move { ctx.send_here(job).await };
+        let mut call = Box::pin(tokio::task::unconstrained(sending));
         let mut context = Context::from_waker(Waker::noop());
         if call.as_mut().poll(&mut context).is_pending() {
             here.spawn(call);
@@ -138,17 +137,17 @@ impl Ctx {
         self.job(grant, why)
     }
 
-    async fn send_here(self: Arc<Self>, job: ReleaseJob) {
+    async fn send_here(&self, job: ReleaseJob) {
         let Some(backend) = self.in_place.as_ref().and_then(InPlace::backend) else {
             return self.leave(job);
         };
         let release = [job.release.clone()];
         let sent = self.overdue_after(job, self.call_timeout);
         let handover = Handover {
-            ctx: &self,
+            ctx: self,
             sent: Arc::clone(&sent),
         };
-        let reply = release::reply(&self, &*backend, &release).await;
+        let reply = release::reply(self, &*backend, &release).await;
         if let Some(job) = sent.take() {
             self.released(job, reply);
         }
