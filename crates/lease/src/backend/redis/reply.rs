@@ -279,17 +279,17 @@ pub(super) fn releases(value: Value, asked: &[Release]) -> Result<Vec<ReleaseRep
 }
 
 fn release(fields: &mut Fields, command: &Release) -> Result<ReleaseReply, BackendError> {
-    let mut name = || {
-        Ok(match fields.int()? {
+    let mut worst: Option<OfName> = None;
+    for _ in command.names.as_slice() {
+        let name = match fields.int()? {
             1 => OfName::Ours(Duration::ZERO),
             2 => OfName::Gone,
             3 => OfName::Taken(fields.token()?),
             _ => return Err(odd()),
-        })
-    };
-    let names = command.names.as_slice().iter().map(|_| name());
-    let names = names.collect::<Result<Vec<_>, _>>()?;
-    Ok(OfName::worst(names).released())
+        };
+        worst = Some(worst.map_or(name, |before| before.or_worse(name)));
+    }
+    Ok(OfName::worst(worst).released())
 }
 
 pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
