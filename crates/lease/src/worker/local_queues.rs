@@ -2,6 +2,7 @@
 //! others queue behind it. `lease.md` 7.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
@@ -13,6 +14,9 @@ use crate::limits::WAITERS_MAX;
 #[derive(Default)]
 pub(super) struct LocalQueues {
     queues: Mutex<HashMap<Names, LocalQueue>>,
+    /// How many there are, so that a release for which nothing waits takes no lock. A waiter counts before it asks
+    /// and then sleeps, so a release that the backend runs after its refusal finds it.
+    len: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -42,8 +46,7 @@ impl LocalQueues {
     }
 
     pub(super) fn is_contended(&self, names: &Names) -> bool {
-        let queues = self.queues();
-        !queues.is_empty() && queues.contains_key(names)
+        self.len.load(Ordering::SeqCst) > 0 && self.queues().contains_key(names)
     }
 
     /// Takes a place at the end of the queue. Fails when it is full.
@@ -59,19 +62,21 @@ impl LocalQueues {
             return Err(Full);
         }
         queue.waiting += 1;
+        let queue = queue.clone();
+        self.len.store(queues.len(), Ordering::SeqCst);
         Ok(Position {
             queues: self,
             names: names.clone(),
-            queue: queue.clone(),
+            queue,
         })
     }
 
     /// Wakes the waiters for `names`, which this process has released.
     pub(super) fn poke(&self, names: &Names) {
-        let queues = self.queues();
-        if queues.is_empty() {
+        if self.len.load(Ordering::SeqCst) == 0 {
             return;
         }
+        let queues = self.queues();
         if names.group().is_none() {
             if let Some(queue) = queues.get(names) {
                 queue.poke.notify_one();
@@ -135,6 +140,7 @@ impl Drop for Position<'_> {
             queue.waiting = queue.waiting.saturating_sub(1);
             if queue.waiting == 0 {
                 queues.remove(&self.names);
+                self.queues.len.store(queues.len(), Ordering::SeqCst);
             }
         }
     }
