@@ -144,7 +144,10 @@ impl<F: Batched> BatchQueue<F> {
 
     /// Takes the next batch. Items whose callers are gone are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
-        let (mut batch, mut recipients, mut keys) = (Vec::<F>::new(), Vec::new(), 0);
+        // Callers wait for this lock, so no vector is moved under it.
+        let most = self.waiting.len().min(ITEMS_MAX);
+        let mut batch = Vec::<F>::with_capacity(most);
+        let (mut recipients, mut keys) = (Vec::with_capacity(most), 0);
         while let Some((item, to)) = self.waiting.pop_front() {
             if to.is_closed() {
                 continue;
