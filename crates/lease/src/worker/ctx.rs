@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::floors::Floors;
@@ -17,7 +17,7 @@ use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy};
+use crate::{BootTime, Clock, Entropy, FencingToken};
 use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
@@ -37,7 +37,8 @@ pub(crate) struct Ctx {
     queues: [LocalQueues; 2],
     /// Releases that the backend has answered, for the shutdown.
     answered: AtomicU64,
-    floors: Mutex<Floors>,
+    /// Made with the first floor. Most processes never have one, and their acquires take no lock for it.
+    floors: OnceLock<Mutex<Floors>>,
     table: Mutex<Table>,
     /// Releases for the loop; `None` when it has ended.
     left_behind: Mutex<Option<Vec<LeftBehind>>>,
@@ -68,7 +69,7 @@ impl Ctx {
             in_place,
             queues: <[LocalQueues; 2]>::default(),
             answered: AtomicU64::new(0),
-            floors: Mutex::default(),
+            floors: OnceLock::new(),
             table: Mutex::default(),
             left_behind: Mutex::new(Some(Vec::new())),
         }
@@ -123,8 +124,24 @@ impl Ctx {
         left.unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn floors(&self) -> MutexGuard<'_, Floors> {
-        self.floors.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Remembers that a target has seen `token` for these names.
+    pub(crate) fn raise_floor(&self, names: &Names, token: FencingToken) {
+        let floors = self.floors.get_or_init(Mutex::default).lock();
+        let mut floors = floors.unwrap_or_else(PoisonError::into_inner);
+        floors.raise(names, token);
+    }
+
+    /// Returns the highest floor of the names, or `asked` if that is higher.
+    pub(super) fn floor_of(
+        &self,
+        names: &Names,
+        asked: Option<FencingToken>,
+    ) -> Option<FencingToken> {
+        let Some(floors) = self.floors.get() else {
+            return asked;
+        };
+        let floors = floors.lock().unwrap_or_else(PoisonError::into_inner);
+        floors.above(names, asked)
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, Table> {

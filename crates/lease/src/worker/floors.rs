@@ -8,11 +8,11 @@ use crate::limits::FLOORS_MAX;
 use crate::{FencingToken, Name};
 
 #[derive(Default)]
-pub(crate) struct Floors(HashMap<(Option<Name>, Name), FencingToken>);
+pub(super) struct Floors(HashMap<(Option<Name>, Name), FencingToken>);
 
 impl Floors {
     /// Remembers that a target has seen `token` for these names.
-    pub(crate) fn raise(&mut self, names: &Names, token: FencingToken) {
+    pub(super) fn raise(&mut self, names: &Names, token: FencingToken) {
         if self.0.len() >= FLOORS_MAX {
             // A forgotten floor costs one refused write, which brings it back.
             self.0.clear();
@@ -25,10 +25,7 @@ impl Floors {
     }
 
     /// Returns the highest floor of the names, or `asked` if that is higher.
-    pub(crate) fn above(&self, names: &Names, asked: Option<FencingToken>) -> Option<FencingToken> {
-        if self.0.is_empty() {
-            return asked;
-        }
+    pub(super) fn above(&self, names: &Names, asked: Option<FencingToken>) -> Option<FencingToken> {
         let place = |name: &Name| (names.group().cloned(), name.clone());
         let known = names.as_slice().iter().map(place);
         let known = known.filter_map(|place| self.0.get(&place).copied());
