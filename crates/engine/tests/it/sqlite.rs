@@ -531,7 +531,7 @@ const SEATS: [&str; 5] = ["A-1", "A-2", "A-3", "A-4", "A-5"];
 const CHANGES: u64 = 14_000;
 
 /// Blocks a seat, or unblocks it, again and again.
-fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
+pub(crate) fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
     let selection = select(event, &[SEATS[seat]], &[]);
     let (event, reason) = (event.no, Text::parse("camera").unwrap());
     let command = match n % 2 {
