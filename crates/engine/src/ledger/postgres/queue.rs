@@ -99,11 +99,7 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, taken: &mut Vec<Job>) {
     for _ in 0..GATHER_TURNS_MAX {
         let before = taken.len();
         tokio::task::yield_now().await;
-        while taken.len() < BATCH_MAX
-            && let Ok(job) = jobs.try_recv()
-        {
-            taken.push(job);
-        }
+        taken.extend((before..BATCH_MAX).map_while(|_| jobs.try_recv().ok()));
         if taken.len() == before {
             return;
         }
@@ -404,4 +400,43 @@ fn calls_off(job: &Job) -> bool {
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::Origin;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            transaction: Transaction {
+                origin: Origin::system("test"),
+                command: Command::Sweep { limit: 1 },
+                key: None,
+                chart: None,
+            },
+            reply: oneshot::channel().0,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_takes_what_comes_while_it_yields_and_no_more_than_it_may_have() {
+        let (queue, mut jobs) = mpsc::channel(QUEUE_MAX);
+        let mut taken = Vec::new();
+        let one_by_one = async {
+            for _ in 0..3 {
+                queue.try_send(job()).ok().unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(biased; gather(&mut jobs, &mut taken), one_by_one);
+        assert_eq!(taken.len(), 3);
+        for _ in 0..BATCH_MAX {
+            queue.try_send(job()).ok().unwrap();
+        }
+        gather(&mut jobs, &mut taken).await;
+        assert_eq!((taken.len(), jobs.len()), (BATCH_MAX, 3));
+    }
 }
