@@ -285,8 +285,8 @@ impl Round<'_> {
     /// free.
     async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
         let is_exclusive = self.waiting.iter().any(calls_off);
+        let must_read = self.is_fresh || !self.replica.knows(named);
         let is_cold = self.replica.is_cold();
-        let must_read = is_cold || is_exclusive || self.is_fresh || !self.replica.knows(named);
         if is_cold || (must_read && !is_exclusive) || self.waiting.iter().any(chooses) {
             self.refresh(connection, named).await?;
         }
