@@ -340,10 +340,10 @@ impl Round<'_> {
         let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
-            && (batch.applied.is_empty() || !changes_event(next))
             && batch.has_room_for(&next.transaction.command)
             && let Some(job) = self.waiting.pop_front()
         {
+            // In front of all others, as `run` sorts them: nothing is in the batch before it.
             let is_alone = changes_event(&job);
             match self.decide_one(now, &job.transaction, batch) {
                 Some(outcome) => decided.push((job, outcome)),
