@@ -127,7 +127,7 @@ struct Round<'a> {
     place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
-    /// How far ahead of the clock a cancellation is decided.
+    /// How far ahead of the clock the next try is decided: that of a cancellation that was too slow.
     ahead: Span,
 }
 
@@ -183,10 +183,7 @@ impl Round<'_> {
             return Ok(());
         }
         let is_new = self.replica.loads() > loads;
-        let now = match self.waiting.front() {
-            Some(next) if calls_off(next) => context.time.now().plus(self.ahead),
-            Some(_) | None => context.time.now(),
-        };
+        let now = context.time.now().plus(std::mem::take(&mut self.ahead));
         let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
@@ -235,9 +232,9 @@ impl Round<'_> {
                 // With very many holds one may end in each try before they are compared. So the next try is decided
                 // as far ahead as this one took, and a quarter more.
                 if decided.iter().any(|(job, _)| calls_off(job)) {
-                    let took = self.context.clock.boot().since(begun).as_millis();
-                    let took = u64::try_from(took).unwrap_or(CANCEL_AHEAD_MS_MAX);
-                    let ahead = took.saturating_add(took / 4);
+                    let took = self.context.clock.boot().since(begun);
+                    let ahead = took.mul_f32(1.25).as_millis();
+                    let ahead = u64::try_from(ahead).unwrap_or(CANCEL_AHEAD_MS_MAX);
                     self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MS_MAX));
                 }
                 self.again(decided);
