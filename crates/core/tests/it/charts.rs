@@ -223,6 +223,17 @@ fn every_seat_finds_its_row_and_every_place_its_area() {
 }
 
 #[test]
+fn every_zone_has_its_rows() {
+    let chart = build("z:stalls r A-1 r B-1 z:circle r C-1 r D-1 r E-1").unwrap();
+    let zones = chart.zones().iter().map(|zone| {
+        let rows = chart.rows_of(zone).iter();
+        rows.map(|row| row.first.0).collect::<Vec<_>>()
+    });
+    assert_eq!(zones.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3, 4]]);
+    assert_eq!(chart.name(), "hall");
+}
+
+#[test]
 fn units_have_one_public_name() {
     let chart = rows_and_floor(&[2], 12);
     for unit in (0..chart.units()).map(UnitNo) {

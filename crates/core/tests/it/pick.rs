@@ -406,6 +406,16 @@ fn an_offer_of_a_long_row_is_near() {
     assert_eq!(offer(500..600, 440..441 + most), None);
 }
 
+/// Rows of another price class are passed over: they are not among those that are searched.
+#[test]
+fn an_offer_is_found_behind_rows_of_another_class() {
+    let rows = chart(&format!("..\n{}..", "aa\n".repeat(24)));
+    let last = rows.seats() - 2;
+    let offers = alternatives_near(&rows, &Free(last..last + 2), &[UnitNo(0), UnitNo(1)]);
+    let first = offers.first().map(|offer| offer.units[0].0);
+    assert_eq!(first, Some(last));
+}
+
 /// A hall of which these seats alone are free.
 struct Free(Range<u32>);
 

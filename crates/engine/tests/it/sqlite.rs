@@ -10,11 +10,14 @@ use soldonce_engine::ledger::sqlite::verify::{look, verify};
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions, migrate, migration};
 use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::ledger::{Done, Fingerprint, Ledger, RequestKey, ScopedKey};
+use soldonce_engine::limits::IDEMPOTENCY_MS;
 use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 
 use crate::guards::unguarded;
-use crate::ledgers::{HALL, TestLedger, busy, held, key, on, open_in, select, transaction};
+use crate::ledgers::{
+    HALL, START_MS, TestLedger, busy, held, key, on, open_in, select, transaction,
+};
 
 /// The database of a test, opened while the ledger has it open.
 fn database(test: &TestLedger) -> Connection {
@@ -73,6 +76,29 @@ async fn a_restart_changes_nothing() {
     assert!(test.hold(&event, "eve", &["A-1"]).await.is_err());
     test.confirm(&kept).await.unwrap();
     assert_eq!(report(&test).findings, []);
+}
+
+/// After a step back of the machine's clock the ledger's is ahead.
+#[tokio::test(flavor = "multi_thread")]
+async fn time_that_passed_without_a_commit_is_kept() {
+    let mut test = TestLedger::sqlite();
+    test.event().await;
+    test.clock.step_wall(START_MS - 60_000);
+    assert_eq!(test.ledger.now().ms(), START_MS);
+    test.advance_ms(10_000);
+    test.restart().await;
+    assert_eq!(test.ledger.now().ms(), START_MS + 5_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_one_plan_share_its_chart_and_are_new() {
+    let test = TestLedger::sqlite();
+    test.event().await;
+    test.other_event().await;
+    let counts = "SELECT (SELECT count(*) FROM charts) || ' of ' || count(*) || ' events, '
+        || count(changed_at) || ' changed' FROM events";
+    let counts = database(&test).query_row(counts, [], |row| row.get::<_, String>(0));
+    assert_eq!(counts.unwrap(), "1 of 2 events, 0 changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,6 +174,9 @@ async fn a_failed_commit_answers_no_caller_and_ends_the_writing() {
         assert_eq!(test.confirm(&kept).await.unwrap_err(), Rejection::ReadOnly);
         assert_eq!(test.ledger.hold(kept.id).await.unwrap(), Some(kept.clone()));
         database(&test).execute_batch("DROP TRIGGER fails").unwrap();
+        // The last connection that closes would empty it.
+        let log = folder(&test).join("ledger.sqlite-wal");
+        assert!(log.exists(), "{table}: the writer's connection is closed");
         assert_eq!(dump(&database(&test)), before, "{table}");
         test.restart().await;
         assert!(test.ledger.is_writable());
@@ -531,7 +560,7 @@ const SEATS: [&str; 5] = ["A-1", "A-2", "A-3", "A-4", "A-5"];
 const CHANGES: u64 = 14_000;
 
 /// Blocks a seat, or unblocks it, again and again.
-fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
+pub(crate) fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
     let selection = select(event, &[SEATS[seat]], &[]);
     let (event, reason) = (event.no, Text::parse("camera").unwrap());
     let command = match n % 2 {
@@ -553,6 +582,27 @@ fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
         fingerprint: Fingerprint([1; 16]),
     };
     (command, key)
+}
+
+/// A day that ends does not make one commit wait for the records of all of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_forgets_a_bounded_number_of_keys() {
+    let test = TestLedger::sqlite();
+    let event = test.event().await;
+    let ask = |n| {
+        let (command, key) = nth_change(&event, 0, n);
+        test.ledger.transact(transaction(command, Some(key)))
+    };
+    for answer in (0..1_099).map(ask).collect::<Vec<_>>() {
+        answer.await.unwrap();
+    }
+    test.advance_ms(u64::try_from(IDEMPOTENCY_MS).unwrap() + 1);
+    for (n, left) in [(1_099, 1_100 - 1_024), (1_100, 2)] {
+        ask(n).await.unwrap();
+        let count = "SELECT count(*) FROM idempotency";
+        let count = database(&test).query_row(count, [], |row| row.get::<_, i64>(0));
+        assert_eq!(count.unwrap(), left);
+    }
 }
 
 async fn change_over_and_over(ledger: Arc<dyn Ledger>, event: Arc<Event>, seat: usize) {

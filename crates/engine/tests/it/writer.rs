@@ -16,15 +16,21 @@ use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_testkit::TempFolder;
 
 use crate::ledgers::{Recorder, START_MS, TestLedger, expect_taken, open_in, transaction};
+use crate::sqlite::nth_change;
 
 /// Does with each batch what the test wants, on the writer's own thread.
+#[derive(Default)]
 struct Meddler {
     what: Mutex<What>,
     changed: Condvar,
+    /// How many commands each batch had.
+    batches: Mutex<Vec<usize>>,
+    failure: Mutex<String>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum What {
+    #[default]
     Nothing,
     Wait,
     Panic,
@@ -48,14 +54,19 @@ impl Observer for Meddler {
                 .unwrap(),
         );
     }
+
+    fn batch(&self, commands: usize, _: Duration) {
+        self.batches.lock().unwrap().push(commands);
+    }
+
+    fn failed(&self, why: &str) {
+        self.failure.lock().unwrap().push_str(why);
+    }
 }
 
 /// A ledger with one event, whose writer the test can stop.
 async fn meddled(folder: &TempFolder) -> (TestLedger, Arc<Meddler>, Arc<soldonce_core::Event>) {
-    let meddler = Arc::new(Meddler {
-        what: Mutex::new(What::Nothing),
-        changed: Condvar::new(),
-    });
+    let meddler = Arc::new(Meddler::default());
     let clock = Arc::new(ManualClock::at(START_MS));
     let options = SqliteOptions::new(folder.path());
     let observer = Arc::clone(&meddler) as Arc<dyn Observer>;
@@ -92,6 +103,25 @@ async fn a_full_queue_is_told_at_once_and_what_waits_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_the_writer_is_stored_together() {
+    let folder = TempFolder::new().unwrap();
+    let (test, meddler, event) = meddled(&folder).await;
+    meddler.now(What::Wait);
+    // More than two batches, and the writer stands in the first.
+    let ask = |n| {
+        let (command, key) = nth_change(&event, 0, n);
+        test.ledger.transact(transaction(command, Some(key)))
+    };
+    let waiting: Vec<_> = (0..1_034).map(ask).collect();
+    meddler.now(What::Nothing);
+    for answer in waiting {
+        answer.await.unwrap();
+    }
+    let batches = meddler.batches.lock().unwrap();
+    assert_eq!(batches.iter().max(), Some(&512), "{batches:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
     let folder = TempFolder::new().unwrap();
     let (test, meddler, event) = meddled(&folder).await;
@@ -101,6 +131,8 @@ async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
     let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
     assert_eq!(refused, Rejection::OutcomeUnknown);
     assert!(!test.ledger.is_writable());
+    let why = meddler.failure.lock().unwrap().clone();
+    assert!(why.ends_with("the test wants it"), "{why}");
     assert_eq!(test.confirm(&kept).await.unwrap_err(), Rejection::ReadOnly);
     test.ledger.close().await;
     drop(test);
@@ -168,11 +200,14 @@ fn log_number(folder: &Path) -> u32 {
     u32::from_be_bytes(*header.last_chunk().unwrap())
 }
 
+/// Pages at which the log is moved.
+const LOG_PAGES: u32 = 300;
+
 #[tokio::test]
 async fn jobs_that_are_no_commands_keep_the_log_short_too() {
     let folder = TempFolder::new().unwrap();
     let options = SqliteOptions {
-        log_pages: 12,
+        log_pages: LOG_PAGES,
         ..SqliteOptions::new(folder.path())
     };
     let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
@@ -190,5 +225,9 @@ async fn jobs_that_are_no_commands_keep_the_log_short_too() {
         assert!(SystemClock.boot() < end, "the log only grows");
         commit().await.unwrap();
     }
+    // A log that began anew has the length that it had.
+    let log = folder.path().join("ledger.sqlite-wal").metadata().unwrap();
+    let least = u64::from(LOG_PAGES) * 4_096;
+    assert!(log.len() > least, "a log of {} bytes was moved", log.len());
     ledger.close().await;
 }

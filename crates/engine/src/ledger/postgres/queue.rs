@@ -99,11 +99,7 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, taken: &mut Vec<Job>) {
     for _ in 0..GATHER_TURNS_MAX {
         let before = taken.len();
         tokio::task::yield_now().await;
-        while taken.len() < BATCH_MAX
-            && let Ok(job) = jobs.try_recv()
-        {
-            taken.push(job);
-        }
+        taken.extend((before..BATCH_MAX).map_while(|_| jobs.try_recv().ok()));
         if taken.len() == before {
             return;
         }
@@ -131,7 +127,7 @@ struct Round<'a> {
     place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
-    /// How far ahead of the clock a cancellation is decided.
+    /// How far ahead of the clock the next try is decided: that of a cancellation that was too slow.
     ahead: Span,
 }
 
@@ -187,10 +183,7 @@ impl Round<'_> {
             return Ok(());
         }
         let is_new = self.replica.loads() > loads;
-        let now = match self.waiting.front() {
-            Some(next) if calls_off(next) => context.time.now().plus(self.ahead),
-            Some(_) | None => context.time.now(),
-        };
+        let now = context.time.now().plus(std::mem::take(&mut self.ahead));
         let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
@@ -239,9 +232,9 @@ impl Round<'_> {
                 // With very many holds one may end in each try before they are compared. So the next try is decided
                 // as far ahead as this one took, and a quarter more.
                 if decided.iter().any(|(job, _)| calls_off(job)) {
-                    let took = self.context.clock.boot().since(begun).as_millis();
-                    let took = u64::try_from(took).unwrap_or(CANCEL_AHEAD_MS_MAX);
-                    let ahead = took.saturating_add(took / 4);
+                    let took = self.context.clock.boot().since(begun);
+                    let ahead = took.mul_f32(1.25).as_millis();
+                    let ahead = u64::try_from(ahead).unwrap_or(CANCEL_AHEAD_MS_MAX);
                     self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MS_MAX));
                 }
                 self.again(decided);
@@ -289,8 +282,8 @@ impl Round<'_> {
     /// free.
     async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
         let is_exclusive = self.waiting.iter().any(calls_off);
+        let must_read = self.is_fresh || !self.replica.knows(named);
         let is_cold = self.replica.is_cold();
-        let must_read = is_cold || is_exclusive || self.is_fresh || !self.replica.knows(named);
         if is_cold || (must_read && !is_exclusive) || self.waiting.iter().any(chooses) {
             self.refresh(connection, named).await?;
         }
@@ -344,10 +337,10 @@ impl Round<'_> {
         let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
-            && (batch.applied.is_empty() || !changes_event(next))
             && batch.has_room_for(&next.transaction.command)
             && let Some(job) = self.waiting.pop_front()
         {
+            // In front of all others, as `run` sorts them: nothing is in the batch before it.
             let is_alone = changes_event(&job);
             match self.decide_one(now, &job.transaction, batch) {
                 Some(outcome) => decided.push((job, outcome)),
@@ -404,4 +397,43 @@ fn calls_off(job: &Job) -> bool {
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::Origin;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            transaction: Transaction {
+                origin: Origin::system("test"),
+                command: Command::Sweep { limit: 1 },
+                key: None,
+                chart: None,
+            },
+            reply: oneshot::channel().0,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_takes_what_comes_while_it_yields_and_no_more_than_it_may_have() {
+        let (queue, mut jobs) = mpsc::channel(QUEUE_MAX);
+        let mut taken = Vec::new();
+        let one_by_one = async {
+            for _ in 0..3 {
+                queue.try_send(job()).ok().unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(biased; gather(&mut jobs, &mut taken), one_by_one);
+        assert_eq!(taken.len(), 3);
+        for _ in 0..BATCH_MAX {
+            queue.try_send(job()).ok().unwrap();
+        }
+        gather(&mut jobs, &mut taken).await;
+        assert_eq!((taken.len(), jobs.len()), (BATCH_MAX, 3));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soldonce_core::limits::DROP_AFTER_MS_MIN;
 use soldonce_core::{
-    Booking, Command, Effect, Event, Origin, PaymentState, Rejection, Span, Timestamp,
+    Booking, Command, Effect, Event, EventChange, Origin, PaymentState, Rejection, Span, Timestamp,
 };
 use soldonce_engine::ledger::sqlite::verify::verify;
 
@@ -57,6 +57,27 @@ async fn called_off_and_paid(test: &TestLedger) -> (Arc<Event>, Booking) {
     let in_use = drop_event(test, &event).await.unwrap_err();
     assert_eq!(in_use, Rejection::EventInUse);
     (event, booking)
+}
+
+/// The clock has ended its hold, and no sweep has stored that.
+pub(super) async fn an_event_is_kept_while_the_end_of_a_hold_is_not_stored(test: TestLedger) {
+    let event = test.event().await;
+    test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let begins = EventChange {
+        starts_at: Some(test.ledger.now()),
+        ..EventChange::default()
+    };
+    let update = Command::UpdateEvent {
+        event: event.no,
+        change: Box::new(begins),
+    };
+    test.ask(update).await.unwrap();
+    test.advance_ms(9 * DAY_MS);
+    let in_use = drop_event(&test, &event).await.unwrap_err();
+    assert_eq!(in_use, Rejection::EventInUse);
+    test.ask(Command::Sweep { limit: 9 }).await.unwrap();
+    test.advance_ms(9 * DAY_MS);
+    drop_event(&test, &event).await.unwrap();
 }
 
 /// Its bookings say whose the money is.

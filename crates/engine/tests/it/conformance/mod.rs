@@ -72,6 +72,7 @@ on_every_ledger! {
         late_money_gets_free_units_or_goes_back
         a_failed_payment_gives_the_units_back_to_the_same_buyer;
     dropped:
+        an_event_is_kept_while_the_end_of_a_hold_is_not_stored
         an_event_called_off_is_kept_while_its_buyers_have_paid
         an_event_called_off_is_dropped_when_its_refunds_were_settled_elsewhere
         an_event_that_was_sold_is_kept_from_the_day_it_is_called_off

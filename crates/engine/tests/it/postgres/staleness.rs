@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
-    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, PaymentReport,
-    PaymentState, Rejection, Selection, Seq, Text, Timestamp,
+    Answer, Applied, BookingState, Change, Command, EventNo, Inventory, NewHold, PaymentReport,
+    PaymentState, Rejection, Selection, Seq, Text, Timestamp, Together, Wish,
 };
-use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, TimeSource};
 use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_engine::live::{Live, Verdict};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
@@ -17,6 +17,7 @@ use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 
 use super::Servers;
+use super::turns::Other;
 use crate::ledgers::{
     booked, cancel, checkout, confirm, euro, expect_taken, held, holder, is_unknown, on, select,
     transaction,
@@ -295,24 +296,94 @@ async fn what_was_stored_without_an_answer_is_known_without_another_command() {
     shaky.close().await;
 }
 
+const ROW: &str = r#"{"format":"grid","rows":1,"seats_per_row":40,"category":"Standard"}"#;
+/// Buyers of one batch: more than it is tried, and one who is refused behind most of them.
+const BUYERS: usize = 40;
+const MALLORY: usize = 36;
+
+/// Nothing gets a number while this transaction is open.
+const OPEN: &str = "BEGIN; SELECT pg_current_xact_id()";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_the_database_refuses_takes_no_other_with_it() {
     let servers = Servers::start(1).await;
-    let event = servers.event(|_| {}).await;
+    let event = servers.event_on(ROW, |_| {}).await;
     let poison = "ALTER TABLE holds ADD CONSTRAINT poison CHECK (holder <> 'mallory')";
     postgres::query(&servers.database.url(), poison).unwrap();
-    let seats = ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3"];
     let mut all = JoinSet::new();
-    for (n, seat) in seats.into_iter().enumerate() {
-        let who = if n == 4 { "mallory" } else { "ann" };
+    for n in 1..=BUYERS {
+        let seat = format!("A-{n}");
+        let seat = seat.as_str();
+        let who = if n == MALLORY { "mallory" } else { seat };
         let wish = servers.wish(&event, who, &[seat]);
         let ledger = Arc::clone(&servers.ledgers[0]);
         all.spawn(async move { (n, held(ledger.transact(transaction(wish, None)).await)) });
     }
     for (n, answer) in all.join_all().await {
-        assert_eq!(answer.is_ok(), n != 4, "{n}: {answer:?}");
+        assert_eq!(answer.is_ok(), n != MALLORY, "{n}: {answer:?}");
     }
-    assert_eq!(servers.judge(0, &event.id).await, 7);
+    assert_eq!(servers.judge(0, &event.id).await, BUYERS - 1);
+}
+
+/// What a server remembers is believed: it is not read before a hold, and not all of it before a refusal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_that_is_whole_is_not_read_again() {
+    let mut servers = Servers::start(0).await;
+    let proxy = FaultProxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let options = PostgresOptions {
+        // On a busy machine a command may be too old for the database's clock, and is decided again.
+        time: TimeSource::Given,
+        ..servers.unprepared_at(url)
+    };
+    let watched = servers.one_more(&options).await;
+    servers.ledgers.push(watched);
+    let holds_the_feed_up = Other::run(&servers.database.url(), OPEN).await;
+    let event = servers.event(|_| {}).await;
+    servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    for statement in ["-- behind", "-- units_of_event"] {
+        proxy.next_with(statement, Fault::Reset);
+    }
+    servers.hold(0, &event, "ann", &["A-2"]).await.unwrap();
+    assert_eq!(proxy.to_come(), 2, "nothing was read");
+    proxy.heal();
+    proxy.next_with("-- units_of_event", Fault::Reset);
+    let refused = servers.hold(0, &event, "bob", &["A-1"]).await;
+    expect_taken(&refused);
+    assert_eq!(proxy.to_come(), 1, "what changed was read, and no more");
+    holds_the_feed_up.leave().await;
+    assert_eq!(servers.judge(0, &event.id).await, 2);
+}
+
+/// The best seats are free again, and the server that is asked for them has not heard of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_best_seats_are_chosen_from_what_is_free_now() {
+    let servers = Servers::start(2).await;
+    let event = servers.event_on(ROW, |_| {}).await;
+    let holds_the_feed_up = Other::run(&servers.database.url(), OPEN).await;
+    let best = async |server| {
+        let Command::Hold(wish) = servers.wish(&event, "ann", &[]) else {
+            unreachable!("a wish is a hold");
+        };
+        let wish = NewHold {
+            wish: Wish::Best {
+                quantity: 2,
+                category: None,
+                together: Together::Required,
+            },
+            ..wish
+        };
+        held(servers.ask(server, Command::Hold(wish)).await).unwrap()
+    };
+    let first = best(0).await;
+    let second = best(1).await;
+    let release = Command::Release { on: on(&first) };
+    servers.ask(0, release).await.unwrap();
+    let third = best(1).await;
+    assert_ne!(second.units[0].unit, first.units[0].unit);
+    assert_eq!(third.units[0].unit, first.units[0].unit);
+    holds_the_feed_up.leave().await;
+    servers.judge(0, &event.id).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

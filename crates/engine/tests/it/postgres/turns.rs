@@ -1,10 +1,13 @@
 //! A change of an event holds its lock exclusively and waits for the batches before it. That later ones wait
 //! behind it, too, is PostgreSQL's own queue of lock waiters.
 
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
 
-use soldonce_core::{Command, EventNo, Policy, PolicyChange};
-use soldonce_engine::ledger::Ledger;
+use soldonce_core::{Command, EventNo, Policy, PolicyChange, Text};
+use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
@@ -84,5 +87,66 @@ async fn a_renewal_has_its_event_alone() {
     let held = servers.ask_in_vain(wish, "ShareLock");
     other.leave().await;
     held.join_all().await;
+    servers.judge(0, &event.id).await;
+}
+
+/// It waits for a moment, and does not give up while another has the lock for longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancellation_asks_for_its_turn_again() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;
+    let cancel = Command::CancelEvent {
+        event: event.no,
+        reason: Text::parse("rain").unwrap(),
+    };
+    let cancelled = servers.ask_in_vain(cancel, "ExclusiveLock");
+    let since = || {
+        let since = "SELECT coalesce(max(waitstart)::text, '') FROM pg_locks \
+                     WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted";
+        servers.database.query(since).unwrap()
+    };
+    let first = since();
+    let waits_anew = || {
+        let now = since();
+        !now.is_empty() && now != first
+    };
+    until("the turn is asked for again", PATIENCE, waits_anew).unwrap();
+    other.leave().await;
+    cancelled.join_all().await;
+}
+
+/// How many commands each batch had.
+#[derive(Default)]
+struct BatchSizes(Mutex<Vec<usize>>);
+
+impl Observer for BatchSizes {
+    fn batch(&self, commands: usize, _: Duration) {
+        self.0.lock().unwrap().push(commands);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_while_a_command_waits_for_its_turn_is_stored_together() {
+    let mut servers = Servers::start(0).await;
+    let sizes = Arc::new(BatchSizes::default());
+    servers.add_watched(sizes.clone()).await;
+    let event = servers.event(|_| {}).await;
+    let other = Other::take(&servers, "pg_advisory_xact_lock", event.no).await;
+    let first = servers.ask_in_vain(servers.wish(&event, "ann", &["A-1"]), "ShareLock");
+    let mut queued = Vec::new();
+    for seat in ["A-2", "A-3", "A-4", "A-5"] {
+        let wish = transaction(servers.wish(&event, "ann", &[seat]), None);
+        let mut asked = servers.ledgers[0].transact(wish);
+        let poll = poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await;
+        assert!(poll.is_pending());
+        queued.push(asked);
+    }
+    other.leave().await;
+    first.join_all().await;
+    for asked in queued {
+        asked.await.unwrap();
+    }
+    assert_eq!(*sizes.0.lock().unwrap(), [1, 4]);
     servers.judge(0, &event.id).await;
 }

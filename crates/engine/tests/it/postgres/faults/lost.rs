@@ -1,7 +1,7 @@
 //! Connections that break at the commit: a server that gets no answer asks what became of it, by both
 //! ways in which a commit is made.
 
-use soldonce_core::{Command, HoldState, Text};
+use soldonce_core::{Command, HoldState, Rejection, Text};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 
@@ -64,4 +64,22 @@ async fn a_lost_answer_of_the_commit_is_asked_for() {
         numbers.end().await;
         assert_eq!(servers.judge(0, &event.id).await, 2);
     }
+}
+
+/// Nothing was sent before it has the lock: it is refused as such, and may be asked for again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancellation_that_loses_its_connection_before_it_has_the_lock_is_refused() {
+    let (servers, proxy) = one_behind_a_proxy().await;
+    let event = servers.event(|_| {}).await;
+    servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
+    let cancel = || Command::CancelEvent {
+        event: event.no,
+        reason: Text::parse("rain").unwrap(),
+    };
+    proxy.next_with("-- lock_event", Fault::Reset);
+    let refused = servers.ask(1, cancel()).await;
+    assert!(matches!(refused, Err(Rejection::ReadOnly)), "{refused:?}");
+    assert_eq!(proxy.to_come(), 0, "the fault has happened");
+    servers.ask(1, cancel()).await.unwrap();
+    assert_eq!(servers.judge(0, &event.id).await, 2);
 }
