@@ -36,7 +36,7 @@ pub(in crate::http) struct Method {
     input: Shape,
     output: Arc<Shape>,
     descriptor: MethodDescriptor,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
 }
 
 impl Method {
@@ -76,7 +76,10 @@ impl Method {
             Ok(framed) => framed,
             Err(problem) => {
                 let request = Request::from_parts(parts, Body::empty());
-                return refused(self.refuse(app, request, problem).await).await;
+                let answer = self
+                    .endpoint
+                    .serve(app, request, Some(problem), status::refused);
+                return refused(answer.await);
             }
         };
         let request = Request::from_parts(parts, Full::new(framed));
@@ -95,16 +98,6 @@ impl Method {
             grpc.unary(service_fn(call), request).await
         };
         response.into_response()
-    }
-
-    /// Answers a request that is no gRPC call as the operation refuses: counted and with its id.
-    pub(super) async fn refuse(
-        &self,
-        app: Arc<App>,
-        request: Request,
-        problem: Problem,
-    ) -> Response {
-        self.endpoint.serve(app, request, Some(problem)).await
     }
 
     async fn call(
@@ -170,11 +163,14 @@ impl Method {
         }
         headers.insert(header::CONTENT_TYPE, JSON);
         *request.headers_mut() = headers;
-        let response = self.endpoint.serve(app, request, refusal).await;
+        let response = self
+            .endpoint
+            .serve(app, request, refusal, status::refused)
+            .await;
         if response.status().is_success() {
             Ok(response)
         } else {
-            Err(status::of(response).await)
+            Err(status::of(response))
         }
     }
 }

@@ -92,7 +92,7 @@ async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     };
     let (permit, body) = match body {
         Ok(admitted) => admitted,
-        Err(problem) => return refused(problem.into_response()).await,
+        Err(problem) => return refused(status::refused(problem)),
     };
     let answer = next.run(Request::from_parts(parts, body)).await;
     answer.map(|body| {
@@ -109,9 +109,9 @@ async fn whole(app: &App, mut body: Body) -> Result<Body, Problem> {
     Ok(Body::from(sent))
 }
 
-/// Builds the answer to a call that is refused before its method sees it.
-async fn refused(problem: Response) -> Response {
-    let status = status::of(problem).await;
+/// Builds the answer to a call of what its operation refuses, or would.
+fn refused(refusal: Response) -> Response {
+    let status = status::of(refusal);
     status.into_http::<tonic::body::Body>().into_response()
 }
 
@@ -136,8 +136,9 @@ fn reflection() -> &'static Router {
 /// Answers a call before its deadline; a command that was not queued by then is not run.
 async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Response {
     if !is_grpc(request.headers()) {
-        let problem = Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE);
-        return method.refuse(app, request, problem).await;
+        let problem = Some(Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE));
+        let refused = Problem::into_response;
+        return method.endpoint.serve(app, request, problem, refused).await;
     }
     let clock = Arc::clone(app.clock());
     let deadline = deadline::of(request.headers(), clock.boot());
@@ -156,9 +157,10 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
 }
 
 /// Answers a call of a method that this listener does not have.
-pub(super) async fn no_such_method() -> Response {
+pub(super) fn no_such_method() -> Response {
     let text = "this listener has no such method; `grpc.reflection.v1` lists all that there are";
-    refused(Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text).into_response()).await
+    let problem = Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text);
+    refused(status::refused(problem))
 }
 
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
