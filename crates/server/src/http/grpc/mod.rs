@@ -20,7 +20,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use http_body_util::{BodyExt, Limited};
 use prost_reflect::DescriptorPool;
@@ -111,8 +111,7 @@ async fn whole(app: &App, mut body: Body) -> Result<Body, Problem> {
 
 /// Builds the answer to a call of what its operation refuses, or would.
 fn refused(refusal: Response) -> Response {
-    let status = status::of(refusal);
-    status.into_http::<tonic::body::Body>().into_response()
+    codec::refusal(status::of(refusal))
 }
 
 /// Returns the router of both versions of reflection: clients ask for the newer one first.
@@ -150,7 +149,7 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
         biased;
         () = clock.sleep_until(deadline) => {
             let text = "the deadline of the call has passed; repeat a command with the same idempotency-key";
-            Status::deadline_exceeded(text).into_http::<tonic::body::Body>().into_response()
+            codec::refusal(Status::deadline_exceeded(text))
         }
         response = answering => response,
     }
