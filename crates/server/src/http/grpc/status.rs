@@ -20,6 +20,7 @@ use crate::http::kinds;
 use crate::http::problem::{Problem, whole_seconds};
 use crate::http::rates::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::http::request_id::REQUEST_ID;
+use crate::http::response::HEADERS;
 
 const DOMAIN: &str = "soldonce";
 const PROBLEM: &str = "soldonce.v1.Problem";
@@ -179,7 +180,7 @@ fn wait(problem: &Problem, members: &Members<'_>) -> Option<Duration> {
 
 /// Returns what an answer says apart from its body.
 pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
-    let mut said = HeaderMap::new();
+    let mut said = HeaderMap::with_capacity(HEADERS);
     for name in [
         REQUEST_ID,
         IDEMPOTENCY_REPLAYED,
