@@ -21,7 +21,7 @@ use self::fixture::Fixture;
 use self::report::{StormReport, StormReports};
 use super::load::{self, LoadPlan, Pace, Transport, Until};
 use crate::exit::{Exit, usage};
-use crate::kit::print_report;
+use crate::kit::{CpuTime, print_report};
 use crate::limits::{
     LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_RUNS_MAX, STORM_SEATS_MAX,
     STORM_WARMUP_SECONDS_MAX,
@@ -171,10 +171,12 @@ async fn send_storm(
         pace: Pace::Closed,
         until: Until::Elapsed(Duration::from_secs(size.seconds)),
     };
+    let before = CpuTime::own()?;
     let load = load::run(plan, &makers(transport, address, &fixture)).await?;
+    let cpu = CpuTime::own()?.since(before);
     let winners = load.count(transport.status(report::CREATED));
     let held = fixture.held_in_the_end(winners).await?;
     let given_back = fixture.give_back().await;
-    let report = StormReport::new((transport, size), &fixture, load, held);
+    let report = StormReport::new((transport, size), &fixture, (load, cpu), held);
     Ok((report, given_back))
 }

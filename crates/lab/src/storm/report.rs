@@ -1,10 +1,12 @@
 //! The report of a storm: winners, answers, latencies, violations.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::Size;
 use super::fixture::{Fixture, Users};
-use crate::kit::{Bound, LoadReport, Verdict, median_ratio, table};
+use crate::kit::{Bound, LoadReport, Verdict, median_ratio, table, thousandths};
 use crate::load::Transport;
 
 /// The status of a new hold.
@@ -25,6 +27,8 @@ pub(super) struct StormReport {
     pub(super) unaccounted: u64,
     #[serde(flatten)]
     pub(super) load: LoadReport,
+    /// CPU time of this program, which shares the cores with the server.
+    generator_cpu_ns_per_request: u64,
     /// Empty when the server did as it promises.
     pub(super) violations: Vec<String>,
 }
@@ -78,13 +82,14 @@ impl StormReport {
     pub(super) fn new(
         (transport, size): (Transport, Size),
         fixture: &Fixture,
-        load: LoadReport,
+        (load, generator_cpu): (LoadReport, Duration),
         held: u64,
     ) -> Self {
         let winners = load.count(transport.status(CREATED));
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
+        let generator_cpu = u64::try_from(generator_cpu.as_nanos()).unwrap_or(u64::MAX);
         let violations = violations(
             (transport, size),
             fixture,
@@ -100,6 +105,7 @@ impl StormReport {
             winners,
             held,
             unaccounted,
+            generator_cpu_ns_per_request: generator_cpu / load.sent.max(1),
             load,
             violations,
         }
@@ -122,7 +128,7 @@ impl StormReport {
         };
         let text = format!(
             "{} users over {over}, {} s, {} seats of {}\n{table}\nwinners {}, held {}; {} answers/s; latency in \
-             us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
+             us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}; generator CPU in us per request: {}",
             self.users,
             self.seconds,
             self.seats,
@@ -136,6 +142,7 @@ impl StormReport {
             latency.p99,
             latency.p99_9,
             latency.max,
+            thousandths(self.generator_cpu_ns_per_request),
         );
         let violations = self.violations.iter();
         let violations = violations.map(|violation| format!("\nVIOLATION: {violation}"));

@@ -140,6 +140,8 @@ async fn over_grpc_each_seat_is_won_once_too_and_both_are_warmed_up_first() {
         text.contains("P22  storm, answers a second: gRPC / HTTP"),
         "{text}"
     );
+    let cpu = text.matches("generator CPU in us per request: ");
+    assert_eq!(cpu.count(), 2, "{text}");
     assert_eq!(both.violations(), 0);
 }
 

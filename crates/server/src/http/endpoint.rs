@@ -52,12 +52,14 @@ impl Endpoint {
         on(self.route.verb.filter(), self)
     }
 
-    /// Serves one request, or refuses it for what was wrong with the gRPC call that it was made of.
+    /// Serves one request, or refuses it for what was wrong with the gRPC call that it was made of. `refused` writes
+    /// a refusal.
     pub(super) async fn serve(
         &self,
         app: Arc<App>,
         request: Request,
         refusal: Option<Problem>,
+        refused: fn(Problem) -> Response,
     ) -> Response {
         let route = self.route;
         let began = app.clock().boot();
@@ -88,7 +90,7 @@ impl Endpoint {
             (Err(problem), _) | (Ok(_), Some(problem)) => Err(problem),
         };
         let code = outcome.as_ref().err().map_or("", Problem::code);
-        let mut response = outcome.unwrap_or_else(Problem::into_response);
+        let mut response = outcome.unwrap_or_else(refused);
         if let Some(coding) = coding {
             response = coding::of_answer(coding, response).await;
         }
@@ -150,6 +152,7 @@ impl axum::handler::Handler<(), Arc<App>> for Endpoint {
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, app: Arc<App>) -> Self::Future {
-        async move { self.serve(app, request, None).await }.boxed()
+        let refused = Problem::into_response;
+        async move { self.serve(app, request, None, refused).await }.boxed()
     }
 }

@@ -35,7 +35,7 @@ const fn fallback_route(path: &'static str) -> Route {
 
 async fn no_such_path(req: ApiRequest) -> Handled {
     if grpc::is_grpc(&req.parts.headers) {
-        return Ok(grpc::no_such_method().await);
+        return Ok(grpc::no_such_method());
     }
     Err(Problem::new(&kinds::NOT_FOUND))
 }

@@ -433,14 +433,41 @@ async fn a_call_whose_deadline_has_passed_is_not_run() {
     assert_eq!(call(&app, "Hold", wish(), &timely).await.code, 0);
 }
 
+/// A message in gzip, as it is sent.
+fn zipped(name: &str, message: Value) -> Vec<u8> {
+    let message = DynamicMessage::deserialize(output(name), message).unwrap();
+    let mut coder = GzEncoder::new(Vec::new(), Compression::fast());
+    coder.write_all(&message.encode_to_vec()).unwrap();
+    let mut body = frame(&coder.finish().unwrap());
+    body[0] = 1;
+    body
+}
+
+#[tokio::test]
+async fn a_command_comes_in_gzip_and_its_answer_never_does() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let by = format!("Bearer {}", app.sell);
+    let wish = json!({"event": "hall", "holder": "b", "units": [{"seat": "A-1"}]});
+    let held = async |coding: &str| {
+        let headers = [
+            ("authorization", &*by),
+            ("grpc-encoding", coding),
+            ("grpc-accept-encoding", "gzip"),
+        ];
+        let body = zipped("HoldRequest", wish.clone());
+        post(&app, "/soldonce.v1.Sales/Hold", body, &headers).await
+    };
+    let response = held("gzip").await;
+    assert!(!response.headers().contains_key("grpc-encoding"));
+    let reply = Reply::of(response).await;
+    assert_eq!(json_of("Hold", &reply.message)["holder"], "b");
+    assert_eq!(Reply::of(held("br").await).await.code, 12, "UNIMPLEMENTED");
+}
+
 #[tokio::test]
 async fn messages_come_and_go_in_gzip() {
     let app = TestApp::open().await.with_hall(300).await;
-    let message = DynamicMessage::deserialize(output("GetSeatsRequest"), json!({"event": "hall"}));
-    let mut coder = GzEncoder::new(Vec::new(), Compression::fast());
-    coder.write_all(&message.unwrap().encode_to_vec()).unwrap();
-    let mut body = frame(&coder.finish().unwrap());
-    body[0] = 1;
+    let body = zipped("GetSeatsRequest", json!({"event": "hall"}));
     let rows: Vec<String> = (1..=10).map(|seat| format!("B-{seat}")).collect();
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let blocked = json!({"units": units(&rows)});

@@ -14,6 +14,7 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use super::pool;
 use crate::http::app::App;
 use crate::http::endpoint::Endpoint;
+use crate::http::problem::Problem;
 use crate::limits::HEALTH_LOOK_MS;
 
 /// Whether commands are taken.
@@ -29,10 +30,9 @@ impl Readiness {
     }
 
     async fn status(&self) -> ServingStatus {
-        let answer = self
-            .ready
-            .serve(Arc::clone(&self.app), Request::default(), None)
-            .await;
+        let (app, request) = (Arc::clone(&self.app), Request::default());
+        let refused = Problem::into_response;
+        let answer = self.ready.serve(app, request, None, refused).await;
         if answer.status().is_success() {
             ServingStatus::Serving
         } else {

@@ -22,7 +22,7 @@ use crate::http::route::Route;
 pub(super) fn request(route: Route, shape: &Shape, sent: &[u8]) -> Result<(Uri, Fields), Problem> {
     let fields = read::fields(shape, sent);
     let mut fields = fields.map_err(|error| Problem::invalid("message", error))?;
-    let address = address(route, shape, &mut fields).parse();
+    let address = Uri::try_from(address(route, shape, &mut fields));
     let address = address.map_err(|_| Problem::invalid("message", "its ids are too long"))?;
     Ok((address, fields))
 }

@@ -12,10 +12,11 @@ use http_body_util::Full;
 use prost_reflect::MethodDescriptor;
 use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
+use tonic::metadata::MetadataMap;
 use tonic::server::Grpc;
 use tower::service_fn;
 
-use super::codec::Raw;
+use super::codec::{self, Raw};
 use super::shape::Shape;
 use super::{feed, message, pool, refused, status};
 use crate::http::api_request::read_body;
@@ -36,7 +37,7 @@ pub(in crate::http) struct Method {
     input: Shape,
     output: Arc<Shape>,
     descriptor: MethodDescriptor,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
 }
 
 impl Method {
@@ -76,15 +77,25 @@ impl Method {
             Ok(framed) => framed,
             Err(problem) => {
                 let request = Request::from_parts(parts, Body::empty());
-                return refused(self.refuse(app, request, problem).await).await;
+                let answer = self
+                    .endpoint
+                    .serve(app, request, Some(problem), status::refused);
+                return refused(answer.await);
             }
         };
+        if self.is_command()
+            && let Some(message) = codec::plain_message(&parts.headers, &framed)
+        {
+            let metadata = MetadataMap::from_headers(parts.headers);
+            let call = tonic::Request::from_parts(metadata, parts.extensions, message);
+            let answer = self.call(app, call).await;
+            return answer.map_or_else(codec::refusal, codec::answer);
+        }
         let request = Request::from_parts(parts, Full::new(framed));
         let mut grpc = Grpc::new(Raw)
             .accept_compressed(Gzip)
             .max_decoding_message_size(size.bytes_max());
-        // Answers to commands may carry secrets: coded, their length would tell of them.
-        if self.route.verb == Verb::Get {
+        if !self.is_command() {
             grpc = grpc.send_compressed(Gzip);
         }
         let response = if self.descriptor.is_server_streaming() {
@@ -97,14 +108,9 @@ impl Method {
         response.into_response()
     }
 
-    /// Answers a request that is no gRPC call as the operation refuses: counted and with its id.
-    pub(super) async fn refuse(
-        &self,
-        app: Arc<App>,
-        request: Request,
-        problem: Problem,
-    ) -> Response {
-        self.endpoint.serve(app, request, Some(problem)).await
+    /// Tells whether its answers may carry secrets: coded, their length would tell of them.
+    fn is_command(&self) -> bool {
+        self.route.verb != Verb::Get
     }
 
     async fn call(
@@ -119,7 +125,7 @@ impl Method {
         let is_small = u64::try_from(written.len()).is_ok_and(|bytes| bytes < CODED_BYTES_MIN);
         let mut answer = tonic::Response::new(written);
         *answer.metadata_mut() = status::metadata(&parts.headers);
-        if is_small {
+        if is_small && !self.is_command() {
             answer.disable_compression();
         }
         Ok(answer)
@@ -170,11 +176,14 @@ impl Method {
         }
         headers.insert(header::CONTENT_TYPE, JSON);
         *request.headers_mut() = headers;
-        let response = self.endpoint.serve(app, request, refusal).await;
+        let response = self
+            .endpoint
+            .serve(app, request, refusal, status::refused)
+            .await;
         if response.status().is_success() {
             Ok(response)
         } else {
-            Err(status::of(response).await)
+            Err(status::of(response))
         }
     }
 }

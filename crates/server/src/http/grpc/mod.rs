@@ -20,7 +20,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use http_body_util::{BodyExt, Limited};
 use prost_reflect::DescriptorPool;
@@ -92,7 +92,7 @@ async fn bounded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     };
     let (permit, body) = match body {
         Ok(admitted) => admitted,
-        Err(problem) => return refused(problem.into_response()).await,
+        Err(problem) => return refused(status::refused(problem)),
     };
     let answer = next.run(Request::from_parts(parts, body)).await;
     answer.map(|body| {
@@ -109,10 +109,9 @@ async fn whole(app: &App, mut body: Body) -> Result<Body, Problem> {
     Ok(Body::from(sent))
 }
 
-/// Builds the answer to a call that is refused before its method sees it.
-async fn refused(problem: Response) -> Response {
-    let status = status::of(problem).await;
-    status.into_http::<tonic::body::Body>().into_response()
+/// Builds the answer to a call of what its operation refuses, or would.
+fn refused(refusal: Response) -> Response {
+    codec::refusal(status::of(refusal))
 }
 
 /// Returns the router of both versions of reflection: clients ask for the newer one first.
@@ -136,8 +135,9 @@ fn reflection() -> &'static Router {
 /// Answers a call before its deadline; a command that was not queued by then is not run.
 async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Response {
     if !is_grpc(request.headers()) {
-        let problem = Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE);
-        return method.refuse(app, request, problem).await;
+        let problem = Some(Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE));
+        let refused = Problem::into_response;
+        return method.endpoint.serve(app, request, problem, refused).await;
     }
     let clock = Arc::clone(app.clock());
     let deadline = deadline::of(request.headers(), clock.boot());
@@ -149,16 +149,17 @@ async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Respons
         biased;
         () = clock.sleep_until(deadline) => {
             let text = "the deadline of the call has passed; repeat a command with the same idempotency-key";
-            Status::deadline_exceeded(text).into_http::<tonic::body::Body>().into_response()
+            codec::refusal(Status::deadline_exceeded(text))
         }
         response = answering => response,
     }
 }
 
 /// Answers a call of a method that this listener does not have.
-pub(super) async fn no_such_method() -> Response {
+pub(super) fn no_such_method() -> Response {
     let text = "this listener has no such method; `grpc.reflection.v1` lists all that there are";
-    refused(Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text).into_response()).await
+    let problem = Problem::detailed(&kinds::METHOD_NOT_ALLOWED, text);
+    refused(status::refused(problem))
 }
 
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {

@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use super::shape::{Field, Kind, Shape};
 
+/// Room for an object: most fit.
+const OBJECT_BYTES: usize = 128;
+
 /// The JSON of each field that a message has, at its place in the table.
 pub(super) type Fields = Vec<Option<String>>;
 
@@ -35,21 +38,22 @@ pub(super) fn object(shape: &Shape, mut fields: Fields) -> String {
         .and_then(|place| fields.get_mut(place)?.take());
     let cleared = cleared.and_then(|names| serde_json::from_str(&names).ok());
     let cleared: BTreeSet<String> = cleared.unwrap_or_default();
-    let mut object = String::from("{");
-    let mut push = |name: &str, json: &str| {
+    let mut object = String::with_capacity(OBJECT_BYTES);
+    object.push('{');
+    let mut push = |key: &str, json: &str| {
         if object.len() > 1 {
             object.push(',');
         }
-        object.extend([&text(name), ":", json]);
+        object.extend([key, json]);
     };
     for (field, json) in shape.fields.iter().zip(fields) {
         let json = json.filter(|_| !cleared.contains(&field.name));
         if let Some(json) = json {
-            push(&field.name, &json);
+            push(&field.key, &json);
         }
     }
     for name in &cleared {
-        push(name, "null");
+        push(&text(name), ":null");
     }
     object.push('}');
     object
@@ -113,7 +117,7 @@ impl FieldValues {
                 let mut part = Vec::new();
                 encoding::bytes::merge(wire, &mut part, sent, context)?;
                 if field.is_list() {
-                    self.push(&field.kind.read(&part)?);
+                    self.push(field.kind.read(&part)?);
                 } else {
                     self.message.get_or_insert_default().extend(part);
                 }
@@ -127,15 +131,16 @@ impl FieldValues {
             self.json.clear();
         }
         if field.sends_default() || value != T::default() {
-            self.push(&text(value));
+            self.push(text(value));
         }
     }
 
-    fn push(&mut self, json: &str) {
-        if !self.json.is_empty() {
-            self.json.push(',');
+    fn push(&mut self, json: String) {
+        if self.json.is_empty() {
+            self.json = json;
+        } else {
+            self.json.extend([",", &json]);
         }
-        self.json.push_str(json);
     }
 
     fn json(self, field: &Field) -> Result<Option<String>, DecodeError> {

@@ -10,6 +10,8 @@ pub(super) struct Shape {
 pub(super) struct Field {
     /// As in `proto/`.
     pub(super) name: String,
+    /// The name as the key of an object, with its colon.
+    pub(super) key: String,
     /// The member of JSON that it is, where that is a word of a language.
     json_name: String,
     pub(super) number: u32,
@@ -65,6 +67,7 @@ impl Field {
     fn of(field: &FieldDescriptor) -> Option<Self> {
         Some(Self {
             name: field.name().to_owned(),
+            key: format!("\"{}\":", field.name()),
             json_name: field.json_name().to_owned(),
             number: field.number(),
             kind: Kind::of(field)?,

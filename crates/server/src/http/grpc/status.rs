@@ -1,25 +1,26 @@
 //! Refusals as statuses: the one mapping from problems to the canonical codes of gRPC (docs/grpc.md has the table).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use axum::body::to_bytes;
+use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use prost_reflect::prost::Message;
-use prost_reflect::prost_types::{Any, Duration};
+use prost_reflect::prost::encoding;
+use prost_reflect::prost_types::Duration;
 use serde_json::value::RawValue;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
-use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
 
+use super::pool;
 use super::shape::Shape;
-use super::{message, pool};
+use super::write::{self, MESSAGE_BYTES, put, put_message};
 use crate::http::answer::IDEMPOTENCY_REPLAYED;
-use crate::http::json::Str;
 use crate::http::kinds;
+use crate::http::problem::{Problem, whole_seconds};
 use crate::http::rates::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::http::request_id::REQUEST_ID;
+use crate::http::response::HEADERS;
 
 const DOMAIN: &str = "soldonce";
 const PROBLEM: &str = "soldonce.v1.Problem";
@@ -27,47 +28,105 @@ const PROBLEM: &str = "soldonce.v1.Problem";
 /// The members of a problem, each as its JSON.
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
-/// The members of a problem that the status says by itself.
-const SAID: [&str; 4] = ["code", "title", "status", "detail"];
+/// The texts of a problem that the status says by itself.
+const SAID: [&str; 3] = ["code", "title", "detail"];
 
-pub(super) async fn of(response: Response) -> Status {
-    let (parts, body) = response.into_parts();
-    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let status = of_problem(parts.status, &parts.headers, &body);
-    status.unwrap_or_else(|| Status::internal("the answer cannot be written"))
+/// Room for the details of a status: most fit.
+const DETAILS_BYTES: usize = 1_024;
+
+/// Builds the answer of an operation that refuses a call: without a body, with a status for [`of`].
+pub(super) fn refused(problem: Problem) -> Response {
+    let (status, [.., (_, detail)]) = (problem.kind.status, problem.texts());
+    let code = code(status, problem.code());
+    let status = if let Some(details) = details(&problem, code) {
+        Status::with_details(code, detail, details.into())
+    } else {
+        tracing::error!(code = problem.code(), "a refusal is not as its message");
+        unwritten()
+    };
+    let mut response = problem.into_response_with(Body::empty());
+    response.extensions_mut().insert(status);
+    response
 }
 
-fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &[u8]) -> Option<Status> {
+/// Returns the status of an operation's refusal, with what the answer says apart from it.
+pub(super) fn of(mut refusal: Response) -> Status {
+    let status = refusal.extensions_mut().remove::<Status>();
+    let mut status = status.unwrap_or_else(unwritten);
+    *status.metadata_mut() = metadata(refusal.headers());
+    status
+}
+
+fn unwritten() -> Status {
+    Status::internal("the answer cannot be written")
+}
+
+/// Writes a refusal as a `google.rpc.Status`.
+fn details(problem: &Problem, code: Code) -> Option<Vec<u8>> {
     let shape = shape()?;
-    let message = message::written(shape, problem).ok()?;
-    let members: Members<'_> = serde_json::from_slice(problem).ok()?;
-    let text = |name: &str| {
-        let text: Str<'_> = serde_json::from_str(members.get(name)?.get()).ok()?;
-        Some(text.0.into_owned())
-    };
-    let (reason, said) = (text("code")?, text("detail")?);
-    let code = code(http, &reason);
-    let info = ErrorInfo {
-        metadata: metadata_of(shape, &members),
-        reason,
-        domain: DOMAIN.to_owned(),
-    };
-    let retry = wait(headers, &members).map(|retry_delay| RetryInfo {
-        retry_delay: Some(retry_delay),
+    let (texts, extras) = (problem.texts(), problem.extras());
+    let mut members: Members<'_> = serde_json::from_slice(&extras).ok()?;
+    members.retain(|name, _| shape.field(name).is_some());
+    let message = message(shape, problem, &members)?;
+    let [.., (_, detail)] = texts;
+    let mut to = Vec::with_capacity(DETAILS_BYTES);
+    encoding::int32::encode(1, &code.into(), &mut to);
+    put(&mut to, 2, detail.as_bytes());
+    put_detail(&mut to, "google.rpc.ErrorInfo", |to| {
+        put(to, 1, problem.code().as_bytes());
+        put(to, 2, DOMAIN.as_bytes());
+        put_metadata(to, &texts, &members);
     });
-    let details = [
-        Some(any("google.rpc.ErrorInfo", info.encode_to_vec())),
-        retry.map(|retry| any("google.rpc.RetryInfo", retry.encode_to_vec())),
-        Some(any(PROBLEM, message.into())),
-    ];
-    let details = Details {
-        code: code.into(),
-        message: said.clone(),
-        details: details.into_iter().flatten().collect(),
+    if let Some(wait) = wait(problem, &members) {
+        put_detail(&mut to, "google.rpc.RetryInfo", |to| {
+            encoding::message::encode(1, &wait, to);
+        });
+    }
+    put_detail(&mut to, PROBLEM, |to| to.extend_from_slice(&message));
+    Some(to)
+}
+
+/// Writes a refusal as a `soldonce.v1.Problem`.
+fn message(shape: &Shape, problem: &Problem, members: &Members<'_>) -> Option<Vec<u8>> {
+    let mut to = Vec::with_capacity(MESSAGE_BYTES);
+    for (name, text) in problem.texts() {
+        put(&mut to, shape.field(name)?.number, text.as_bytes());
+    }
+    let status = u64::from(problem.kind.status.as_u16());
+    encoding::uint64::encode(shape.field("status")?.number, &status, &mut to);
+    for (name, json) in members {
+        write::value(shape.field(name)?, *json, &mut to).ok()?;
+    }
+    Some(to)
+}
+
+/// Writes a detail: what `write` writes, as a `google.protobuf.Any` of this type.
+fn put_detail(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    put_message(to, 3, |to| {
+        put_message(to, 1, |to| {
+            to.extend_from_slice(b"type.googleapis.com/");
+            to.extend_from_slice(name.as_bytes());
+        });
+        put_message(to, 2, write);
+    });
+}
+
+/// Writes the members that are one value each as text, as the metadata of a `google.rpc.ErrorInfo`.
+fn put_metadata(to: &mut Vec<u8>, texts: &[(&str, &str)], members: &Members<'_>) {
+    let mut put_entry = |name: &str, text: &str| {
+        put_message(to, 3, |to| {
+            put(to, 1, name.as_bytes());
+            put(to, 2, text.as_bytes());
+        });
     };
-    let details = details.encode_to_vec().into();
-    let told = metadata(headers);
-    Some(Status::with_details_and_metadata(code, said, details, told))
+    for (name, text) in texts.iter().filter(|(name, _)| !SAID.contains(name)) {
+        put_entry(name, text);
+    }
+    for (name, json) in members {
+        if let Some(text) = text_of(json.get()) {
+            put_entry(name, &text);
+        }
+    }
 }
 
 fn shape() -> Option<&'static Shape> {
@@ -98,45 +157,30 @@ fn code(http: StatusCode, reason: &str) -> Code {
     }
 }
 
-fn any(name: &str, value: Vec<u8>) -> Any {
-    Any {
-        type_url: format!("type.googleapis.com/{name}"),
-        value,
+/// Returns JSON of one value as text.
+fn text_of(json: &str) -> Option<String> {
+    match json.as_bytes().first()? {
+        b'"' => serde_json::from_str(json).ok(),
+        b'-' | b'0'..=b'9' => Some(json.to_owned()),
+        _ => None,
     }
 }
 
-/// Collects the members that are one value each, as text.
-fn metadata_of(shape: &Shape, members: &Members<'_>) -> HashMap<String, String> {
-    let further = members.iter().filter(|(name, _)| !SAID.contains(name));
-    let known = further.filter(|(name, _)| shape.field(name).is_some());
-    let texts = known.filter_map(|(name, json)| {
-        let json = json.get();
-        let text = match json.as_bytes().first()? {
-            b'"' => serde_json::from_str(json).ok()?,
-            b'-' | b'0'..=b'9' => json.to_owned(),
-            _ => return None,
-        };
-        Some(((*name).to_owned(), text))
-    });
-    texts.collect()
-}
-
-/// Reads how long to wait before the next call, if the problem says so.
-fn wait(headers: &HeaderMap, members: &Members<'_>) -> Option<Duration> {
+/// Returns how long to wait before the next call, if the problem says so.
+fn wait(problem: &Problem, members: &Members<'_>) -> Option<Duration> {
     let millis = members.get("retry_after_ms");
     let millis: Option<u64> = millis.and_then(|json| json.get().parse().ok());
     let pause = if let Some(millis) = millis {
         std::time::Duration::from_millis(millis)
     } else {
-        let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-        std::time::Duration::from_secs(seconds.parse().ok()?)
+        std::time::Duration::from_secs(whole_seconds(problem.retry_after?))
     };
     Duration::try_from(pause).ok()
 }
 
 /// Returns what an answer says apart from its body.
 pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
-    let mut said = HeaderMap::new();
+    let mut said = HeaderMap::with_capacity(HEADERS);
     for name in [
         REQUEST_ID,
         IDEMPOTENCY_REPLAYED,
@@ -153,6 +197,11 @@ pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use prost_reflect::prost::Message;
+    use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
+
     use super::*;
 
     /// Reads the table of docs/grpc.md.
@@ -187,5 +236,39 @@ mod tests {
             let given = name_of(code(kind.status, kind.code));
             assert_eq!(wanted, Some(&*given), "{}", kind.code);
         }
+    }
+
+    #[test]
+    fn a_refusal_says_why_how_long_to_wait_and_all_the_rest() {
+        let pause = std::time::Duration::from_millis(1_500);
+        let status = of(refused(Problem::too_often("too often", pause)));
+        let details = Details::decode(status.details()).unwrap();
+        assert_eq!((details.code, &*details.message), (8, "too often"));
+        assert_eq!(status.metadata().get("retry-after").unwrap(), "2");
+        let [info, retry, problem] = &details.details[..] else {
+            panic!("{details:?}");
+        };
+        let info = ErrorInfo::decode(&info.value[..]).unwrap();
+        assert_eq!((&*info.reason, &*info.domain), ("rate_limited", "soldonce"));
+        let metadata = [
+            ("type", "/problems/rate-limited"),
+            ("advice", "retry_after"),
+            ("retry_after_ms", "1500"),
+        ];
+        let metadata = metadata.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(info.metadata, HashMap::from(metadata));
+        let retry = RetryInfo::decode(&retry.value[..]).unwrap();
+        assert_eq!(retry.retry_delay, Duration::try_from(pause).ok());
+        assert_eq!(problem.type_url, "type.googleapis.com/soldonce.v1.Problem");
+    }
+
+    #[test]
+    fn a_refusal_without_a_wait_has_two_details() {
+        let problem = Problem::new(&kinds::TOO_MANY_UNITS).with("limit", &9);
+        let status = of(refused(problem));
+        let details = Details::decode(status.details()).unwrap();
+        assert_eq!(details.details.len(), 2);
+        let info = ErrorInfo::decode(&details.details[0].value[..]).unwrap();
+        assert_eq!(info.metadata["limit"], "9");
     }
 }

@@ -17,7 +17,7 @@ use super::shape::{Field, Kind, Shape};
 use crate::http::json::Str;
 
 /// Room for a message: most fit.
-const MESSAGE_BYTES: usize = 512;
+pub(super) const MESSAGE_BYTES: usize = 512;
 
 /// Returns JSON as a message. Members that it does not have are left out.
 pub(super) fn message<'de, D>(shape: &Shape, json: D) -> Result<Vec<u8>, D::Error>
@@ -27,6 +27,43 @@ where
     let mut to = Vec::with_capacity(MESSAGE_BYTES);
     json.deserialize_map(Members { shape, to: &mut to })?;
     Ok(to)
+}
+
+/// Writes JSON as the value of a field.
+pub(super) fn value<'de, D>(field: &Field, json: D, to: &mut Vec<u8>) -> Result<(), D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Member { field, to }.deserialize(json)
+}
+
+/// Writes a field of these bytes.
+pub(super) fn put(to: &mut Vec<u8>, number: u32, value: &[u8]) {
+    put_key(to, number, value.len());
+    to.put_slice(value);
+}
+
+/// Writes a field of what `write` writes.
+pub(super) fn put_message(to: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    let begin = to.len();
+    write(to);
+    enclose(to, number, begin);
+}
+
+/// Makes what was written from `begin` on the value of a field: its key and its length go before it.
+fn enclose(to: &mut Vec<u8>, number: u32, begin: usize) {
+    let length = to.len().saturating_sub(begin);
+    put_key(to, number, length);
+    let before = to.len().saturating_sub(begin + length);
+    if let Some(written) = to.get_mut(begin..) {
+        written.rotate_right(before);
+    }
+}
+
+fn put_key(to: &mut Vec<u8>, number: u32, length: usize) {
+    encoding::encode_key(number, WireType::LengthDelimited, to);
+    // A length is no longer than memory.
+    encoding::encode_varint(u64::try_from(length).unwrap_or(u64::MAX), to);
 }
 
 /// Writes the members of an object as the fields of a message.
@@ -74,22 +111,7 @@ impl Member<'_> {
 
     fn bytes(self, value: &[u8]) {
         if !value.is_empty() || self.field.sends_default() {
-            encoding::encode_key(self.field.number, WireType::LengthDelimited, self.to);
-            // A length is no longer than memory.
-            encoding::encode_varint(u64::try_from(value.len()).unwrap_or(u64::MAX), self.to);
-            self.to.put_slice(value);
-        }
-    }
-
-    /// Makes what was written from `begin` on the value of the field: its key and its length go before it.
-    fn enclose(self, begin: usize) {
-        let length = self.to.len().saturating_sub(begin);
-        encoding::encode_key(self.field.number, WireType::LengthDelimited, self.to);
-        // A length is no longer than memory.
-        encoding::encode_varint(u64::try_from(length).unwrap_or(u64::MAX), self.to);
-        let before = self.to.len().saturating_sub(begin + length);
-        if let Some(written) = self.to.get_mut(begin..) {
-            written.rotate_right(before);
+            put(self.to, self.field.number, value);
         }
     }
 }
@@ -167,7 +189,7 @@ impl<'de> Visitor<'de> for Member<'_> {
             Kind::Message(shape) => {
                 let (begin, to) = (self.to.len(), &mut *self.to);
                 Members { shape, to }.visit_map(members)?;
-                self.enclose(begin);
+                enclose(self.to, self.field.number, begin);
             }
             Kind::Numbers => {
                 let numbers = HashMap::deserialize(MapAccessDeserializer::new(members))?;

@@ -27,13 +27,13 @@ pub(super) type Handled = Result<Response, Problem>;
 /// A refusal on its way to the caller.
 #[derive(Debug)]
 pub(super) struct Problem {
-    kind: &'static Kind,
+    pub(super) kind: &'static Kind,
     /// What is wrong with this request; None is what the table says.
     detail: Option<String>,
     advice: Advice,
     /// Further members as JSON, each after a comma.
     extras: Vec<u8>,
-    retry_after: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
     /// Further header fields.
     headers: Option<Box<HeaderMap>>,
 }
@@ -224,7 +224,12 @@ impl Problem {
         }
         body.extend_from_slice(&self.extras);
         body.push(b'}');
-        let mut response = response::bare(self.kind.status, Body::from(body));
+        self.into_response_with(Body::from(body))
+    }
+
+    /// Builds its answer with this body, which says the same in another form than JSON.
+    pub(super) fn into_response_with(self, body: Body) -> Response {
+        let mut response = response::bare(self.kind.status, body);
         let headers = response.headers_mut();
         headers.extend(self.headers.into_iter().flat_map(|more| *more));
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
@@ -238,6 +243,24 @@ impl Problem {
             headers.insert(header::CONNECTION, CLOSE);
         }
         response
+    }
+
+    /// Returns the members that every problem has, but for its status; `detail` is the last.
+    pub(super) fn texts(&self) -> [(&'static str, &str); 5] {
+        let kind = self.kind;
+        [
+            ("type", kind.page),
+            ("title", kind.title),
+            ("code", kind.code),
+            ("advice", self.advice.as_str()),
+            ("detail", self.detail.as_deref().unwrap_or(kind.happened)),
+        ]
+    }
+
+    /// Returns the further members as an object.
+    pub(super) fn extras(&self) -> Vec<u8> {
+        let members = self.extras.get(1..).unwrap_or_default();
+        [&b"{"[..], members, b"}"].concat()
     }
 
     /// Returns its code, for tests and the log.
