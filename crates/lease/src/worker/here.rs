@@ -94,13 +94,16 @@ impl Ctx {
         }
         let (settle, mut answer) = oneshot::channel();
         let job = self.job_of(grant).settling(Some(settle));
-        let outcome = tokio::select! {
-            biased;
-            () = self.send_here(job) => answer.await,
-            // The lease thread took it over.
-            outcome = &mut answer => outcome,
-        };
-        outcome.unwrap_or(Err(Unsettled))
+        // Of a task that has used up its budget nothing would be polled, and what is not begun is lost with the task.
+        let settled = tokio::task::unconstrained(async {
+            tokio::select! {
+                biased;
+                () = self.send_here(job) => answer.await,
+                // The lease thread took it over.
+                outcome = &mut answer => outcome,
+            }
+        });
+        settled.await.unwrap_or(Err(Unsettled))
     }
 
     /// Sends a release of what is not held any more. On the runtime that connected it is on its way

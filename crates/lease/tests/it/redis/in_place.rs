@@ -13,6 +13,7 @@ use soldonce_lease::{
 use soldonce_testkit::redis::Redis;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+use tokio::task::coop::{consume_budget, has_budget_remaining};
 
 use super::batches::scripts;
 use super::site::until;
@@ -205,6 +206,23 @@ async fn a_task_that_ends_at_any_await_leaves_nothing() {
             takes(&other, name).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_of_a_task_that_must_yield_is_sent_if_the_task_ends_there() {
+    let redis = Redis::start().unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    let lease = locks.lease("a").ttl(TTL).acquire().await.unwrap();
+    let release = Polls {
+        future: Box::pin(lease.release()),
+        left: 1,
+    };
+    while has_budget_remaining() {
+        consume_budget().await;
+    }
+    let answer = release.await;
+    assert!(answer.is_none_or(|answer| answer.is_ok()), "{answer:?}");
+    comes_free(&redis, "a").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
