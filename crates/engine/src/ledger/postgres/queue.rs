@@ -127,7 +127,7 @@ struct Round<'a> {
     place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
-    /// How far ahead of the clock the next try is decided: that of a cancellation that was too slow.
+    /// How far ahead of the clock a cancellation is decided.
     ahead: Span,
 }
 
@@ -183,7 +183,7 @@ impl Round<'_> {
             return Ok(());
         }
         let is_new = self.replica.loads() > loads;
-        let now = context.time.now().plus(std::mem::take(&mut self.ahead));
+        let now = decision_time(context.time.now(), self.waiting.front(), self.ahead);
         let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
@@ -393,6 +393,15 @@ fn calls_off(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 
+/// Returns the time at which a batch that begins with `next` is decided. Only a cancellation is `ahead` of the clock.
+/// The refusal of another command is not compared with the database's clock: its hold would be over before its end.
+fn decision_time(clock: Timestamp, next: Option<&Job>, ahead: Span) -> Timestamp {
+    match next {
+        Some(next) if calls_off(next) => clock.plus(ahead),
+        Some(_) | None => clock,
+    }
+}
+
 /// Tells whether the engine picks the units: that needs the current state of all seats.
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
@@ -401,16 +410,27 @@ fn chooses(job: &Job) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::Origin;
+    use soldonce_core::{EventNo, Origin, Text};
     use tokio::sync::oneshot;
 
     use super::*;
 
     fn job() -> Job {
+        job_of(Command::Sweep { limit: 1 })
+    }
+
+    fn cancellation() -> Job {
+        job_of(Command::CancelEvent {
+            event: EventNo(0),
+            reason: Text::parse("rain").unwrap(),
+        })
+    }
+
+    fn job_of(command: Command) -> Job {
         Job {
             transaction: Transaction {
                 origin: Origin::system("test"),
-                command: Command::Sweep { limit: 1 },
+                command,
                 key: None,
                 chart: None,
             },
@@ -435,5 +455,15 @@ mod tests {
         }
         gather(&mut jobs, &mut taken).await;
         assert_eq!((taken.len(), jobs.len()), (BATCH_MAX, 3));
+    }
+
+    /// A cancellation that was too slow may have its answer from elsewhere before the next try.
+    #[test]
+    fn only_a_cancellation_is_decided_ahead_of_the_clock() {
+        let (clock, ahead) = (Timestamp::from_ms(1_000), Span::from_ms(300));
+        let time = |next: Option<&Job>| decision_time(clock, next, ahead).ms();
+        assert_eq!(time(Some(&cancellation())), 1_300);
+        assert_eq!(time(Some(&job())), 1_000);
+        assert_eq!(time(None), 1_000);
     }
 }
