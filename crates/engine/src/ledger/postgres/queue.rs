@@ -229,13 +229,8 @@ impl Round<'_> {
                 if self.is_fresh {
                     self.place = self.context.place();
                 }
-                // With very many holds one may end in each try before they are compared. So the next try is decided
-                // as far ahead as this one took, and a quarter more.
                 if decided.iter().any(|(job, _)| calls_off(job)) {
-                    let took = self.context.clock.boot().since(begun);
-                    let ahead = took.mul_f32(1.25).as_millis();
-                    let ahead = u64::try_from(ahead).unwrap_or(CANCEL_AHEAD_MS_MAX);
-                    self.ahead = Span::from_ms(ahead.min(CANCEL_AHEAD_MS_MAX));
+                    self.ahead = ahead_after(self.context.clock.boot().since(begun));
                 }
                 self.again(decided);
             }
@@ -393,6 +388,14 @@ fn calls_off(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 
+/// Computes how far ahead of the clock a cancellation is decided: as far as the try before took, and a quarter more.
+/// With very many holds one may end in each try before they are compared.
+fn ahead_after(took: Duration) -> Span {
+    let took = u64::try_from(took.as_millis()).unwrap_or(CANCEL_AHEAD_MS_MAX);
+    let ahead = took.saturating_add(took / 4);
+    Span::from_ms(ahead.min(CANCEL_AHEAD_MS_MAX))
+}
+
 /// Returns the time at which a batch that begins with `next` is decided. Only a cancellation is `ahead` of the clock.
 /// The refusal of another command is not compared with the database's clock: its hold would be over before its end.
 fn decision_time(clock: Timestamp, next: Option<&Job>, ahead: Span) -> Timestamp {
@@ -455,6 +458,14 @@ mod tests {
         }
         gather(&mut jobs, &mut taken).await;
         assert_eq!((taken.len(), jobs.len()), (BATCH_MAX, 3));
+    }
+
+    #[test]
+    fn a_cancellation_is_decided_a_quarter_more_ahead_than_it_took_and_not_too_far() {
+        for (took, ahead) in [(3, 3), (400, 500), (1_199, 1_498), (9_000, 1_500)] {
+            assert_eq!(ahead_after(Duration::from_millis(took)).ms(), ahead);
+        }
+        assert_eq!(ahead_after(Duration::MAX).ms(), CANCEL_AHEAD_MS_MAX);
     }
 
     /// A cancellation that was too slow may have its answer from elsewhere before the next try.
