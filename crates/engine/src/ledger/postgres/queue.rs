@@ -332,10 +332,9 @@ impl Round<'_> {
         let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
-            && batch.has_room_for(&next.transaction.command)
+            && may_join(batch, next)
             && let Some(job) = self.waiting.pop_front()
         {
-            // In front of all others, as `run` sorts them: nothing is in the batch before it.
             let is_alone = changes_event(&job);
             match self.decide_one(now, &job.transaction, batch) {
                 Some(outcome) => decided.push((job, outcome)),
@@ -383,6 +382,13 @@ fn changes_event(job: &Job) -> bool {
     )
 }
 
+/// Tells whether the command may join the batch. A change of the event joins no other command: all of a batch have the
+/// bounds of its time.
+fn may_join(batch: &Batch, job: &Job) -> bool {
+    let is_first = batch.applied.is_empty();
+    (is_first || !changes_event(job)) && batch.has_room_for(&job.transaction.command)
+}
+
 /// Tells whether the command calls the event off: it ends holds that every server changes meanwhile.
 fn calls_off(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
@@ -413,7 +419,7 @@ fn chooses(job: &Job) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::{EventNo, Origin, Text};
+    use soldonce_core::{Answer, Applied, EventNo, Origin, Text};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -458,6 +464,15 @@ mod tests {
         }
         gather(&mut jobs, &mut taken).await;
         assert_eq!((taken.len(), jobs.len()), (BATCH_MAX, 3));
+    }
+
+    #[test]
+    fn a_change_of_the_event_joins_no_other_command() {
+        let mut batch = Batch::default();
+        let may = |batch: &Batch| [cancellation(), job()].map(|job| may_join(batch, &job));
+        assert_eq!(may(&batch), [true, true]);
+        batch.add(Applied::unchanged(Answer::Swept(1)));
+        assert_eq!(may(&batch), [false, true]);
     }
 
     #[test]
