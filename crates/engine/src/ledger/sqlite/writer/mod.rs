@@ -219,10 +219,10 @@ impl Writer {
     }
 
     /// Finds the number of the last idempotency record to delete, if any: those up to it have
-    /// ended, or memory has no room for them. At most [`FORGET_MAX`], one more or less, are deleted at once.
+    /// ended, or memory has no room for them. At most [`FORGET_MAX`] are deleted at once.
     fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
         let stored = &self.keys;
-        let most = stored.from().saturating_add(FORGET_MAX);
+        let most = stored.from().saturating_add(FORGET_MAX - 1);
         let mut ended = stored.surplus().map(|last| last.min(most));
         if now <= self.records_last {
             return Ok(ended);
@@ -230,7 +230,7 @@ impl Writer {
         let last = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
         self.records_last = last(now);
         idempotency::each(&self.connection, |record| {
-            if now <= last(record.at) || record.number >= most {
+            if now <= last(record.at) || record.number > most {
                 self.records_last = last(record.at);
                 return ControlFlow::Break(());
             }
