@@ -277,9 +277,11 @@ impl Round<'_> {
     /// free.
     async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
         let is_exclusive = self.waiting.iter().any(calls_off);
-        let must_read = self.is_fresh || !self.replica.knows(named);
-        let is_cold = self.replica.is_cold();
-        if is_cold || (must_read && !is_exclusive) || self.waiting.iter().any(chooses) {
+        // A cold cache is not asked what it knows: it may be half changed.
+        let must_read = self.replica.is_cold()
+            || (!is_exclusive && (self.is_fresh || !self.replica.knows(named)))
+            || self.waiting.iter().any(chooses);
+        if must_read {
             self.refresh(connection, named).await?;
         }
         if is_exclusive {
