@@ -42,11 +42,11 @@ pub(super) fn answer(said: tonic::Response<Bytes>) -> Response {
     let (metadata, message, _) = said.into_parts();
     // No answer to a command has 4 GiB.
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
-    let framed = [&[0_u8][..], &length.to_be_bytes()[..], &message[..]].concat();
+    let data = [&[0_u8][..], &length.to_be_bytes()[..], &message[..]].concat();
     let mut trailers = HeaderMap::with_capacity(1);
     trailers.insert(STATUS, OK);
     let frames = [
-        Ok::<_, Infallible>(Frame::data(Bytes::from(framed))),
+        Ok::<_, Infallible>(Frame::data(Bytes::from(data))),
         Ok(Frame::trailers(trailers)),
     ];
     let body = Body::new(StreamBody::new(iter(frames)));
