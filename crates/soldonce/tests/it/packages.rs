@@ -45,6 +45,14 @@ fn the_debian_package_has_what_a_service_needs_and_sells_a_seat() {
     for line in ["Package: soldonce", "Version: 0.", "Depends: libc6 (>= 2."] {
         assert!(told.contains(line), "{told}");
     }
+    let script = std::fs::read_to_string(deploy("deb/postinst")).unwrap();
+    let called = script.split_whitespace();
+    let called: Vec<&str> = called.filter(|word| word.starts_with("systemd-")).collect();
+    assert_eq!(called.len(), 2, "{script}");
+    for program in called {
+        let depends = format!(", systemd | {program}");
+        assert!(told.contains(&depends), "{told}");
+    }
     let root = place.join("root");
     ends_well(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root));
     for file in [
