@@ -61,6 +61,15 @@ pub enum Revocation {
 /// may be called so.
 pub const ADOPTED_NAME: &str = "admin (of the setting)";
 
+/// Explains why no key may be created with this name; `None` if one may.
+pub fn refuses_name(name: &Text) -> Option<&'static str> {
+    if name.is_blank() {
+        return Some("it is blank, and people know a key by it");
+    }
+    let is_adopted = name.as_str() == ADOPTED_NAME;
+    is_adopted.then_some("keys of the setting `admin_key` are called so")
+}
+
 pub(crate) fn is_last_admin(keys: &[ApiKey], id: KeyId) -> bool {
     let is_admin = |key: &&ApiKey| key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin);
     let mut admins = keys.iter().filter(is_admin);

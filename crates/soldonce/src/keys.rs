@@ -1,14 +1,14 @@
 //! `soldonce keys`: make, list and revoke API keys, through a running server or on the data of a
 //! stopped one.
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
-use soldonce_engine::keys::{ApiKey, Revocation, Scope};
+use soldonce_engine::keys::{ApiKey, Revocation, Scope, refuses_name};
 use soldonce_engine::reply::Rfc3339;
 use soldonce_server::Client;
 
@@ -37,8 +37,8 @@ enum KeysCommand {
         #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = scope())]
         scopes: Vec<Scope>,
         /// Its name for people
-        #[arg(long, default_value = "key")]
-        name: String,
+        #[arg(long, default_value = "key", value_parser = key_name)]
+        name: Text,
     },
     /// Lists keys, without their texts
     #[command(after_help = "Examples:
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
 async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Result<Value> {
     let response = match command {
         KeysCommand::Create { scopes, name } => {
-            let body = json!({ "name": name, "scopes": scopes });
+            let body = json!({ "name": name.as_str(), "scopes": scopes });
             client.send(Method::POST, "/v1/keys", Some(&body)).await?
         }
         KeysCommand::List => client.send(Method::GET, "/v1/keys", None).await?,
@@ -95,6 +95,12 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
         }
     };
     success(response)
+}
+
+fn key_name(text: &str) -> Result<Text, String> {
+    let name = Text::parse(text).map_err(|wrong| wrong.to_string())?;
+    let refused = refuses_name(&name).map(str::to_owned);
+    refused.map_or(Ok(name), Err)
 }
 
 fn key_id(text: &str) -> Result<CallerId, String> {
@@ -112,8 +118,7 @@ async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
 async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Value> {
     match command {
         KeysCommand::Create { scopes, name } => {
-            let name = Text::parse(name).context("--name")?;
-            let (key, text) = engine.create_key(name, scopes.clone()).await?;
+            let (key, text) = engine.create_key(name.clone(), scopes.clone()).await?;
             let mut made = describe(&key);
             if let Some(members) = made.as_object_mut() {
                 members.insert("key".to_owned(), text.into());

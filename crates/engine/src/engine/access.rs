@@ -7,7 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
 use crate::caller::Caller;
-use crate::keys::{ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint_key_text};
+use crate::keys::{
+    ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint_key_text, refuses_name,
+};
 use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::locks::{read, write};
@@ -80,12 +82,8 @@ impl Engine {
         name: Text,
         scopes: Vec<Scope>,
     ) -> Result<(ApiKey, String), EngineError> {
-        let invalid = |text: &str| Rejection::from(Invalid::new("name", text.to_owned()));
-        if name.is_blank() {
-            return Err(invalid("it is blank, and people know a key by it").into());
-        }
-        if name.as_str() == ADOPTED_NAME {
-            return Err(invalid("keys of the setting `admin_key` are called so").into());
+        if let Some(reason) = refuses_name(&name) {
+            return Err(Rejection::from(Invalid::new("name", reason.to_owned())).into());
         }
         let text = mint_key_text(&*self.parts.world.entropy);
         let key = self.store_key(name, scopes, &text).await?;

@@ -11,6 +11,9 @@ use super::thread::{self, Doctor, Start};
 use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
 use crate::{BackendError, Clock, FenceSource, InvalidName, Namespace, SeededEntropy, blocking};
 
+/// The kind of a backend that exists already.
+pub(super) const GIVEN: Kind = Kind::Other("given");
+
 /// Settings of a [`Leases`] that is not connected yet.
 #[must_use = "a builder does nothing until it is connected"]
 pub struct Builder {
@@ -132,6 +135,14 @@ impl Builder {
     fn into_start(self) -> Result<Start, BackendError> {
         let config = |why: &dyn std::fmt::Display| BackendError::Config(why.to_string());
         let mut context = self.context;
+        if self.connect.kind() == GIVEN {
+            let namespace = self.namespace.is_some().then_some("namespace(\"..\")");
+            let fence = matches!(context.fencing, Fencing::Source(_)).then_some("fence(..)");
+            if let Some(setting) = namespace.or(fence) {
+                let why = "a backend that exists already has its own: leave out .";
+                return Err(BackendError::Config(format!("{why}{setting}")));
+            }
+        }
         match (self.namespace, self.connect.kind()) {
             (Some(namespace), _) => {
                 context.namespace = namespace.map_err(|error| config(&error))?;

@@ -92,6 +92,7 @@ async fn a_backend_that_exists_takes_no_fence_source_and_no_namespace() {
     for (builder, setting) in [
         (leases().fence(TooHigh), ".fence("),
         (leases().namespace("app"), ".namespace("),
+        (leases().namespace("local"), ".namespace("),
     ] {
         let error = builder.connect().await.unwrap_err();
         let names = matches!(&error, BackendError::Config(why) if why.contains(setting));

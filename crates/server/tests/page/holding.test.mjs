@@ -156,6 +156,19 @@ test("what was made unseen and is over when it is asked for again is made anew",
   }
 });
 
+test("what was made unseen and another tab gave back is not taken for held when it is asked for again", () => {
+  for (const act of ACTS) {
+    const { server, shopper } = shopperIn();
+    act(shopper);
+    server.perform(shopper.sent[0]);
+    shopper.refuse("outcome_unknown");
+    server.end(server.live("hold-1"), "released");
+    act(shopper);
+    shopper.settle();
+    assert.deepEqual([shopper.state.hold, shopper.state.ended?.state], [null, "released"]);
+  }
+});
+
 test("what is tried again becomes what was chosen, and no more: places are not summed", () => {
   const { shopper } = shopperIn();
   shopper.floor(1);

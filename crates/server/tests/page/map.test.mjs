@@ -62,6 +62,15 @@ test("a frame that ends before the answer to a command does not undo it", () => 
   assert.equal(stateOf(map, "A-1"), FREE);
 });
 
+test("a copy of the ledger that was put back counts, and not what was answered before", () => {
+  const map = inventory();
+  map.applyAnswer(["A-1", "A-2"], "held", 8);
+  map.applyFrame({ ...frame(8, { state: "held", seats: [["A-1", "A-2"]] }), from: 6 });
+  map.applySnapshot(/** @type {any} */ ({ seq: 4, held: [], sold: [], blocked: [], areas: [] }));
+  map.applyFrame(frame(5, { state: "sold", seats: ["A-2"] }));
+  assert.deepEqual(["A-1", "A-2"].map((id) => stateOf(map, id)), [FREE, SOLD]);
+});
+
 test("each of a thousand categories keeps its own price", () => {
   const seats = Array.from({ length: 1000 }, (_, k) => ({ seat: `A-${k + 1}`, label: `A-${k + 1}`, category: `C${k + 1}` }));
   const prices = Object.fromEntries(seats.map(({ category }, k) => [category, 100 + k]));

@@ -44,6 +44,8 @@ export function answered(state, action) {
   const done = { ...state, task: null };
   // Where the answer to a request that was made again is of a hold that is over by now, another one is asked for.
   const anew = { ...state, requested: null };
+  // One that is live is read: the answer is that of then, and another window may have changed it since.
+  const made = { ...anew, inDoubt: state.inDoubt || action.command.call.isAgain === true };
   switch (action.kind) {
     case "find":
       return found(state, action.answer);
@@ -52,7 +54,7 @@ export function answered(state, action) {
     case "read":
       return read(state, action.answer);
     case "hold":
-      return isLive(action.answer) ? accept(anew, action.answer) : anew;
+      return isLive(action.answer) ? accept(made, action.answer) : anew;
     case "change":
       return accept(state, action.answer);
     case "extend":
@@ -60,7 +62,7 @@ export function answered(state, action) {
     case "release":
       return released(state, action.command);
     case "best":
-      return isLive(action.answer) ? replace({ ...anew, task: null }, action.command, action.answer) : anew;
+      return isLive(action.answer) ? replace({ ...made, task: null }, action.command, action.answer) : anew;
     case "confirm":
       return leave(done, action.answer.id, false);
     case "checkout":

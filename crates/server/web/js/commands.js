@@ -126,7 +126,7 @@ function best(state, { quantity, category }, key) {
  *  @param {State} state @param {import("./wire.js").Body<"POST /v1/events/{event}/holds">} body @param {string} key */
 function request({ event, requested }, body, key) {
   const same = JSON.stringify(requested?.body) === JSON.stringify(body) ? requested?.key : undefined;
-  return call("POST /v1/events/{event}/holds", { id: event.id, body, key: same ?? key });
+  return call("POST /v1/events/{event}/holds", { id: event.id, body, key: same ?? key, isAgain: same !== undefined });
 }
 
 /** A test card, or what the buyer says to the bank. @param {State} state

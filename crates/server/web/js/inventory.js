@@ -45,6 +45,8 @@ export class Inventory extends EventTarget {
 
   /** @param {SeatsSnapshot} snapshot */
   applySnapshot(snapshot) {
+    // Numbers go back if a copy of the ledger was put back, which knows nothing of our answers.
+    if (snapshot.seq < this.seq) this.answeredSeq.fill(-1);
     this.next.fill(FREE);
     this.note(snapshot.held, HELD);
     this.note(snapshot.sold, SOLD);

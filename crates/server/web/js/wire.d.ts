@@ -77,6 +77,8 @@ export interface Call<R extends Route = Route> {
   isLasting?: boolean;
   /** Must not be repeated when its outcome is unknown. */
   isOnce?: boolean;
+  /** An earlier sending by the same key may have been carried out. */
+  isAgain?: boolean;
   /** Must get through: repeated as long as the server asks for short pauses, within reason. */
   isPatient?: boolean;
   /** The `next` of the page before. */

@@ -269,3 +269,32 @@ fn without_a_terminal_and_a_folder_the_command_that_makes_a_key_is_told() {
     let made = soldonce(&["keys", "create", "--scope", "admin"], &database);
     assert!(made.contains("sk_"), "{made}");
 }
+
+/// Takes no deletion, as a full disk does.
+const FULL: &str = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full'; END $$; \
+                    CREATE TRIGGER fails BEFORE DELETE ON units EXECUTE FUNCTION fail()";
+
+#[test]
+fn a_dropped_event_whose_rows_cannot_be_deleted_is_told_as_dropped() {
+    let database = Postgres::options().durable().start().unwrap();
+    soldonce(&["migrate"], &database);
+    let server = serve(&database, "drop");
+    let mut client = server.client("staff");
+    sell_one(&mut client);
+    let cancel = Ask::post("/v1/events/hamlet-1/cancel", json!({}));
+    done(&mut client, &cancel);
+    let nine_days_later = "UPDATE clock SET at = at + 9 * 86400000";
+    database.query(nine_days_later).unwrap();
+    database.query(FULL).unwrap();
+    let told = "hamlet-1 is dropped, and a server will delete what is left of it: ";
+    // Until the last commit has its number, the event is in use.
+    let is_told = || {
+        let (code, said) = run(&["events", "drop", "hamlet-1"], &database);
+        code == Some(3) && said.contains(told)
+    };
+    until(told, PATIENCE, is_told).unwrap();
+    database.query("DROP TRIGGER fails ON units").unwrap();
+    let left = "SELECT count(*) FROM units";
+    let is_cleared = || database.query(left).is_ok_and(|left| left == "0");
+    until("the server deletes them", PATIENCE, is_cleared).unwrap();
+}

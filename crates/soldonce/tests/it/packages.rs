@@ -45,6 +45,14 @@ fn the_debian_package_has_what_a_service_needs_and_sells_a_seat() {
     for line in ["Package: soldonce", "Version: 0.", "Depends: libc6 (>= 2."] {
         assert!(told.contains(line), "{told}");
     }
+    let script = std::fs::read_to_string(deploy("deb/postinst")).unwrap();
+    let called = script.split_whitespace();
+    let called: Vec<&str> = called.filter(|word| word.starts_with("systemd-")).collect();
+    assert_eq!(called.len(), 2, "{script}");
+    for program in called {
+        let depends = format!(", systemd | {program}");
+        assert!(told.contains(&depends), "{told}");
+    }
     let root = place.join("root");
     ends_well(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root));
     for file in [
@@ -247,12 +255,15 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
         judges().to_str().unwrap(),
         helm.to_str().unwrap(),
     ]);
+    let number = place.join("number.yaml");
+    std::fs::write(&number, "settings: {limit_held: 1000000}").unwrap();
     let run_helm = |verb: &[&str], values: &str| {
         let mut command = Command::new(&helm);
         command
             .args(verb)
             .arg(deploy("helm/soldonce"))
-            .args(["--set", values]);
+            .args(["--set", values, "--values"])
+            .arg(&number);
         command.env("HOME", &place);
         command
     };
@@ -284,8 +295,12 @@ fn the_chart_renders_what_kubernetes_takes_and_settings_that_are_known() {
         let is_known = name == "POSTGRES_PASSWORD" || options.contains(&format!("[env: {name}"));
         assert!(is_known, "{name} is no setting");
     }
-    let leases = "SOLDONCE_LEASE_URL=redis://a redis://b redis://c\n";
-    assert!(settings.contains(leases), "{settings}");
+    for line in [
+        "SOLDONCE_LEASE_URL=redis://a redis://b redis://c\n",
+        "SOLDONCE_LIMIT_HELD=1000000\n",
+    ] {
+        assert!(settings.contains(line), "{settings}");
+    }
     let shown = ends_well(&mut command);
     for told in ["0.0.0.0:8081", "10.0.0.0/8, 192.0.2.1 "] {
         assert!(shown.contains(told), "{shown}");

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
+use soldonce_engine::keys::ADOPTED_NAME;
 use soldonce_testkit::{PATIENCE, Port, until};
 
 use crate::crash::server::{PROGRAM, Server};
@@ -37,6 +38,20 @@ fn a_scope_that_there_is_not_is_refused_with_those_that_there_are() {
     let refused = said(&["keys", "create", "--scope", "root"], &at, 2);
     let words = "[possible values: admin, sell, read, lease]";
     assert!(refused.contains(words), "{refused}");
+}
+
+#[test]
+fn a_name_that_no_key_may_have_is_refused_before_a_ledger_is_looked_for() {
+    let at = folder("said-key-name");
+    let line = ["keys", "create", "--scope", "sell", "--name"];
+    for (name, rule) in [
+        (" ", "it is blank"),
+        ("two\nlines", "without control characters"),
+        (ADOPTED_NAME, "keys of the setting `admin_key`"),
+    ] {
+        let refused = said(&[&line[..], &[name]].concat(), &at, 2);
+        assert!(refused.contains(rule), "{refused}");
+    }
 }
 
 #[test]

@@ -24,8 +24,10 @@ envFrom:
   - secretRef: { name: {{ .Values.existingSecret | default .Release.Name }} }
 {{- end }}
 
-{{- /* A list as its variable wants it: addresses of leases may have commas of their own. */ -}}
+{{- /* A list as its variable wants it: addresses of leases may have commas of their own. A number of a file of values is
+a float, which as text would be 1e+06. */ -}}
 {{- define "soldonce.variable" -}}
 {{- $name := first . -}}
-SOLDONCE_{{ upper $name }}: {{ join (eq $name "lease_url" | ternary " " ",") (last .) | quote }}
+{{- $value := kindIs "float64" (last .) | ternary (toJson (last .)) (last .) -}}
+SOLDONCE_{{ upper $name }}: {{ join (eq $name "lease_url" | ternary " " ",") $value | quote }}
 {{- end }}

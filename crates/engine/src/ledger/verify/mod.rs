@@ -39,8 +39,10 @@ pub struct VerifyReport {
     pub units: u64,
     pub holds: u64,
     pub bookings: u64,
-    /// Everything that is wrong, at most [`FINDINGS_MAX`].
+    /// What is wrong, at most [`FINDINGS_MAX`] findings.
     pub findings: Vec<Finding>,
+    /// How many more findings there are.
+    pub findings_left_out: usize,
     /// What could not be checked; that alone is not wrong.
     pub remarks: Vec<Finding>,
 }
@@ -84,15 +86,17 @@ impl VerifyReport {
         what: impl Into<String>,
         detail: impl Into<String>,
     ) {
-        if self.findings.len() < FINDINGS_MAX {
-            let event = event.map(|event| event.id.to_string());
-            let (what, detail) = (what.into(), detail.into());
-            self.findings.push(Finding {
-                event,
-                what,
-                detail,
-            });
+        if self.findings.len() == FINDINGS_MAX {
+            self.findings_left_out += 1;
+            return;
         }
+        let event = event.map(|event| event.id.to_string());
+        let (what, detail) = (what.into(), detail.into());
+        self.findings.push(Finding {
+            event,
+            what,
+            detail,
+        });
     }
 
     /// Notes what could not be checked.
@@ -115,5 +119,23 @@ impl VerifyReport {
             let detail = format!("{rows} rows of {table} belong to nothing");
             self.find(None, "stray rows", detail);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_beyond_the_most_are_counted() {
+        let mut report = VerifyReport::default();
+        let mut find_more = |findings: usize| {
+            for _ in 0..findings {
+                report.strays("holds", 1);
+            }
+            (report.findings.len(), report.findings_left_out)
+        };
+        assert_eq!(find_more(FINDINGS_MAX), (FINDINGS_MAX, 0));
+        assert_eq!(find_more(2), (FINDINGS_MAX, 2));
     }
 }

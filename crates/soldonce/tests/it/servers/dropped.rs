@@ -54,7 +54,7 @@ fn what_one_server_drops_another_forgets_and_deletes() {
     database.query(NINE_DAYS_LATER).unwrap();
     // The server learns the time, and the last commit gets its number.
     until("it is dropped", PATIENCE, || {
-        drop_by_command(&two).0 == Some(0)
+        drop_by_command(&two) == (Some(0), "hamlet-1 is dropped\n".to_owned())
     })
     .unwrap();
     two.kill();
