@@ -37,12 +37,14 @@ enum Reads {
 /// What all readers of an event received.
 #[derive(Debug, Default)]
 pub(super) struct FeedCounts {
+    /// When counting began. Commits made before are of another load, whose pace their frame had.
+    since: i64,
     pub(super) frames: u64,
     pub(super) bytes: u64,
     /// Of each frame by its last commit: its first commit, and when the last reader had it. Times are
     /// milliseconds of a day, as the feed says them.
     ends: BTreeMap<u64, (u64, i64)>,
-    /// When each commit was made, as the reader of every commit found it.
+    /// When each commit since then was made, as the reader of every commit found it.
     made: BTreeMap<u64, i64>,
 }
 
@@ -103,8 +105,17 @@ impl Watching {
     pub(super) fn take(&mut self) -> anyhow::Result<FeedCounts> {
         let lost = std::iter::from_fn(|| self.readers.try_join_next()).count();
         anyhow::ensure!(lost == 0, "{lost} viewers lost their stream");
-        Ok(std::mem::take(&mut *lock(&self.seen)))
+        let next = FeedCounts {
+            since: now_ms(),
+            ..FeedCounts::default()
+        };
+        Ok(std::mem::replace(&mut *lock(&self.seen), next))
     }
+}
+
+/// Reads the time as the feed says it, milliseconds of a day.
+fn now_ms() -> i64 {
+    SystemClock.wall_ms().rem_euclid(DAY_MS)
 }
 
 fn lock(seen: &Mutex<FeedCounts>) -> MutexGuard<'_, FeedCounts> {
@@ -136,7 +147,7 @@ async fn open(
 /// Reads a stream to its end, and notes its messages in `seen`.
 async fn read(stream: TcpStream, seen: Arc<Mutex<FeedCounts>>, reads: Reads) {
     let note = |message: &str| {
-        let now = SystemClock.wall_ms().rem_euclid(DAY_MS);
+        let now = now_ms();
         note(&mut lock(&seen), message, now, reads);
         true
     };
@@ -195,6 +206,8 @@ fn note(seen: &mut FeedCounts, message: &str, now: i64, reads: Reads) {
             .split_once("\"at\":\"")
             .and_then(|(_, at)| at.split('"').next());
         let at = at.and_then(ms_of_day);
+        // Less than half a day later, over midnight too.
+        let at = at.filter(|at| (at - seen.since).rem_euclid(DAY_MS) < DAY_MS / 2);
         seen.made.extend(at.map(|at| (seq, at)));
         return;
     }
@@ -219,21 +232,45 @@ fn ms_of_day(at: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
+    fn commit(seq: u64, at: &str) -> String {
+        format!("id: {seq}\ndata: {{\"from\":{seq},\"seq\":{seq},\"at\":\"2026-12-01T{at}Z\"}}\n\n")
+    }
+
     #[test]
     fn frames_and_commits_are_counted_and_their_delay_is_of_the_oldest() {
-        let mut seen = FeedCounts::default();
-        for (seq, at) in [(7, "12:00:00.500"), (8, "12:00:00.550")] {
-            let message = format!(
-                "id: {seq}\ndata: {{\"from\":{seq},\"seq\":{seq},\"at\":\"2026-12-01T{at}Z\"}}\n\n"
-            );
-            note(&mut seen, &message, 0, Reads::Commits);
-        }
         let noon = 12 * 60 * 60 * 1_000;
+        let mut seen = FeedCounts {
+            since: noon,
+            ..FeedCounts::default()
+        };
+        for (seq, at) in [(7, "12:00:00.500"), (8, "12:00:00.550")] {
+            note(&mut seen, &commit(seq, at), 0, Reads::Commits);
+        }
         let frame = "id: 8\ndata: {\"from\":7,\"seq\":8,\"at\":\"2026-12-01T12:00:00.550Z\"}\n\n";
         for got in [600, 620, 610] {
             note(&mut seen, frame, noon + got, Reads::Frames);
         }
         note(&mut seen, ": still here\n\n", noon, Reads::Frames);
         assert_eq!((seen.frames, seen.delays().max / 1_000), (3, 120));
+    }
+
+    #[test]
+    fn a_frame_that_began_before_the_count_has_no_delay() {
+        let mut seen = FeedCounts {
+            since: DAY_MS - 100,
+            ..FeedCounts::default()
+        };
+        for (seq, at) in [
+            (7, "23:59:59.899"),
+            (8, "23:59:59.900"),
+            (9, "00:00:00.000"),
+        ] {
+            note(&mut seen, &commit(seq, at), 0, Reads::Commits);
+        }
+        assert_eq!(seen.made.keys().collect::<Vec<_>>(), [&8, &9]);
+        let begun = "id: 8\ndata: {\"from\":7,\"seq\":8,\"at\":\"2026-12-01T23:59:59.900Z\"}\n\n";
+        note(&mut seen, begun, 500, Reads::Frames);
+        note(&mut seen, &commit(9, "00:00:00.000"), 20, Reads::Frames);
+        assert_eq!((seen.frames, seen.delays().max / 1_000), (2, 20));
     }
 }
