@@ -1,6 +1,7 @@
 //! Readers of a feed: each is a connection that counts frames and notes when they arrived.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -178,17 +179,29 @@ pub(super) async fn read_messages(
     while stream.read_buf(&mut unread).await? > 0 {
         let mut begin = 0;
         while let Some(rest) = unread.get(begin..)
-            && let Some(end) = rest.windows(2).position(|two| two == b"\n\n")
+            && let Some(length) = message_length(rest)
         {
-            let message = rest.get(..end + 2).unwrap_or_default();
+            let message = rest.get(..length).unwrap_or_default();
             if !wants_more(std::str::from_utf8(message).unwrap_or_default()) {
                 return Ok(());
             }
-            begin += end + 2;
+            begin += length;
         }
         unread.drain(..begin);
     }
     Ok(())
+}
+
+/// Returns how many bytes the first message has, with the empty line that ends it; None if it is not whole. Line by
+/// line: what a viewer spends on a byte, the server on the same cores lacks.
+fn message_length(bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    while rest.skip_until(b'\n').ok()? > 0 {
+        if rest.first() == Some(&b'\n') {
+            return Some(bytes.len() - rest.len() + 1);
+        }
+    }
+    None
 }
 
 pub(super) fn number_after(message: &str, text: &str) -> Option<u64> {
@@ -196,9 +209,17 @@ pub(super) fn number_after(message: &str, text: &str) -> Option<u64> {
     rest.split([',', '}', '\n']).next()?.parse().ok()
 }
 
+/// Parses the first and the last commit of a frame; None if the message is no frame.
+fn commits(message: &str) -> Option<(u64, u64)> {
+    let mut lines = message.lines();
+    let data = lines.find_map(|line| line.strip_prefix("data: {\"from\":"))?;
+    let (from, data) = data.split_once(',')?;
+    let (seq, _) = data.strip_prefix("\"seq\":")?.split_once(',')?;
+    from.parse().ok().zip(seq.parse().ok())
+}
+
 fn note(seen: &mut FeedCounts, message: &str, now: i64, reads: Reads) {
-    let from = number_after(message, "data: {\"from\":");
-    let Some((from, seq)) = from.zip(number_after(message, "\"seq\":")) else {
+    let Some((from, seq)) = commits(message) else {
         return;
     };
     if reads == Reads::Commits {
@@ -252,6 +273,20 @@ mod tests {
         }
         note(&mut seen, ": still here\n\n", noon, Reads::Frames);
         assert_eq!((seen.frames, seen.delays().max / 1_000), (3, 120));
+    }
+
+    #[test]
+    fn a_message_ends_with_its_empty_line() {
+        for (bytes, length) in [
+            ("", None),
+            ("id: 8\ndata: {}\n", None),
+            ("retry: 1\r\n\r\n", None),
+            ("\n\n", Some(2)),
+            ("\r\nF\r\nid: 8\ndata: {}\n\n\r\n", Some(21)),
+            (": still here\n\n: still here\n\n", Some(14)),
+        ] {
+            assert_eq!(message_length(bytes.as_bytes()), length, "{bytes:?}");
+        }
     }
 
     #[test]
