@@ -112,6 +112,8 @@ struct Reader {
     hub: Arc<Hub>,
     ticks: Receiver<Arc<Tick>>,
     cut: Cut,
+    /// The last commit of the tick that it took last.
+    until: Seq,
     /// It was sent all commits up to this one.
     seen: Seq,
     event_no: u64,
@@ -143,6 +145,7 @@ impl Reader {
             hub,
             ticks,
             cut,
+            until: tick.until,
             seen,
             event_no: tick.event_no,
             first: Some(first.into()),
@@ -164,12 +167,13 @@ impl Reader {
 
     /// Waits for the next tick; None when there are no more.
     async fn tick(&mut self) -> Option<Bytes> {
-        let is_waiting = !self.ticks.has_changed().ok()? && self.ticks.borrow().until <= self.seen;
-        // Else it was sent a part of what it lacks.
-        if self.ticks.borrow().until <= self.seen {
+        // Else it was sent a part of what it lacks. The tick itself is behind a lock that all readers share.
+        let is_waiting = !self.ticks.has_changed().ok()? && self.until <= self.seen;
+        if is_waiting {
             self.ticks.changed().await.ok()?;
         }
         let tick = Arc::clone(&self.ticks.borrow_and_update());
+        self.until = tick.until;
         if is_waiting {
             self.hub.note_taken(&tick, self.app.clock().boot());
         }
