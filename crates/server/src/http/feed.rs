@@ -110,7 +110,7 @@ fn reset(seq: Seq) -> String {
 struct Reader {
     app: Arc<App>,
     hub: Arc<Hub>,
-    ticks: Receiver<Arc<Tick>>,
+    ticks: Receiver<Tick>,
     cut: Cut,
     /// The last commit of the tick that it took last.
     until: Seq,
@@ -127,10 +127,10 @@ impl Reader {
     fn begin(
         app: Arc<App>,
         hub: Arc<Hub>,
-        mut ticks: Receiver<Arc<Tick>>,
+        mut ticks: Receiver<Tick>,
         (after, cut): (Option<Seq>, Cut),
     ) -> Result<Self, String> {
-        let tick = Arc::clone(&ticks.borrow_and_update());
+        let tick = ticks.borrow_and_update().clone();
         let summary = hub.summary();
         let last = summary.snapshot.seq;
         let after = after.unwrap_or(last);
@@ -172,31 +172,30 @@ impl Reader {
         if is_waiting {
             self.ticks.changed().await.ok()?;
         }
-        let tick = Arc::clone(&self.ticks.borrow_and_update());
+        let mut tick = self.ticks.borrow_and_update().clone();
         self.until = tick.until;
         if is_waiting {
             self.hub.note_taken(&tick, self.app.clock().boot());
         }
-        let frames = self.frames(&tick);
+        let frames = self.frames(&mut tick);
         if self.event_no == tick.event_no {
             return Some(frames.unwrap_or(response::KEEP_ALIVE));
         }
         self.event_no = tick.event_no;
-        let event = tick.event.clone();
         Some(match frames {
-            Some(frames) => [event, frames].concat().into(),
-            None => event,
+            Some(frames) => [tick.event, frames].concat().into(),
+            None => tick.event,
         })
     }
 
     /// Returns what the reader lacks of the commits, or a reset; None where it lacks none.
-    fn frames(&mut self, tick: &Tick) -> Option<Bytes> {
+    fn frames(&mut self, tick: &mut Tick) -> Option<Bytes> {
         if tick.until <= self.seen {
             return None;
         }
         let is_next = self.cut == Cut::Merged && self.seen == tick.after;
         let frames = if is_next {
-            tick.frame.clone().map(|frame| (frame, tick.until))
+            tick.frame.take().map(|frame| (frame, tick.until))
         } else {
             self.hub.lacking(self.cut, self.seen)
         };

@@ -25,6 +25,7 @@ use crate::limits::{
 };
 
 /// What is sent to the readers of an event at one moment.
+#[derive(Clone)]
 pub(in crate::http) struct Tick {
     at: BootTime,
     /// A reader that has all commits up to here gets `frame`.
@@ -41,7 +42,7 @@ pub(in crate::http) struct Tick {
 pub(in crate::http) struct Hub {
     live: Arc<LiveEvent>,
     /// Its sender is the task's own, so that streams end with it.
-    ticks: Receiver<Arc<Tick>>,
+    ticks: Receiver<Tick>,
     /// Longest time that a reader waited for its turn since the last tick, microseconds.
     slowest_us: AtomicU64,
     shared: Mutex<FrameCache>,
@@ -130,7 +131,7 @@ impl Hubs {
         &self,
         live: Arc<LiveEvent>,
         around: &Surroundings,
-    ) -> (Arc<Hub>, Receiver<Arc<Tick>>) {
+    ) -> (Arc<Hub>, Receiver<Tick>) {
         let no = live.event().no;
         let mut open = lock(&self.open);
         let hub = open.get(&no).filter(|hub| hub.ticks.has_changed().is_ok());
@@ -152,7 +153,7 @@ impl Hubs {
             event_no: 0,
             event: Bytes::new(),
         };
-        let (sender, ticks) = tokio::sync::watch::channel(Arc::new(tick));
+        let (sender, ticks) = tokio::sync::watch::channel(tick);
         let hub = Arc::new(Hub {
             live,
             ticks,
@@ -181,7 +182,7 @@ fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
 /// The task that sends the ticks of an event to its readers.
 struct Task {
     hub: Arc<Hub>,
-    ticks: Sender<Arc<Tick>>,
+    ticks: Sender<Tick>,
     commits: Receiver<Seq>,
     event: Receiver<Arc<Event>>,
     around: Surroundings,
@@ -244,7 +245,7 @@ impl Task {
     fn send(&mut self) -> bool {
         let at = self.clock().boot();
         self.hub.slowest_us.store(0, Ordering::Relaxed);
-        let last = Arc::clone(&self.ticks.borrow());
+        let last = self.ticks.borrow().clone();
         let until = *self.commits.borrow_and_update();
         let is_changed = self.event.has_changed().unwrap_or(false);
         let frame = write(&self.hub.live, (last.until, until), Cut::Merged).map(|(text, _)| text);
@@ -254,16 +255,16 @@ impl Task {
             let event = event_message(&self.hub.summary(), self.around.engine.now());
             (last.event_no.saturating_add(1), event)
         } else {
-            (last.event_no, last.event.clone())
+            (last.event_no, last.event)
         };
-        self.ticks.send_replace(Arc::new(Tick {
+        self.ticks.send_replace(Tick {
             at,
             after: last.until,
             until,
             frame,
             event_no,
             event,
-        }));
+        });
         is_changed || until != last.until
     }
 
