@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, StatusCode};
+use futures_util::poll;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use soldonce_server::{Peer, StreamLimits};
@@ -363,6 +365,28 @@ async fn the_first_change_comes_at_once_and_more_within_a_tick_in_one_frame() {
     ]);
     assert_eq!((sent.id, &sent.data["from"]), (Some(5), &json!(2)));
     assert_eq!(sent.data["changes"], changes);
+}
+
+#[tokio::test]
+async fn frames_are_rarer_where_a_reader_waits_longer_for_its_turn() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    let mut late = Stream::open(&app, "/v1/events/hall/feed").await;
+    late.next_event().await;
+    let mut turn = pin!(late.next());
+    assert!(poll!(turn.as_mut()).is_pending());
+    app.held("a", &["A-1"]).await;
+    assert_eq!(stream.next().await.unwrap().id, Some(1));
+    app.clock.advance(Duration::from_millis(80));
+    assert_eq!(turn.await.unwrap().id, Some(1));
+    app.held("b", &["A-2"]).await;
+    // After 180 ms a tick has passed, but not three times what the reader waited.
+    app.clock.advance(TICK);
+    tokio::task::yield_now().await;
+    app.held("c", &["A-3"]).await;
+    app.clock.advance(Duration::from_millis(60));
+    let sent = stream.next().await.unwrap();
+    assert_eq!((&sent.data["from"], sent.id), (&json!(2), Some(3)));
 }
 
 /// All seats of a hall change in one tick, in twenty commands. A reader of each commit gets them in parts that are small
