@@ -140,8 +140,8 @@ pub const FEED_TICK_MS: u64 = 100;
 pub const FEED_TICK_MS_MIN: u64 = 10;
 /// Most time between two frames of a feed, milliseconds: under load, or as an operator sets it.
 pub const FEED_TICK_MS_MAX: u64 = 1_000;
-/// How many times as long as the last frame took to reach its last reader the pause before the next
-/// one is: the time is left to other work.
+/// How many times as long as a frame took to reach its last reader the next one comes after it: two
+/// thirds of the time are left to other work.
 pub const FEED_REST_FACTOR: u32 = 3;
 /// Largest frame, in bytes: what may wait for a reader. In place of a larger one it is asked to take a new
 /// snapshot.
