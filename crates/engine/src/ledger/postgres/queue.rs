@@ -449,17 +449,18 @@ mod tests {
         }
     }
 
+    async fn send_one_by_one(queue: &mpsc::Sender<Job>, count: usize) {
+        for _ in 0..count {
+            queue.try_send(job()).ok().unwrap();
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
     async fn a_batch_takes_what_comes_while_it_yields_and_no_more_than_it_may_have() {
         let (queue, mut jobs) = mpsc::channel(QUEUE_MAX);
         let mut taken = Vec::new();
-        let one_by_one = async {
-            for _ in 0..3 {
-                queue.try_send(job()).ok().unwrap();
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::join!(biased; gather(&mut jobs, &mut taken), one_by_one);
+        tokio::join!(biased; gather(&mut jobs, &mut taken), send_one_by_one(&queue, 3));
         assert_eq!(taken.len(), 3);
         for _ in 0..BATCH_MAX {
             queue.try_send(job()).ok().unwrap();
