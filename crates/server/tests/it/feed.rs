@@ -389,8 +389,8 @@ async fn frames_are_rarer_where_a_reader_waits_longer_for_its_turn() {
     assert_eq!((&sent.data["from"], sent.id), (&json!(2), Some(3)));
 }
 
-/// All seats of a hall change in one tick, in twenty commands. A reader of each commit gets them in parts that are small
-/// enough, and waits for no other tick meanwhile.
+/// Changes all seats of a hall in one tick, by twenty commands. A reader of each commit gets them in parts that are
+/// small enough, and waits for no other tick meanwhile.
 #[tokio::test]
 async fn all_seats_of_a_hall_change_in_one_frame() {
     let app = TestApp::open().await;

@@ -486,7 +486,7 @@ mod tests {
         assert_eq!(ahead_after(Duration::MAX).ms(), CANCEL_AHEAD_MS_MAX);
     }
 
-    /// A cancellation that was too slow may have its answer from elsewhere before the next try.
+    /// Checks the case that a cancellation which was too slow has its answer from elsewhere before the next try.
     #[test]
     fn only_a_cancellation_is_decided_ahead_of_the_clock() {
         let (clock, ahead) = (Timestamp::from_ms(1_000), Span::from_ms(300));
