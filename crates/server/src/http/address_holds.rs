@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::Caller;
-use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
+use soldonce_engine::rate::{HeldSums, OwnHeld};
 use tokio_util::sync::CancellationToken;
 
 use super::api_request::ApiRequest;
@@ -253,19 +253,18 @@ impl App {
         if wish.units == 0 {
             return Ok(());
         }
-        let counted = self
-            .rates
-            .look(lapses_of(wish.address), self.clock().boot());
+        let now = self.clock().boot();
+        let counted = self.rates.look(lapses_of(wish.address), now);
         let Some(counted) = counted else {
             return Ok(());
         };
-        let Taken::Refused { .. } = counted.taken else {
+        let Some(problem) = refusal(&counted) else {
             return Ok(());
         };
         self.rates.counts.refused(RateKind::Lapses.as_str());
         let mut told = HeaderMap::new();
         tell(&mut told, &counted);
-        refusal(&counted).map_or(Ok(()), |problem| Err(problem.telling(told)))
+        Err(problem.telling(told))
     }
 
     /// Tells other servers what this one counts; returns what all count, if servers count together.
