@@ -154,12 +154,7 @@ async fn hold(req: ApiRequest, counted: AddressHolds, event: EventId, body: Byte
         holder: json::holder(request.holder.as_ref())?,
         wish: match (request.units, &request.best) {
             (Some(units), None) => WishAsk::Named(units::wanted("units", units)?),
-            (
-                None,
-                Some(BestRequest {
-                    quantity: Whole(0), ..
-                }),
-            ) => {
+            (None, Some(best)) if best.quantity.0 == 0 => {
                 return Err(Problem::invalid("best.quantity", "ask for at least 1"));
             }
             (None, Some(best)) => WishAsk::Best {
