@@ -206,7 +206,7 @@ struct InspectedLease<'a> {
 async fn inspect(req: ApiRequest) -> Handled {
     let (name, group) = place(&req)?;
     let holder = req.app.leases.inspect(&name, group.as_ref()).await;
-    let holder = holder.map_err(|error| unavailable(&req.app, &error))?;
+    let holder = holder.map_err(|why| unavailable(&req.app, &why))?;
     let answer = InspectedLease {
         name: name.as_str(),
         held: holder.is_some(),
@@ -275,17 +275,12 @@ fn problem(app: &App, error: LeaseError, leased: &Leased) -> Problem {
             Problem::detailed(&kinds::OVERLOADED, text)
         }
         LeaseError::Invalid(invalid) => Problem::invalid("lease", invalid),
-        LeaseError::Unavailable(_) => unavailable(app, &error),
+        LeaseError::Unavailable(why) => unavailable(app, &why),
     }
 }
 
 /// Builds the refusal, and logs why for the operator, once in a while.
-fn unavailable(app: &App, error: &LeaseError) -> Problem {
-    let why = if let LeaseError::Unavailable(why) = error {
-        why.as_str()
-    } else {
-        ""
-    };
+fn unavailable(app: &App, why: &str) -> Problem {
     if let Some(left_out) = app.lease_faults.pass(app.clock().boot()) {
         tracing::warn!(why, left_out, "leases cannot be reached (lease_url)");
     }
