@@ -140,9 +140,3 @@ impl Call {
 /// The secret of a hold or of a booking as it was sent. Not shown in `Debug`.
 #[derive(Clone)]
 pub struct HoldSecret(pub Arc<str>);
-
-impl std::fmt::Debug for HoldSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HoldSecret(..)")
-    }
-}
