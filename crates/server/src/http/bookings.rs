@@ -106,10 +106,8 @@ struct SaleRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     /// For whom: the caller's own id of the buyer.
-    #[serde(borrow)]
     #[schema(value_type = String, required = true)]
     holder: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
 }

@@ -97,15 +97,12 @@ struct EventRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     id: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     name: Str<'a>,
     #[schema(value_type = Option<String>, format = DateTime)]
     starts_at: Option<Time>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     currency: Str<'a>,
-    #[serde(borrow)]
     #[schema(value_type = Object)]
     chart: &'a RawValue,
     #[serde(default)]

@@ -108,9 +108,7 @@ struct HoldRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     holder: Option<Str<'a>>,
-    #[serde(borrow)]
     units: Option<Vec<UnitRequest<'a>>>,
-    #[serde(borrow)]
     best: Option<BestRequest<'a>>,
     #[schema(value_type = Option<u64>)]
     ttl_ms: Option<Whole<u64>>,
@@ -199,7 +197,7 @@ async fn read(req: ApiRequest) -> Handled {
 struct ChangeRequest<'a> {
     #[serde(borrow, default)]
     add: Vec<UnitRequest<'a>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     drop: Vec<OwnUnitRequest<'a>>,
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,

@@ -83,13 +83,11 @@ struct CheckoutRequest<'a> {
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
     /// Where the buyer goes after a page of the bank. Stripe is told by the buyer's browser.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     return_url: Option<Str<'a>>,
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
     /// Lines to give back for it: then only the difference is paid.
-    #[serde(borrow)]
     exchange: Option<GivenRequest<'a>>,
 }
 
@@ -102,7 +100,6 @@ struct GivenRequest<'a> {
     #[schema(value_type = String)]
     booking: Str<'a>,
     /// Which lines.
-    #[serde(borrow)]
     release: Vec<OwnUnitRequest<'a>>,
 }
 
@@ -209,10 +206,8 @@ struct ExchangeRequest<'a> {
     #[schema(value_type = String)]
     booking: Str<'a>,
     /// Lines to give back.
-    #[serde(borrow)]
     release: Vec<OwnUnitRequest<'a>>,
     /// The hold with the new units.
-    #[serde(borrow)]
     #[schema(value_type = String)]
     hold: Str<'a>,
     #[schema(value_type = Option<u64>)]

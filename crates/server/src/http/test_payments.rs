@@ -70,7 +70,6 @@ async fn payments(req: ApiRequest) -> Handled {
 struct ChargeRequest<'a> {
     #[serde(borrow)]
     client_secret: Str<'a>,
-    #[serde(borrow)]
     card: Str<'a>,
 }
 

@@ -117,7 +117,6 @@ struct WebhookEndpointRequest<'a> {
     #[schema(value_type = String)]
     url: Str<'a>,
     /// The types it wants; left out: all, also those of later versions.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     types: Option<Vec<Str<'a>>>,
 }
