@@ -8,14 +8,13 @@ use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 use tokio::runtime::Handle;
 
-use super::BenchArgs;
-use super::fan_out;
 use super::ledger::Ledger;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
 use super::rounds::{measured, with_viewers};
 use super::watching::{EVENT, FeedCounts, Watching};
+use super::{BenchArgs, fan_out};
 use crate::exit::Exit;
 use crate::kit::{
     ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,

@@ -16,17 +16,16 @@ use soldonce_engine::{Caller, EngineError, EventSummary, Listing, RequestKey, fi
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
-use super::kinds;
 use super::operation::{AFTER, Keyed, LIMIT, Tag, delete, get, patch, post};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use super::route::Admission::{Admin, Look};
 use super::route::BodySize;
 use super::table::Table;
+use super::{answer, kinds};
 use crate::limits::INLINE_PARSE_BYTES_MAX;
 
 pub(super) fn routes(table: &mut Table) {

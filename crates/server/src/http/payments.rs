@@ -8,10 +8,8 @@ use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 use utoipa::ToSchema;
 
 use super::address_holds::{AddressHolds, More};
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
-use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, post};
 use super::problem::{Handled, Problem};
 use super::refusals::{ENDED, NO_HOLD, NO_PAYMENT, NO_RETURN};
@@ -19,6 +17,7 @@ use super::route::Admission::{Admin, Buy};
 use super::shapes::{Booking, Hold};
 use super::table::Table;
 use super::units::{self, OwnUnitRequest};
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);

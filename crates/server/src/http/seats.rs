@@ -15,7 +15,6 @@ use soldonce_core::{Chart, Event, Seq, StateKind};
 use soldonce_engine::chart;
 use soldonce_engine::live::SeatSnapshot;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::coding::{Coding, OpenBody};
@@ -23,10 +22,10 @@ use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
 use super::rendered::{BodyKey, Rendering};
-use super::response;
 use super::route::Admission::Look;
 use super::shapes::{AreaCounts, Chart as ChartShape, Seats};
 use super::table::Table;
+use super::{answer, response};
 use crate::limits::{CHART_MAX_AGE_S, SEATS_MAX_AGE_S};
 
 pub(super) fn routes(table: &mut Table) {

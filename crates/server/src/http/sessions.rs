@@ -6,15 +6,13 @@ use soldonce_engine::reply::Rfc3339;
 
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
-use super::json;
 use super::operation::{Tag, post};
-use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::Admission::NewShopper;
 use super::table::Table;
+use super::{answer, json, origin};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Access);

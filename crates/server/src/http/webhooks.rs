@@ -9,15 +9,14 @@ use soldonce_engine::webhook::{
 };
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str};
-use super::kinds;
 use super::operation::{Keyed, LIMIT, Tag, delete, get, post};
 use super::problem::{Handled, Problem};
 use super::route::Admission::Admin;
 use super::shapes::{DeliveryState, MessageType, NewWebhookEndpoint, WebhookEndpoint};
 use super::table::Table;
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Webhooks);

@@ -8,18 +8,16 @@ use soldonce_core::{
 use tokio::sync::mpsc;
 use tokio_postgres::Row;
 
-use super::Parts;
 use super::bind::{Value, bind};
 use super::database::Connection;
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{ADD_UNITS_MAX, QUEUE_MAX, TRIES_MAX};
-use super::queue;
 use super::replica::{Replica, SNAPSHOT, ToLoad};
-use super::resolve;
 use super::route::submit;
 use super::tables::{events, int, units};
+use super::{Parts, queue, resolve};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{self, digest, sha256};
 use crate::ledger::rows::column::Column;

@@ -2,9 +2,8 @@
 
 use rusqlite::{Connection, StatementStatus};
 
-use super::connection;
 use super::folder::Folder;
-use super::{correct, tables, verify};
+use super::{connection, correct, tables, verify};
 
 /// Checks each of these statements on the database of a new ledger.
 fn check(name: &str, statements: Vec<&str>, one: impl Fn(&Connection, &str)) {

@@ -17,10 +17,8 @@ pub(super) use self::live::LiveLeases;
 
 use self::ask::{AcquireRequest, LeaseAnswer, LeaseCall, ReleaseRequest, RenewRequest};
 use self::watch::WatchedLease;
-use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
-use super::json;
 use super::kinds::{self, Kind};
 use super::operation::{Tag, get, post};
 use super::problem::{Handled, Problem};
@@ -28,6 +26,7 @@ use super::rates::{ACQUIRE_LEASE, tell_held};
 use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
+use super::{answer, json};
 use crate::leases::{GrantedLease, LeaseError, Leased};
 use crate::rate::LEASES;
 

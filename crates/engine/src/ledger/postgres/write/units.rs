@@ -6,11 +6,10 @@ use crate::ledger::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::read_set::ReadSet;
 use crate::ledger::postgres::replica::Replica;
-use crate::ledger::rows::Damaged;
 use crate::ledger::rows::chain::AuditRow;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::packed::pack;
-use crate::ledger::rows::{holds, units};
+use crate::ledger::rows::{Damaged, holds, units};
 
 /// Adds the units that the decisions rest on, and their new states.
 pub(super) fn put_units(

@@ -12,9 +12,8 @@ use super::bookings::holder_key;
 use super::{all_rows, execute, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::codes::{small, unsigned};
-use crate::ledger::rows::dropped as rows;
-use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{dropped as rows, most};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "dropped_events";
