@@ -130,7 +130,7 @@ impl Replica {
         server: Id,
         named: &ToLoad,
     ) -> Result<News, Failure> {
-        let is_whole = !self.cold && self.holders.missing().is_empty() && self.knows(named);
+        let is_whole = !self.cold && self.holders.missing.is_empty() && self.knows(named);
         if is_whole && !self.is_behind(connection, server).await? {
             return Ok(News::default());
         }
@@ -213,7 +213,8 @@ impl Replica {
         let is_gone = |id: &HoldId| fresh.inventory.hold(*id).is_none();
         let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
         let ended = ended.collect();
-        fresh.holders.exist_still(&self.holders);
+        // A load of the whole event leaves idle holders out.
+        fresh.holders.missing.append(&mut self.holders.missing);
         *self = fresh;
         Ok(News {
             units,
@@ -307,12 +308,12 @@ impl Replica {
 
     /// Reads the rows of holders that exist and are not remembered.
     async fn load_holders(&mut self, connection: &mut Connection) -> Result<(), Failure> {
-        let missing = self.holders.missing().to_vec();
+        let missing = self.holders.missing.clone();
         if missing.is_empty() {
             return Ok(());
         }
         self.read_holders(connection, &missing).await?;
-        self.holders.are_read();
+        self.holders.missing.clear();
         Ok(())
     }
 
