@@ -139,16 +139,16 @@ impl Context {
         replica: &mut Replica,
         named: &ToLoad,
     ) -> Result<(), Failure> {
-        if let Some(batch) = replica.unresolved() {
+        if let Some(batch) = replica.unresolved {
             let resolved = resolve::resolve_once(connection, batch, self.server).await;
             resolved.map_err(Failure::of_read)?;
-            replica.resolved();
+            replica.unresolved = None;
         }
         let news = replica
             .refresh(connection, &self.charts, self.server, named)
             .await
             .map_err(Failure::of_read)?;
-        self.time.reached(replica.latest());
+        self.time.reached(replica.latest);
         for hold in news.ended {
             lock(&self.hold_events).remove(&hold);
         }

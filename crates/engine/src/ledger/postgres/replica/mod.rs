@@ -48,11 +48,11 @@ pub(super) struct Replica {
     /// The cache may be wrong or half read: the next refresh loads everything anew.
     cold: bool,
     /// How often all of it was read.
-    loads: u64,
+    pub(super) loads: u64,
     /// A batch of this server whose outcome is unknown.
-    unresolved: Option<Id>,
-    /// The time of the latest commit in the cache.
-    latest: Timestamp,
+    pub(super) unresolved: Option<Id>,
+    /// The time of the latest commit in the cache. No decision on it has an earlier time.
+    pub(super) latest: Timestamp,
 }
 
 /// What a refresh brought.
@@ -91,29 +91,11 @@ impl Replica {
         self.cold
     }
 
-    /// Returns how often all of it was read from the database.
-    pub(super) fn loads(&self) -> u64 {
-        self.loads
-    }
-
     /// Marks all of it as cold after a batch without an answer. That may still be running: nothing
     /// is read before it is resolved, or it could be stored after what was read and never be seen.
     pub(super) fn forget_until_resolved(&mut self, batch: Id) {
         self.unresolved = Some(batch);
         self.forget();
-    }
-
-    pub(super) fn unresolved(&self) -> Option<Id> {
-        self.unresolved
-    }
-
-    pub(super) fn resolved(&mut self) {
-        self.unresolved = None;
-    }
-
-    /// Returns the time of the latest commit in memory. No decision on it has an earlier time.
-    pub(super) fn latest(&self) -> Timestamp {
-        self.latest
     }
 
     /// Takes over what other servers wrote since the last time; what `server` wrote is in memory already.
