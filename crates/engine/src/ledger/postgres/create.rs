@@ -156,7 +156,8 @@ impl Parts {
     /// registered.
     fn leave_out(&self, row: &Row, damage: Damaged) -> Result<(), Failure> {
         let (no, id) = events::named(row)?;
-        if !self.context.catalogue.add_unreadable(id.clone(), no) {
+        let catalogue = &self.context.catalogue;
+        if !catalogue.add(no, id.clone(), Err(Rejection::ReadOnly)) {
             return Err(damage.into());
         }
         if let Some(id) = &id {
@@ -190,7 +191,8 @@ impl Parts {
             self.show(&slot, &replica, shown);
         }
         // Another server may have been here first.
-        if context.catalogue.add(event.id.clone(), Arc::clone(&slot)) {
+        let id = Some(event.id.clone());
+        if context.catalogue.add(event.no, id, Ok(Arc::clone(&slot))) {
             let run = queue::run(Arc::clone(context), slot, jobs);
             self.tasks().spawn(run);
         }

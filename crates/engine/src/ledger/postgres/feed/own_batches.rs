@@ -73,13 +73,7 @@ impl OwnBatches {
             }
         }
     }
-}
 
-fn steps(commits: &[Commit]) -> usize {
-    commits.iter().map(|commit| commit.transitions.len()).sum()
-}
-
-impl OwnBatches {
     /// Returns the commits of these batches, without numbers: this server's own from memory, the
     /// others from the database. `events` has the event of each batch.
     ///
@@ -102,6 +96,10 @@ impl OwnBatches {
         }
         Ok(commits)
     }
+}
+
+fn steps(commits: &[Commit]) -> usize {
+    commits.iter().map(|commit| commit.transitions.len()).sum()
 }
 
 #[cfg(test)]
