@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use soldonce_core::{BookingId, PaymentState as P};
 
-use super::shape::{intent, refund};
+use super::shape::{RefundShape, intent, read as parsed};
 use crate::payment::{Intent, ProviderError};
 
 fn shape(status: &str) -> Value {
@@ -195,7 +195,8 @@ fn an_answer_that_cannot_be_read_is_not_repeated_in_the_error() {
 fn a_refund_that_failed_is_a_refusal() {
     let of = |status| {
         let body = json!({ "id": "re_1", "amount": 9, "status": status }).to_string();
-        refund(body.as_bytes()).unwrap().require_alive()
+        let refund: RefundShape = parsed(body.as_bytes()).unwrap();
+        refund.require_alive()
     };
     for alive in ["succeeded", "pending", "requires_action"] {
         assert_eq!(of(alive), Ok(()), "{alive}");
