@@ -174,16 +174,10 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
     if cleared.rows < limit {
         clear_history(connection, event, limit, &mut cleared)?;
     }
-    let ClearCounts {
-        units,
-        bookings,
-        transitions,
-        is_all,
-        ..
-    } = cleared;
     let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
-    let (units, bookings) = (count(units), count(bookings));
-    let values = params![event.0, units, bookings, count(transitions), is_all];
+    let (units, bookings) = (count(cleared.units), count(cleared.bookings));
+    let (transitions, is_all) = (count(cleared.transitions), cleared.is_all);
+    let values = params![event.0, units, bookings, transitions, is_all];
     one_row("count_cleared", execute(connection, COUNT_CLEARED, values)?)
 }
 
