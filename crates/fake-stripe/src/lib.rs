@@ -248,12 +248,12 @@ impl FakeStripe {
 
     /// Returns the effects on money so far. At 200,000 the older half is dropped.
     pub fn effects(&self) -> Vec<MoneyEntry> {
-        self.api.account().entries().to_vec()
+        self.api.account().entries.clone()
     }
 
     /// Returns the totals of money of each intent, by its id.
     pub fn money(&self) -> BTreeMap<String, MoneyLine> {
-        money::lines(self.api.account().entries())
+        money::lines(&self.api.account().entries)
     }
 
     /// Returns every intent in the JSON of the API.

@@ -36,7 +36,8 @@ type Answerer = Box<dyn Fn(Request, &mut dyn Write) -> Result<()> + Send>;
 
 #[derive(Debug)]
 pub(crate) struct Intake {
-    address: SocketAddr,
+    /// The address it listens on.
+    pub(crate) address: SocketAddr,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
@@ -88,11 +89,6 @@ impl Intake {
             state,
             thread: Some(thread),
         })
-    }
-
-    /// Returns the address it listens on.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Returns how many connections were accepted, with any outcome.

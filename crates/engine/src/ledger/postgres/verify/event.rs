@@ -139,7 +139,7 @@ impl AuditReader<'_> {
         let mut commits = self.commits(batches.iter().map(|one| one.batch)).await?;
         for numbered in batches {
             let found = commits.remove(&numbered.batch).unwrap_or_default();
-            let (first, next) = (numbered.first, self.walk.seq().next());
+            let (first, next) = (numbered.first, self.walk.seq.next());
             let is_whole = usize::try_from(numbered.commands) == Ok(found.len());
             if first != next || !numbered.is_same || !is_whole {
                 let detail = format!(
@@ -172,7 +172,7 @@ impl AuditReader<'_> {
             let mut commits = self.commits(some.iter().map(|one| one.batch)).await?;
             let found = some.iter().filter_map(|one| commits.remove(&one.batch));
             for mut commit in found.flatten() {
-                commit.seq = self.walk.seq().next();
+                commit.seq = self.walk.seq.next();
                 self.walk.commit(&commit);
             }
         }
