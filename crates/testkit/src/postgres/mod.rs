@@ -235,8 +235,7 @@ impl Postgres {
     /// from the WAL.
     pub fn stop_immediately(&mut self) -> Result<()> {
         self.process.signal(Signal::QUIT)?;
-        self.process.wait()?;
-        Ok(())
+        self.process.wait().map(drop)
     }
 
     /// Kills all of its processes at once. It can be started again.

@@ -86,11 +86,6 @@ impl Redis {
         (0..count).map(|_| Self::start()).collect()
     }
 
-    fn start_with(options: RedisOptions) -> Result<Self> {
-        let redis = Self::launch(options, Ports::reserve()?)?;
-        redis.ready()
-    }
-
     /// Starts the process without waiting for its first answer.
     fn launch(options: RedisOptions, ports: Ports) -> Result<Self> {
         let folder = Folder::new("redis")?;

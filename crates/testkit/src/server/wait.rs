@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::block_in_place;
 
@@ -34,9 +34,8 @@ pub fn until_some<T>(
             if let Some(found) = look()? {
                 return Ok(found);
             }
-            if began.elapsed() > patience {
-                bail!("not within {patience:?}: {what}");
-            }
+            let is_early = began.elapsed() <= patience;
+            ensure!(is_early, "not within {patience:?}: {what}");
             std::thread::sleep(PAUSE);
         }
     })
