@@ -179,8 +179,7 @@ async fn insert(
     let row = rows::put(event, tombstone);
     let values: Vec<Value<'_>> = row.iter().map(Column::sent).collect();
     connection.run(LOCK_DROPPED).await?;
-    connection.rows(DROP_EVENT, &values).await?;
-    Ok(())
+    connection.rows(DROP_EVENT, &values).await.map(drop)
 }
 
 /// Reads what is left of an event that was dropped. None if it was not. For `soldonce why`.

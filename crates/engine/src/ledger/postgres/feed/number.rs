@@ -287,8 +287,7 @@ async fn move_heads(
     let seqs = seqs.collect::<Result<Vec<i64>, _>>()?;
     let hashes: Vec<&[u8]> = heads.values().map(|head| head.hash.as_slice()).collect();
     let values = [bind(&nos), bind(&seqs), bind(&hashes)];
-    connection.rows(MOVE_HEADS, &values).await?;
-    Ok(())
+    connection.rows(MOVE_HEADS, &values).await.map(drop)
 }
 
 /// Rows of the feed.
@@ -341,7 +340,6 @@ impl Numbers {
             bind(&self.batches),
             bind(&self.hashes),
         ];
-        connection.rows(NUMBER, &values).await?;
-        Ok(())
+        connection.rows(NUMBER, &values).await.map(drop)
     }
 }
