@@ -74,7 +74,7 @@ use ledger::postgres::PostgresLedger;
 use ledger::sqlite::SqliteLedger;
 use live::{Live, LocalShield};
 use payment::ClientSecret;
-use payment::stripe::{StripeKey, WebhookSecrets};
+use payment::stripe::{Stripe, StripeKey, WebhookSecrets};
 
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
@@ -103,5 +103,5 @@ macro_rules! opaque {
 
 opaque! {
     ClientSecret, Engine, HoldSecret, Ids, Live, LocalShield, OptionalRedis, PostgresLedger,
-    SqliteLedger, StripeKey, WebhookSecrets, World
+    SqliteLedger, Stripe, StripeKey, WebhookSecrets, World
 }

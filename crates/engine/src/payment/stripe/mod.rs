@@ -48,7 +48,6 @@ const UNEXPECTED_STATE: &str = "payment_intent_unexpected_state";
 pub const REFUND_FAILED: &str = "refund_failed";
 
 /// Stripe as a payment provider.
-#[derive(Debug)]
 pub struct Stripe {
     wire: Wire,
     capture: Capture,

@@ -1,7 +1,6 @@
 //! One call over HTTP: encrypted, with a limit on time, tries and size, without following redirects.
 //! Nothing of a body, the key or a client secret is ever logged.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,14 +50,6 @@ pub(super) struct Wire {
     client: Client,
     settings: StripeSettings,
     clock: Arc<dyn Clock>,
-}
-
-impl fmt::Debug for Wire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire")
-            .field("base_url", &self.settings.base_url)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Wire {
