@@ -333,8 +333,7 @@ impl FakeStripe {
     /// # Errors
     /// If the intent is not authorised.
     pub async fn lapse(&self, intent: &str) -> Result<()> {
-        let lapsed = self.act(|account| account.lapse(intent));
-        lapsed.await.map(drop)
+        self.act(|account| account.lapse(intent)).await.map(drop)
     }
 
     /// Lists the ids of the intents whose bank has not approved or declined yet.

@@ -212,8 +212,7 @@ impl LeaseBackend {
     ) -> Result<bool, LeaseError> {
         let request = self.request(leased).await?;
         let granted = granted(request, owner, token)?;
-        let outcome = granted.release().await;
-        let outcome = outcome.map_err(|_| LeaseError::Unknown)?;
+        let outcome = granted.release().await.map_err(|_| LeaseError::Unknown)?;
         Ok(outcome == ReleaseOutcome::Released)
     }
 

@@ -169,8 +169,7 @@ impl Engine {
 
     /// Lists every API key, oldest first, revoked ones too.
     pub fn keys(&self) -> Vec<ApiKey> {
-        let keys = read(&self.parts.keys);
-        let mut keys: Vec<ApiKey> = keys.values().cloned().collect();
+        let mut keys: Vec<ApiKey> = read(&self.parts.keys).values().cloned().collect();
         keys.sort_by_key(|key| key.id);
         keys
     }

@@ -35,8 +35,7 @@ pub(super) fn command(plan: Plan) -> anyhow::Result<Command> {
 
 /// Runs the hidden command `bench-fan-out` until a signal ends it.
 pub(crate) fn run_server(plan: &Plan) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    tokio::runtime::Runtime::new()?.block_on(async {
         tokio::select! {
             served = serve(*plan) => served?,
             () = stop_signal() => {}

@@ -114,8 +114,7 @@ impl FaultyBackend {
 
     /// Counts the calls of `op` so far, failed ones included.
     pub fn calls(&self, op: Op) -> usize {
-        let plan = self.plan();
-        plan.calls.iter().filter(|call| **call == op).count()
+        self.plan().calls.iter().filter(|call| **call == op).count()
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {

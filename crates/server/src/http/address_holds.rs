@@ -76,8 +76,7 @@ impl AddressHolds {
             return command(self).await;
         };
         let _gone = shopper.gone.clone().drop_guard();
-        let commands = self.app.commands.clone();
-        let ended = commands.spawn(command(self)).await;
+        let ended = self.app.commands.clone().spawn(command(self)).await;
         ended.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Problem::new(&kinds::OUTCOME_UNKNOWN)),

@@ -139,10 +139,9 @@ fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
 
 /// Lists the style sheets of a page, in its order.
 fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
-    index.lines().filter_map(|line| {
-        let path = line.trim().strip_prefix(SHEET)?;
-        path.strip_suffix("\" />")
-    })
+    index
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(SHEET)?.strip_suffix("\" />"))
 }
 
 /// Returns the first page for this way to follow an event, and the suffix that sets its tag apart.

@@ -124,7 +124,6 @@ async fn metrics(req: ApiRequest) -> Handled {
         (prometheus::of(&text), CLASSIC)
     };
     let mut response = Response::new(Body::from(text));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, media);
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
     Ok(response)
 }

@@ -127,8 +127,7 @@ impl WebhookEndpointRequest<'_> {
         };
         let kinds = types.iter().map(|name| MessageKind::parse(&name.0));
         let kinds: Option<Vec<MessageKind>> = kinds.collect();
-        let kinds = kinds.filter(|kinds| !kinds.is_empty());
-        let kinds = kinds.ok_or_else(|| {
+        let kinds = kinds.filter(|kinds| !kinds.is_empty()).ok_or_else(|| {
             let all = MessageKind::WORDS.join("`, `");
             Problem::invalid("types", format!("name at least one of `{all}`, or none"))
         })?;

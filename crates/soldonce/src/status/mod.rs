@@ -239,10 +239,7 @@ fn table(reports: &[Report]) -> String {
 
 fn cells(figures: &Figures) -> [String; 11] {
     let money = figures.money;
-    let rate = |shown: fn(&Rates) -> String| {
-        let rates = figures.rates.as_ref();
-        rates.map(shown).unwrap_or_default()
-    };
+    let rate = |shown: fn(&Rates) -> String| figures.rates.as_ref().map(shown).unwrap_or_default();
     [
         rate(|rates| format!("{:.0}", rates.sold)),
         rate(|rates| format!("{:.0}", rates.held)),

@@ -278,8 +278,7 @@ impl Drop for Postgres {
 pub fn query(url: &str, sql: &str) -> Result<String> {
     let mut psql = psql(url)?;
     psql.args(["--tuples-only", "--no-align", "--command", sql]);
-    let rows = run(psql.env("PGCONNECT_TIMEOUT", "5"));
-    let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
+    let rows = run(psql.env("PGCONNECT_TIMEOUT", "5")).map_err(|error| anyhow!("{sql}: {error}"))?;
     Ok(rows.trim_end().to_owned())
 }
 

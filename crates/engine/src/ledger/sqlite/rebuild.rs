@@ -190,8 +190,7 @@ fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<
     };
     for event in all {
         put_back(Some(event.no), inventory, &mut chains);
-        let stored = Chain::find(connection, event.no)?;
-        let chain = stored.unwrap_or_else(|| Chain::start(&event));
+        let chain = Chain::find(connection, event.no)?.unwrap_or_else(|| Chain::start(&event));
         inventory.restore_event(event, chain.seq);
         chains.push(chain);
     }

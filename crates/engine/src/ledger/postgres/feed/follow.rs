@@ -145,8 +145,7 @@ impl Follower {
         let Some(row) = rows.first() else {
             return Ok(());
         };
-        let columns = Columns::new(row, "batches");
-        let events: Option<Vec<i32>> = columns.get(0)?;
+        let events: Option<Vec<i32>> = Columns::new(row, "batches").get(0)?;
         for event in events.into_iter().flatten() {
             self.read_again(EventNo(u32::try_from(event).unwrap_or(u32::MAX)));
         }

@@ -118,8 +118,7 @@ pub async fn unit_history(
 /// Connects to a database, which may be a standby. Fails unless it has our tables.
 pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
-    let database = database.patient(VERIFY_ANSWER_MS);
-    let mut connection = database.connection().await?;
+    let mut connection = database.patient(VERIFY_ANSWER_MS).connection().await?;
     schema::require_version(&mut connection).await?;
     Ok(connection)
 }
