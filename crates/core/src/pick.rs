@@ -122,8 +122,7 @@ impl Piece {
     fn rest(&self, first: u32, quantity: u32) -> Rest {
         let before = first.saturating_sub(self.run.start.0);
         let end = first.saturating_add(quantity);
-        let behind = self.run.end.0.saturating_sub(end);
-        Rest::of(before, behind)
+        Rest::of(before, self.run.end.0.saturating_sub(end))
     }
 }
 

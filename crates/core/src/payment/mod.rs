@@ -89,8 +89,7 @@ impl Payment {
     /// Returns what may still be refunded for its booking: its own money and its credit, without
     /// the credit of other bookings.
     pub fn left(&self) -> Amount {
-        let all = Amount::sum([self.own_left(), self.credit].into_iter());
-        all.less(self.carried)
+        Amount::sum([self.own_left(), self.credit].into_iter()).less(self.carried)
     }
 
     /// Returns what is paid for its booking and was not refunded: its own money that was taken, and

@@ -188,8 +188,7 @@ impl Context {
     ) -> Result<Option<StoredReply>, Rejection> {
         let Some(key) = key else { return Ok(None) };
         let mut connection = self.database.connection().await?;
-        let records = self.records(&mut connection, &[key]).await?;
-        replay_among(&records, key).transpose()
+        replay_among(&self.records(&mut connection, &[key]).await?, key).transpose()
     }
 
     /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,

@@ -131,8 +131,7 @@ impl Parts {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
-        let values = [bind(&first)];
-        let rows = connection.rows(events::EVENTS_FROM, &values).await?;
+        let rows = connection.rows(events::EVENTS_FROM, &[bind(&first)]).await?;
         for row in &rows {
             match self.register_row(&mut connection, row).await {
                 Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,

@@ -41,8 +41,7 @@ impl Ledger for PostgresLedger {
 
     fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
         Box::pin(async move {
-            let ids = [Id(*hold.bytes())];
-            Ok(self.holds_by_id(&ids).await?.pop())
+            Ok(self.holds_by_id(&[Id(*hold.bytes())]).await?.pop())
         })
     }
 

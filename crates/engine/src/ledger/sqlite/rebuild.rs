@@ -288,8 +288,7 @@ fn restore_hold(
     }
     if let HoldState::Pinned(id) = hold.state {
         let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
-        let booking = bookings::find(connection, id)?.ok_or_else(missing)?;
-        inventory.restore_booking(booking);
+        inventory.restore_booking(bookings::find(connection, id)?.ok_or_else(missing)?);
     }
     inventory.restore_hold(hold);
     Ok(())

@@ -45,7 +45,6 @@ fn no_statement_is_prepared_again_for_other_values() {
             // It does not matter whether it finds or changes anything, or is refused.
             drop(statement.raw_query().next());
         }
-        let again = statement.get_status(StatementStatus::RePrepare);
-        assert_eq!(again, 0, "{sql}");
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{sql}");
     });
 }

@@ -115,8 +115,7 @@ impl Stripe {
 
     async fn seen(&self, intent: &IntentId) -> Result<StripeIntent, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
-        let body = self.wire.call(&Ask::get(&path)).await?;
-        let seen = shape::intent(&body)?;
+        let seen = shape::intent(&self.wire.call(&Ask::get(&path)).await?)?;
         if seen.status == Status::Succeeded {
             return seen.with(&self.refunds(intent).await?);
         }
@@ -126,8 +125,7 @@ impl Stripe {
     /// Lists every refund of an intent.
     async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
         let page = format!("/v1/refunds?limit={STRIPE_PAGE_MAX}&payment_intent={intent}");
-        let body = self.wire.call(&Ask::get(&page)).await?;
-        let mut refunds: RefundsShape = shape::read(&body)?;
+        let mut refunds: RefundsShape = shape::read(&self.wire.call(&Ask::get(&page)).await?)?;
         while let Some(after) = refunds.next_after() {
             if refunds.len() >= STRIPE_REFUNDS_MAX {
                 return Err(ProviderError::Refused {
@@ -137,8 +135,7 @@ impl Stripe {
                 });
             }
             let next = format!("{page}&starting_after={after}");
-            let body = self.wire.call(&Ask::get(&next)).await?;
-            let more: RefundsShape = shape::read(&body)?;
+            let more: RefundsShape = shape::read(&self.wire.call(&Ask::get(&next)).await?)?;
             if more.len() == 0 {
                 break;
             }

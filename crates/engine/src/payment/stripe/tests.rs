@@ -156,8 +156,7 @@ fn names_and_money_are_ours() {
     assert_eq!(intent.amount.minor(), 900);
     assert_eq!(intent.currency.as_str(), "EUR");
     assert_eq!(intent.booking, Some(BookingId::from_bits(7)));
-    let secret = intent.client_secret.unwrap();
-    assert_eq!(secret.expose(), "pi_1_secret_2");
+    assert_eq!(intent.client_secret.unwrap().expose(), "pi_1_secret_2");
     let foreign = with(shape("processing"), &[("metadata", json!({}))]);
     assert_eq!(read(&foreign).unwrap().booking, None);
 }

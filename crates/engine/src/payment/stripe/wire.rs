@@ -91,8 +91,7 @@ impl Wire {
         let end = self.clock.boot().plus(patience);
         let mut tries = 0;
         loop {
-            let left = end.since(self.clock.boot());
-            let missed = match self.call_once(ask, left).await {
+            let missed = match self.call_once(ask, end.since(self.clock.boot())).await {
                 Ok(heard) => match heard.judge() {
                     Ok(body) => return Ok(body),
                     Err(missed) => missed,

@@ -187,8 +187,7 @@ impl Follower {
         for row in &rows {
             let mut row = Reader::postgres(row, "feed");
             last = row.get()?;
-            let of_event = news.entry(row.get()?);
-            let (batches, writers) = of_event.or_insert((Vec::new(), Writers::Own));
+            let (batches, writers) = news.entry(row.get()?).or_insert((Vec::new(), Writers::Own));
             let (first, batch, server): (_, _, Id) = (row.get()?, row.get()?, row.get()?);
             batches.push((batch, first));
             if server != context.server {

@@ -161,8 +161,7 @@ mod tests {
     #[test]
     fn nothing_stays_of_a_batch_that_is_never_shown() {
         let recent = OwnBatches::default();
-        let at = Timestamp::from_ms(9);
-        recent.add(id(1), at, std::iter::empty());
+        recent.add(id(1), Timestamp::from_ms(9), std::iter::empty());
         assert!(lock(&recent.0).commits.is_empty());
     }
 

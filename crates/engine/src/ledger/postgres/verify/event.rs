@@ -184,8 +184,7 @@ impl AuditReader<'_> {
         batches: impl Iterator<Item = Id>,
     ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
         let ids: Vec<Id> = batches.collect();
-        let asked = [bind(&ids)];
-        let rows = self.connection.rows(AUDIT_TO_VERIFY, &asked).await?;
+        let rows = self.connection.rows(AUDIT_TO_VERIFY, &[bind(&ids)]).await?;
         let of_event = ids.iter().map(|id| (*id, self.event.no)).collect();
         Ok(audit::read_batches(&of_event, &rows)?)
     }

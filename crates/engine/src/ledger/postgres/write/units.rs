@@ -65,10 +65,7 @@ pub(super) fn put_holds(
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let steps = (0_u32..)
         .zip(batch.commits())
-        .flat_map(|(command, commit)| {
-            let steps = AuditRow::of(commit);
-            steps.map(move |step| (command, step))
-        });
+        .flat_map(|(command, commit)| AuditRow::of(commit).map(move |step| (command, step)));
     // A list, so that it is known how many there are.
     let steps: Vec<_> = steps.collect();
     let rows = Rows::of(steps, |(command, step), row| {
