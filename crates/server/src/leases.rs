@@ -194,8 +194,7 @@ impl LeaseBackend {
         token: FencingToken,
         ttl: Duration,
     ) -> Result<Duration, LeaseError> {
-        let request = self.request(leased).await?.ttl(ttl);
-        let granted = granted(request, owner, token)?;
+        let granted = granted(self.request(leased).await?.ttl(ttl), owner, token)?;
         granted.renew().await.map_err(|error| match error {
             RenewError::Lost(reason) => LeaseError::Lost(word(reason)),
             RenewError::Unavailable(error) => failed(&error),
@@ -210,8 +209,7 @@ impl LeaseBackend {
         owner: Owner,
         token: FencingToken,
     ) -> Result<bool, LeaseError> {
-        let request = self.request(leased).await?;
-        let granted = granted(request, owner, token)?;
+        let granted = granted(self.request(leased).await?, owner, token)?;
         let outcome = granted.release().await.map_err(|_| LeaseError::Unknown)?;
         Ok(outcome == ReleaseOutcome::Released)
     }

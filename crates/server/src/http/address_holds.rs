@@ -118,10 +118,7 @@ impl AddressHolds {
             None => engine.event_of_hold(hold).await,
         };
         match event {
-            Some(event) => {
-                let now = engine.now();
-                self.admit_wish(&event, shopper, more, now).await
-            }
+            Some(event) => self.admit_wish(&event, shopper, more, engine.now()).await,
             // The engine says what is wrong with the hold.
             None => Ok(Admitted::default()),
         }
@@ -291,8 +288,7 @@ impl App {
     fn ends_in(&self, address: u128) -> Duration {
         let now = self.engine.now();
         let end = self.rates.held.first_end(address, now);
-        let left = end.map_or(0, |end| now.until(end).ms());
-        Duration::from_millis(left)
+        Duration::from_millis(end.map_or(0, |end| now.until(end).ms()))
     }
 
     fn full(

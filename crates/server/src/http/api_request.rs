@@ -67,8 +67,7 @@ impl ApiRequest {
 
     /// Parses the query, which has no names but those of the route.
     pub(super) fn query(&self) -> Result<Query<'_>, Problem> {
-        let text = self.parts.uri.query().unwrap_or_default();
-        Query::parse(text, self.route.query)
+        Query::parse(self.parts.uri.query().unwrap_or_default(), self.route.query)
     }
 
     /// Builds the engine's call of the request, without an idempotency key.

@@ -151,7 +151,6 @@ impl axum::handler::Handler<(), Arc<App>> for Endpoint {
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, app: Arc<App>) -> Self::Future {
-        let refused = Problem::into_response;
-        async move { self.serve(app, request, None, refused).await }.boxed()
+        async move { self.serve(app, request, None, Problem::into_response).await }.boxed()
     }
 }

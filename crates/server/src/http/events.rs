@@ -209,8 +209,7 @@ fn prices(given: BTreeMap<String, Whole<i64>>) -> Result<BTreeMap<String, Amount
             let reason = format!("{minor} is outside 0 ..= {most} minor units");
             Problem::invalid("prices", reason)
         };
-        let amount = Amount::price(minor).ok_or_else(refusal)?;
-        Ok((category, amount))
+        Ok((category, Amount::price(minor).ok_or_else(refusal)?))
     };
     given.into_iter().map(price).collect()
 }

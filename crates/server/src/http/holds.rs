@@ -264,8 +264,7 @@ async fn extend(mut req: ApiRequest) -> Handled {
 async fn release(req: ApiRequest) -> Handled {
     let fence = req.query()?.fence()?;
     let hold = req.hold_id()?;
-    let call = req.call()?;
-    let reply = req.app.engine.release(&call, hold, fence).await?;
+    let reply = req.app.engine.release(&req.call()?, hold, fence).await?;
     req.held_by_address().ended(hold).await;
     Ok(answer::reply(&req.app, &reply))
 }
@@ -283,7 +282,6 @@ async fn revoke(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let request: RevokeRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = req.call()?;
-    let reply = req.app.engine.revoke(&call, hold, reason).await?;
+    let reply = req.app.engine.revoke(&req.call()?, hold, reason).await?;
     Ok(answer::reply(&req.app, &reply))
 }

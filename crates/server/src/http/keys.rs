@@ -143,8 +143,7 @@ async fn revoke(req: ApiRequest) -> Handled {
     let engine = &req.app.engine;
     match engine.revoke_key(id).await? {
         Revocation::Revoked(key) => {
-            let row = KeyRow::new(&key);
-            Ok(answer::object(&req.app, StatusCode::OK, &row))
+            Ok(answer::object(&req.app, StatusCode::OK, &KeyRow::new(&key)))
         }
         Revocation::Unknown => Err(missing()),
         Revocation::LastAdmin => Err(Problem::new(&kinds::LAST_ADMIN_KEY)),

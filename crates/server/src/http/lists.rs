@@ -84,8 +84,7 @@ async fn holds(req: ApiRequest) -> Handled {
 
 async fn bookings(req: ApiRequest) -> Handled {
     let ask = read(&req.query()?, &BookingState::WORDS)?;
-    let event = req.event_id()?;
-    let page = req.app.engine.bookings_in(&event, &ask).await?;
+    let page = req.app.engine.bookings_in(&req.event_id()?, &ask).await?;
     Ok(answer::list(&req.app, "bookings", &page))
 }
 

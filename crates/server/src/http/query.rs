@@ -94,8 +94,7 @@ fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('+') {
         return decode(text);
     }
-    let decoded = decode(&text.replace('+', " "))?.into_owned();
-    Some(Cow::Owned(decoded))
+    Some(Cow::Owned(decode(&text.replace('+', " "))?.into_owned()))
 }
 
 /// Decodes a text's percent signs; None when that is no text.

@@ -79,8 +79,7 @@ impl App {
             Ok(Some(Caller::Key { id, .. })) => (RateKind::Keys, u128::from_be_bytes(*id.bytes())),
             _ if route.admission == Admission::NewShopper => (RateKind::Sessions, of_address()),
             Ok(Some(Caller::Shopper(session))) if route.verb != Verb::Get => {
-                let id = u128::from_be_bytes(*session.caller.bytes());
-                (RateKind::Commands, id)
+                (RateKind::Commands, u128::from_be_bytes(*session.caller.bytes()))
             }
             Ok(_) | Err(_) => (RateKind::Reads, of_address()),
         };
@@ -89,8 +88,7 @@ impl App {
 
     /// Finds the address that a request came from, behind trusted proxies too.
     pub(super) fn address_of(&self, parts: &Parts) -> IpAddr {
-        let peer = peer_of(parts);
-        client(peer, &self.rates.trusted_proxies, &parts.headers)
+        client(peer_of(parts), &self.rates.trusted_proxies, &parts.headers)
     }
 
     /// Tells whether a trusted proxy says that the request came by HTTPS.

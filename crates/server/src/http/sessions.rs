@@ -44,8 +44,7 @@ struct SessionBody<'a> {
 async fn open(mut req: ApiRequest) -> Handled {
     // A page of another origin must not replace the shopper's session by a new one.
     origin::require_own(&req.app.settings, &req.parts)?;
-    let body = req.json().await?;
-    let SessionRequest {} = json::parse(&body)?;
+    let SessionRequest {} = json::parse(&req.json().await?)?;
     let app = &req.app;
     let (session, token) = app.engine.open_session();
     let answer = SessionBody {

@@ -249,8 +249,7 @@ async fn change(req: ApiRequest, change: EndpointChange) -> Handled {
 
 async fn rotate(req: ApiRequest) -> Handled {
     req.query()?;
-    let id = endpoint_id(&req)?;
-    let rotated = req.app.engine.rotate_endpoint(id).await?;
+    let rotated = req.app.engine.rotate_endpoint(endpoint_id(&req)?).await?;
     let (endpoint, secret) = rotated.ok_or_else(missing)?;
     let answer = NewSecret {
         row: EndpointBody::new(&endpoint),

@@ -126,8 +126,7 @@ impl PaymentPlace {
     pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
         match &self.stripe {
             Some((stripe, notices)) => {
-                let provider = Arc::clone(stripe) as Arc<_>;
-                (engine.paid_by(provider), Some(notices.clone()))
+                (engine.paid_by(Arc::clone(stripe) as Arc<_>), Some(notices.clone()))
             }
             None => (engine, None),
         }

@@ -153,8 +153,7 @@ fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
     };
     let risen: Vec<Option<Scrape>> = after.iter().enumerate().map(risen).collect();
     let figures = |now: &Scrape, risen: Option<&Scrape>| {
-        let rates = risen.map(|risen| Rates::of(risen, seconds));
-        Figures::of(now, rates)
+        Figures::of(now, risen.map(|risen| Rates::of(risen, seconds)))
     };
     let of_one = |(look, risen): (&Look, Option<&Scrape>)| Report {
         server: look.server.clone(),

@@ -102,8 +102,7 @@ async fn acquire(mut req: ApiRequest) -> Handled {
     if req.app.shutdown.is_cancelled() {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
     }
-    let until_over = terms.wait.saturating_add(terms.ttl);
-    let reserved = live.reserve(key, owner, until_over);
+    let reserved = live.reserve(key, owner, terms.wait.saturating_add(terms.ttl));
     let before = reserved.map_err(|next| too_many(&req.app, next))?;
     let granting = req.app.leases.acquire(&asked.leased, owner, terms);
     let granted = tokio::select! {

@@ -97,8 +97,7 @@ impl Watcher {
             {
                 return Some(said);
             }
-            let silence = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-            if clock.boot().since(self.said_at) >= silence {
+            if clock.boot().since(self.said_at) >= Duration::from_millis(STREAM_KEEP_ALIVE_MS) {
                 return Some(response::KEEP_ALIVE);
             }
         }

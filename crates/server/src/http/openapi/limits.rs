@@ -44,8 +44,7 @@ pub(super) fn of_refusal() -> Value {
 
 fn named(names: &[&str]) -> Value {
     let reference = |name: &&str| {
-        let link = json!({"$ref": format!("#/components/headers/{name}")});
-        ((*name).to_owned(), link)
+        ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}))
     };
     Value::Object(names.iter().map(reference).collect::<Map<_, _>>())
 }
