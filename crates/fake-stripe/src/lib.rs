@@ -167,16 +167,14 @@ impl FakeStripe {
     /// # Errors
     /// If it is not `http://`, a loopback address with its port, and a path.
     pub fn deliver_to(&self, url: &str) -> Result<()> {
-        let endpoint = Endpoint::parse(url)?;
-        self.api.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(Endpoint::parse(url)?));
         Ok(())
     }
 
     /// Sends notices to this path of the server that listens on this address, in this process or
     /// another of the same machine.
     pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
-        let endpoint = Endpoint::own(server, path);
-        self.api.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(Endpoint::own(server, path)));
     }
 
     /// Injects faults by this plan from now on.

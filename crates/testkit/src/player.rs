@@ -131,8 +131,7 @@ impl Part {
     /// Waits for the next line from the test. Fails when the test has ended.
     pub fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
-        let length = stdin().read_line(&mut line)?;
-        anyhow::ensure!(length > 0, "the test has ended");
+        anyhow::ensure!(stdin().read_line(&mut line)? > 0, "the test has ended");
         Ok(line.trim_end().to_owned())
     }
 }

@@ -70,8 +70,7 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
 async fn greet(mut stream: TcpStream) -> anyhow::Result<TcpStream> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
-        let read = stream.read_buf(&mut request).await?;
-        anyhow::ensure!(read > 0, "closed");
+        anyhow::ensure!(stream.read_buf(&mut request).await? > 0, "closed");
     }
     stream
         .set_nodelay(true)

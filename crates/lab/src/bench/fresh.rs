@@ -16,8 +16,7 @@ const STRIDE: u64 = 618_041;
 
 /// Makes events with enough seats for the load, and sends holds of them.
 pub(super) async fn fresh_holds(setting: &Setting, filling: Filling) -> anyhow::Result<Makers> {
-    let seats = FreshSeats::make(setting, filling).await?;
-    Ok(holds(setting, seats))
+    Ok(holds(setting, FreshSeats::make(setting, filling).await?))
 }
 
 pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {

@@ -291,8 +291,7 @@ fn psql(url: &str) -> Result<Command> {
 }
 
 fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Process> {
-    let server = program("postgres")?;
-    let mut command = site.command(account, &server, "QUIT");
+    let mut command = site.command(account, &program("postgres")?, "QUIT");
     command.arg("-D").arg(folder.join(DATA));
     Process::start_logged(command, &folder.join(LOG))
 }

@@ -230,8 +230,7 @@ fn write_files(options: &RedisOptions, folder: &Folder, ports: &Ports) -> Result
 }
 
 fn start_process(folder: &Folder, site: &Site) -> Result<Process> {
-    let server = program("redis-server")?;
-    let mut command = site.command(Account::Own, &server, "KILL");
+    let mut command = site.command(Account::Own, &program("redis-server")?, "KILL");
     command.arg(folder.join(CONFIG));
     Process::start(command)
 }

@@ -122,8 +122,7 @@ fn take(
         return read(&stream).and_then(|request| answer(request, &mut &stream));
     };
     let mut stream = StreamOwned::new(ServerConnection::new(Arc::clone(tls))?, stream);
-    let request = read(&mut stream)?;
-    let answered = answer(request, &mut stream);
+    let answered = answer(read(&mut stream)?, &mut stream);
     stream.conn.send_close_notify();
     stream.flush()?;
     answered

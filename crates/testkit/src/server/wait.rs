@@ -49,8 +49,7 @@ pub fn runtime() -> Result<Runtime> {
 /// Runs `work`, which blocks. On a thread of a multi-thread runtime, another thread runs its tasks
 /// meanwhile: their time-outs go on.
 pub(crate) fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
-    let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
-    match runtime {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
         Ok(_) | Err(_) => work(),
     }
