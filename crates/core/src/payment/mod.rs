@@ -40,7 +40,7 @@ pub struct GivenLines {
 }
 
 /// The money of a booking.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payment {
     /// The last state that the provider reported.
     pub state: PaymentState,
@@ -70,19 +70,10 @@ pub struct Payment {
 
 impl Payment {
     /// Creates a payment of `amount` that the provider does not know yet.
-    pub const fn new(amount: Amount) -> Self {
+    pub fn new(amount: Amount) -> Self {
         Self {
-            state: PaymentState::Created,
             amount,
-            captured: Amount::ZERO,
-            refunded: Amount::ZERO,
-            bounced: Amount::ZERO,
-            returned: Amount::ZERO,
-            elsewhere: Amount::ZERO,
-            intent: None,
-            exchange: None,
-            credit: Amount::ZERO,
-            carried: Amount::ZERO,
+            ..Self::default()
         }
     }
 
