@@ -88,8 +88,7 @@ impl Engine {
             return Err(invalid("keys of the setting `admin_key` are called so").into());
         }
         let text = mint_key_text(&*self.parts.world.entropy);
-        let key = self.store_key(name, scopes, &text).await?;
-        Ok((key, text))
+        Ok((self.store_key(name, scopes, &text).await?, text))
     }
 
     /// Takes the admin key that the operator chose by a setting, and revokes those that the setting
@@ -102,8 +101,7 @@ impl Engine {
     /// Dropped, the key may exist and the ones before still work: repeat.
     pub async fn adopt_admin_key(&self, text: &str) -> Result<AdoptedKey, EngineError> {
         let hash = hash_key(text);
-        let known = self.keys().into_iter().find(|key| key.hash == hash);
-        let key = if let Some(key) = known {
+        let key = if let Some(key) = self.keys().into_iter().find(|key| key.hash == hash) {
             key
         } else {
             let name = Text::parse(ADOPTED_NAME)

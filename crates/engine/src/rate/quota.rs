@@ -89,7 +89,8 @@ impl Quota {
         }
         let left = u32::try_from((whole - owed) / interval).unwrap_or(0);
         let whole_in = Duration::from_micros(owed);
-        (Taken::Passed { left, whole_in }, now_us.saturating_add(owed))
+        let passed = Taken::Passed { left, whole_in };
+        (passed, now_us.saturating_add(owed))
     }
 
     /// Returns until when a caller's requests are paid for, if it is to be let in again after

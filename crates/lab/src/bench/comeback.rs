@@ -76,8 +76,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     let crowd = Crowd::gather((address, &setting.key), viewers, runtime);
     crowd.all_here().await?;
     let pace = Pace::Open(args.rate.unwrap_or(VIEWERS_CHANGES_PER_S));
-    let span = Duration::from_secs(args.seconds);
-    let before = sell(&setting, (pace, span), &[]).await?;
+    let before = sell(&setting, (pace, Duration::from_secs(args.seconds)), &[]).await?;
     product.served.kill().await?;
     crowd.forget();
     let product = Product::start_for(viewers, address, &ledger).await?;

@@ -169,8 +169,7 @@ async fn measure_ceilings(
     servers: Servers,
 ) -> anyhow::Result<CeilingsReport> {
     let environment = Environment::make(servers, args.connections).await?;
-    let steps = (strategies.len() + 1) * usize::try_from(args.runs)?;
-    let bar = progress_bar(steps)?;
+    let bar = progress_bar((strategies.len() + 1) * usize::try_from(args.runs)?)?;
     let measured = Box::pin(ceilings::measure(&environment, strategies, args, &bar));
     let measured = unless_stopped(measured).await;
     bar.finish_and_clear();

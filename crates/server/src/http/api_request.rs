@@ -133,8 +133,7 @@ impl ApiRequest {
         let headers = &self.parts.headers;
         let plain = !headers.contains_key(header::CONTENT_ENCODING);
         let media = headers.get(header::CONTENT_TYPE);
-        let is_json = media.is_some_and(|value| is_json(value.as_bytes()));
-        if plain && is_json {
+        if plain && media.is_some_and(|value| is_json(value.as_bytes())) {
             Ok(())
         } else {
             Err(Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE))

@@ -79,7 +79,8 @@ impl App {
             Ok(Some(Caller::Key { id, .. })) => (RateKind::Keys, u128::from_be_bytes(*id.bytes())),
             _ if route.admission == Admission::NewShopper => (RateKind::Sessions, of_address()),
             Ok(Some(Caller::Shopper(session))) if route.verb != Verb::Get => {
-                (RateKind::Commands, u128::from_be_bytes(*session.caller.bytes()))
+                let id = u128::from_be_bytes(*session.caller.bytes());
+                (RateKind::Commands, id)
             }
             Ok(_) | Err(_) => (RateKind::Reads, of_address()),
         };

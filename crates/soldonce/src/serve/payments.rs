@@ -126,7 +126,8 @@ impl PaymentPlace {
     pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
         match &self.stripe {
             Some((stripe, notices)) => {
-                (engine.paid_by(Arc::clone(stripe) as Arc<_>), Some(notices.clone()))
+                let provider = Arc::clone(stripe) as Arc<_>;
+                (engine.paid_by(provider), Some(notices.clone()))
             }
             None => (engine, None),
         }

@@ -91,8 +91,7 @@ fn filter(test: &str) -> String {
 }
 
 fn text(output: &Output) -> String {
-    let printed = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8_lossy(&printed).into_owned()
+    String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
 }
 
 #[expect(clippy::print_stdout, reason = "a program's report to people")]

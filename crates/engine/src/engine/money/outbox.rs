@@ -291,8 +291,7 @@ impl Engine {
 /// for it and waits for it. An effect that is later than now was written before the clock was set
 /// back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
-    let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
-    let is_recent = open.at <= now && now < open.at.plus(after);
+    let is_recent = open.at <= now && now < open.at.plus(Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS));
     !matches!(open.effect, Effect::Authorise(_)) || !is_recent
 }
 

@@ -44,7 +44,8 @@ pub(super) fn of_refusal() -> Value {
 
 fn named(names: &[&str]) -> Value {
     let reference = |name: &&str| {
-        ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}))
+        let link = json!({"$ref": format!("#/components/headers/{name}")});
+        ((*name).to_owned(), link)
     };
     Value::Object(names.iter().map(reference).collect::<Map<_, _>>())
 }

@@ -200,8 +200,7 @@ fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item =
             rows = rows.saturating_add(steps(one));
             before < VERIFY_ROWS
         };
-        let count = rest.iter().take_while(fits).count();
-        let (some, others) = rest.split_at(count);
+        let (some, others) = rest.split_at(rest.iter().take_while(fits).count());
         rest = others;
         (!some.is_empty()).then_some(some)
     })
