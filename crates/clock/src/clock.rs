@@ -214,8 +214,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn manual_sleep_ends_when_time_is_reached_and_not_before() {
         let clock = ManualClock::at(1_000);
-        let until = clock.boot().plus(Duration::from_millis(10));
-        let mut sleep = clock.sleep_until(until);
+        let mut sleep = clock.sleep_until(clock.boot().plus(Duration::from_millis(10)));
         clock.advance(Duration::from_millis(9));
         assert!(futures_poll(&mut sleep).await, "ended a millisecond early");
         clock.advance(Duration::from_millis(1));

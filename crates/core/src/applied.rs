@@ -87,8 +87,7 @@ impl Applied {
 
     /// Lists its transitions, commit by commit.
     pub fn steps(&self) -> impl Iterator<Item = &Transition> + Clone {
-        let commits = self.commits.iter();
-        commits.flat_map(|commit| &commit.transitions)
+        self.commits.iter().flat_map(|commit| &commit.transitions)
     }
 
     /// Tells whether anything must become durable.

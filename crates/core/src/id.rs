@@ -44,7 +44,8 @@ pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
     Err(InvalidId::new(text, rule))
 }
 
-/// Declares a name: a text that passes the function `$check`, called with it and `$more`. Cheap to clone.
+/// Declares a name or a bounded text: one that passes the function `$check`, called with it and `$more`. Cheap to
+/// clone.
 #[macro_export]
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $check:ident $(, $more:expr)*) => {
@@ -56,7 +57,7 @@ macro_rules! text_id {
             /// Checks and copies `text`.
             ///
             /// # Errors
-            /// `InvalidId` when it is empty, too long, or has an illegal character.
+            /// `InvalidId` with the rule that it breaks.
             pub fn parse(text: &str) -> Result<Self, $crate::InvalidId> {
                 $check(text $(, $more)*)?;
                 Ok(Self(text.into()))

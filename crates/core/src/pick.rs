@@ -29,7 +29,7 @@ pub(crate) struct BestSeats {
 
 /// Returns the best seats of a hall, in unit order.
 pub(crate) fn best_seats(seating: &Seating, want: Want) -> BestSeats {
-    if want.quantity == 0 || seating.open_seats() < want.quantity {
+    if want.quantity == 0 || seating.open_seats < want.quantity {
         return BestSeats::default();
     }
     match together(seating, want) {
@@ -122,8 +122,7 @@ impl Piece {
     fn rest(&self, first: u32, quantity: u32) -> Rest {
         let before = first.saturating_sub(self.run.start.0);
         let end = first.saturating_add(quantity);
-        let behind = self.run.end.0.saturating_sub(end);
-        Rest::of(before, behind)
+        Rest::of(before, self.run.end.0.saturating_sub(end))
     }
 }
 
@@ -202,7 +201,7 @@ fn rows(
     has_room: impl Fn(&RowCount) -> bool,
 ) -> impl Iterator<Item = (&RankedRow, &Row, Option<CategoryNo>)> {
     let chart = seating.chart();
-    chart.ranked_rows().iter().filter_map(move |ranked| {
+    chart.ranked_rows.iter().filter_map(move |ranked| {
         if !has_room(&seating.row_count(ranked.row)?) {
             return None;
         }

@@ -21,7 +21,7 @@ pub struct Seating {
     units: Vec<Unit>,
     total: Tally,
     open: Bits,
-    open_seats: u32,
+    pub(crate) open_seats: u32,
     blocked: Bits,
     rows: Vec<RowCount>,
     areas: Vec<AreaCount>,
@@ -97,10 +97,6 @@ impl Seating {
             + self.areas.capacity() * size_of::<AreaCount>()
             + self.open.heap_bytes()
             + self.blocked.heap_bytes()
-    }
-
-    pub(crate) fn open_seats(&self) -> u32 {
-        self.open_seats
     }
 
     pub(crate) fn row_count(&self, row: RowNo) -> Option<RowCount> {

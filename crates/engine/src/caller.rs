@@ -127,8 +127,7 @@ impl Call {
 
     /// Returns the name of its idempotency record, if it has a key.
     pub fn record(&self) -> Option<RequestKey> {
-        let caller = self.caller.id();
-        self.key.as_ref().map(|key| key.name(caller))
+        self.key.as_ref().map(|key| key.name(self.caller.id()))
     }
 
     /// Returns the secret that the caller sent to prove that a booking is its own.
@@ -140,9 +139,3 @@ impl Call {
 /// The secret of a hold or of a booking as it was sent. Not shown in `Debug`.
 #[derive(Clone)]
 pub struct HoldSecret(pub Arc<str>);
-
-impl std::fmt::Debug for HoldSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HoldSecret(..)")
-    }
-}

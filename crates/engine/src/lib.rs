@@ -73,6 +73,8 @@ pub mod webhook;
 use ledger::postgres::PostgresLedger;
 use ledger::sqlite::SqliteLedger;
 use live::{Live, LocalShield};
+use payment::ClientSecret;
+use payment::stripe::{Stripe, StripeKey, WebhookSecrets};
 
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
@@ -99,4 +101,7 @@ macro_rules! opaque {
     };
 }
 
-opaque! { Engine, Ids, Live, LocalShield, OptionalRedis, PostgresLedger, SqliteLedger, World }
+opaque! {
+    ClientSecret, Engine, HoldSecret, Ids, Live, LocalShield, OptionalRedis, PostgresLedger,
+    SqliteLedger, Stripe, StripeKey, WebhookSecrets, World
+}

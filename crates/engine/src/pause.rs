@@ -5,7 +5,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Waits `ms` milliseconds; returns false if `shutdown` ends the wait.
 pub(crate) async fn pause(clock: &dyn Clock, shutdown: &CancellationToken, ms: u64) -> bool {
-    let next = clock.boot().plus_ms(ms);
-    let wait = clock.sleep_until(next);
+    let wait = clock.sleep_until(clock.boot().plus_ms(ms));
     shutdown.run_until_cancelled(wait).await.is_some()
 }

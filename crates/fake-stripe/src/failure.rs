@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::cards::Decline;
 use super::intent::{Expansion, Intent};
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Failure {
     #[serde(skip)]
     pub(super) status: u16,
@@ -34,11 +34,8 @@ impl Failure {
             status,
             kind,
             code,
-            decline_code: None,
-            param: None,
             message,
-            intent: None,
-            is_remembered: false,
+            ..Self::default()
         }
     }
 

@@ -56,8 +56,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 fn digit(byte: u8) -> Option<u8> {
-    let digit = char::from(byte).to_digit(16)?;
-    u8::try_from(digit).ok()
+    u8::try_from(char::from(byte).to_digit(16)?).ok()
 }
 
 #[cfg(test)]

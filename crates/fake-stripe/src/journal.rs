@@ -23,7 +23,7 @@ struct Line {
 }
 
 /// The file that an account is stored in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Journal {
     path: PathBuf,
     /// `None` until the first change: until then another process may be using the file.
@@ -45,9 +45,7 @@ impl Journal {
         };
         let mut journal = Self {
             path: path.to_owned(),
-            file: None,
-            length: 0,
-            lines: 0,
+            ..Self::default()
         };
         for text in text.split_inclusive(|byte| *byte == b'\n') {
             // Torn by the end of its process: its request was not answered.

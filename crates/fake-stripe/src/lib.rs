@@ -167,16 +167,14 @@ impl FakeStripe {
     /// # Errors
     /// If it is not `http://`, a loopback address with its port, and a path.
     pub fn deliver_to(&self, url: &str) -> Result<()> {
-        let endpoint = Endpoint::parse(url)?;
-        self.api.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(Endpoint::parse(url)?));
         Ok(())
     }
 
     /// Sends notices to this path of the server that listens on this address, in this process or
     /// another of the same machine.
     pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
-        let endpoint = Endpoint::own(server, path);
-        self.api.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(Endpoint::own(server, path)));
     }
 
     /// Injects faults by this plan from now on.
@@ -248,12 +246,12 @@ impl FakeStripe {
 
     /// Returns the effects on money so far. At 200,000 the older half is dropped.
     pub fn effects(&self) -> Vec<MoneyEntry> {
-        self.api.account().entries().to_vec()
+        self.api.account().entries.clone()
     }
 
     /// Returns the totals of money of each intent, by its id.
     pub fn money(&self) -> BTreeMap<String, MoneyLine> {
-        money::lines(self.api.account().entries())
+        money::lines(&self.api.account().entries)
     }
 
     /// Returns every intent in the JSON of the API.
@@ -333,8 +331,7 @@ impl FakeStripe {
     /// # Errors
     /// If the intent is not authorised.
     pub async fn lapse(&self, intent: &str) -> Result<()> {
-        let lapsed = self.act(|account| account.lapse(intent));
-        lapsed.await.map(drop)
+        self.act(|account| account.lapse(intent)).await.map(drop)
     }
 
     /// Lists the ids of the intents whose bank has not approved or declined yet.

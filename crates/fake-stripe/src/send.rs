@@ -52,8 +52,7 @@ impl Endpoint {
 /// Sends a body and returns the status of the answer; `None` without one in [`ANSWER_WAIT`].
 pub(super) async fn send(endpoint: &Endpoint, body: &str, signature: &str) -> Option<u16> {
     let exchange = exchange(endpoint, body, signature);
-    let answered = tokio::time::timeout(ANSWER_WAIT, exchange).await;
-    answered.ok()?.ok()
+    tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?.ok()
 }
 
 async fn exchange(endpoint: &Endpoint, body: &str, signature: &str) -> Result<u16> {

@@ -146,8 +146,7 @@ fn response(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    let json = HeaderValue::from_static("application/json");
-    headers.insert(CONTENT_TYPE, json);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in CORS {
         headers.insert(name, HeaderValue::from_static(value));
     }

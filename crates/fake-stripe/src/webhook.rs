@@ -137,8 +137,7 @@ fn other_amount(notice: &Value) -> Value {
 
 fn double_amounts(notice: &mut Value) {
     for name in ["amount", "amount_capturable", "amount_received"] {
-        let place = format!("/data/object/{name}");
-        if let Some(amount) = notice.pointer_mut(&place) {
+        if let Some(amount) = notice.pointer_mut(&format!("/data/object/{name}")) {
             *amount = (amount.as_i64().unwrap_or_default() * 2).into();
         }
     }

@@ -203,38 +203,31 @@ pub enum InvalidRequest {
 }
 
 /// Why a lease is lost. A lost lease stays lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LostReason {
     /// The local deadline passed without a confirmed renewal.
+    #[error("the deadline passed without a renewal")]
     Deadline,
     /// The backend has no such grant; or the thread of these [`crate::Leases`] has ended, so that
     /// nothing renews it any more.
+    #[error("gone from the backend")]
     Gone,
     /// The backend has granted it to another owner.
+    #[error("taken by token {by}")]
     Taken {
         /// The token of that owner.
         by: FencingToken,
     },
     /// It lived for its whole `max_lifetime`.
+    #[error("its longest life is over")]
     CapReached,
     /// The target has seen a higher token.
+    #[error("overtaken by token {by}")]
     Overtaken {
         /// The token that the target has seen.
         by: FencingToken,
     },
-}
-
-impl std::fmt::Display for LostReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            LostReason::Deadline => f.write_str("the deadline passed without a renewal"),
-            LostReason::Gone => f.write_str("gone from the backend"),
-            LostReason::Taken { by } => write!(f, "taken by token {by}"),
-            LostReason::CapReached => f.write_str("its longest life is over"),
-            LostReason::Overtaken { by } => write!(f, "overtaken by token {by}"),
-        }
-    }
 }
 
 /// Why a lease was not renewed.

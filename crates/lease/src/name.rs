@@ -53,11 +53,6 @@ impl Name {
         let rule = "must be 1 to 128 letters, digits or . _ : -";
         checked("name", text, NAME_BYTES_MAX, legal, rule).map(Self)
     }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl Namespace {
@@ -75,15 +70,17 @@ impl Namespace {
         let rule = "must be 1 to 32 small letters, digits or -";
         checked("namespace", text, NAMESPACE_BYTES_MAX, legal, rule).map(Self)
     }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 macro_rules! text_forms {
     ($type:ty) => {
+        impl $type {
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)

@@ -33,8 +33,7 @@ impl FencingToken {
 
     /// Builds a token of its halves; `None` if both are zero or the epoch is above [`EPOCH_MAX`].
     pub fn from_parts(epoch: u32, counter: u32) -> Option<Self> {
-        let number = (u64::from(epoch) << COUNTER_BITS) | u64::from(counter);
-        Self::new(number)
+        Self::new((u64::from(epoch) << COUNTER_BITS) | u64::from(counter))
     }
 
     /// Returns `epoch * 2^32 + counter`, which is below 2^53.

@@ -116,8 +116,7 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
-        let request = self.request(method, path)?;
-        self.exchange(request, body).await
+        self.exchange(self.request(method, path)?, body).await
     }
 
     /// Sends a POST with an idempotency key: repeated with the same key, it has its effect once.
@@ -140,8 +139,7 @@ impl Client {
     /// # Errors
     /// As [`Client::send`]; also when the status is no success.
     pub async fn text(&self, path: &str) -> Result<String, ClientError> {
-        let request = self.request(Method::GET, path)?;
-        let (status, bytes) = self.bytes(request).await?;
+        let (status, bytes) = self.bytes(self.request(Method::GET, path)?).await?;
         if !status.is_success() {
             let title = format!("{path} is not to be had here");
             let detail = if status == StatusCode::NOT_FOUND {

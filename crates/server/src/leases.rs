@@ -101,14 +101,6 @@ impl Leased {
         let hash: [u8; 32] = hash.finalize().into();
         Owner::from_bits(hash.first_chunk().copied().unwrap_or_default())
     }
-
-    fn request(&self, leases: &Leases) -> Request {
-        if self.of_group.is_empty() {
-            leases.lease(&self.name)
-        } else {
-            leases.group(&self.name, &self.of_group)
-        }
-    }
 }
 
 /// The terms of an acquire.
@@ -145,10 +137,18 @@ impl LeaseBackend {
         }
     }
 
-    async fn leases(&self) -> Result<&Leases, LeaseError> {
+    async fn leases(&self) -> Result<&Leases, String> {
         let connect = || self.place.connect(Arc::clone(&self.clock));
-        let leases = self.leases.get_or_try_init(connect).await;
-        leases.map_err(LeaseError::Unavailable)
+        self.leases.get_or_try_init(connect).await
+    }
+
+    async fn request(&self, leased: &Leased) -> Result<Request, LeaseError> {
+        let leases = self.leases().await.map_err(LeaseError::Unavailable)?;
+        Ok(if leased.of_group.is_empty() {
+            leases.lease(&leased.name)
+        } else {
+            leases.group(&leased.name, &leased.of_group)
+        })
     }
 
     /// Grants `leased` to `owner`; the same to the same owner.
@@ -161,7 +161,7 @@ impl LeaseBackend {
         owner: Owner,
         terms: Terms,
     ) -> Result<GrantedLease, LeaseError> {
-        let request = leased.request(self.leases().await?).ttl(terms.ttl);
+        let request = self.request(leased).await?.ttl(terms.ttl);
         let mut request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
             request = request.floor(floor);
@@ -194,8 +194,7 @@ impl LeaseBackend {
         token: FencingToken,
         ttl: Duration,
     ) -> Result<Duration, LeaseError> {
-        let request = leased.request(self.leases().await?).ttl(ttl);
-        let granted = granted(request, owner, token)?;
+        let granted = granted(self.request(leased).await?.ttl(ttl), owner, token)?;
         granted.renew().await.map_err(|error| match error {
             RenewError::Lost(reason) => LeaseError::Lost(word(reason)),
             RenewError::Unavailable(error) => failed(&error),
@@ -210,10 +209,8 @@ impl LeaseBackend {
         owner: Owner,
         token: FencingToken,
     ) -> Result<bool, LeaseError> {
-        let request = leased.request(self.leases().await?);
-        let granted = granted(request, owner, token)?;
-        let outcome = granted.release().await;
-        let outcome = outcome.map_err(|_| LeaseError::Unknown)?;
+        let granted = granted(self.request(leased).await?, owner, token)?;
+        let outcome = granted.release().await.map_err(|_| LeaseError::Unknown)?;
         Ok(outcome == ReleaseOutcome::Released)
     }
 
@@ -222,14 +219,14 @@ impl LeaseBackend {
         &self,
         name: &Name,
         group: Option<&Name>,
-    ) -> Result<Option<OwnerInfo>, LeaseError> {
+    ) -> Result<Option<OwnerInfo>, String> {
         let leases = self.leases().await?;
         let holder = match group {
             Some(group) => leases.group(group, [name]).inspect().await,
             None => leases.lease(name).inspect().await,
         };
         // Asking changes nothing, so nothing is in doubt.
-        holder.map_err(|error| LeaseError::Unavailable(error.to_string()))
+        holder.map_err(|error| error.to_string())
     }
 }
 

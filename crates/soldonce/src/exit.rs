@@ -1,7 +1,6 @@
 //! How a command ended, as its exit code (`docs`: 0 done, 1 refused or violated, 2 usage,
 //! 3 unavailable, 4 to be started again). Most usage errors are clap's; [`usage`] marks the others.
 
-use std::fmt;
 use std::process::ExitCode;
 
 /// The exit code of a server whose next start repairs what made it end.
@@ -48,19 +47,12 @@ const UNAVAILABLE: u8 = 3;
 pub(crate) const REFUSED: u8 = 1;
 
 /// An error with its exit code.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error:#}")]
 struct CodedError {
     error: anyhow::Error,
     code: u8,
 }
-
-impl fmt::Display for CodedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.error)
-    }
-}
-
-impl std::error::Error for CodedError {}
 
 /// Marks an error with the exit code of wrong usage: options, settings or a settings file are
 /// invalid, so that a retry changes nothing.

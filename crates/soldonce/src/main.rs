@@ -157,8 +157,7 @@ mod tests {
 
     /// Asserts that the help of each command that is typed has a line that begins with it.
     fn assert_shown(command: &clap::Command, path: &str) {
-        let typed = command.get_subcommands().filter(|one| !one.is_hide_set());
-        for below in typed {
+        for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
             assert_shown(below, &format!("{path} {}", below.get_name()));
         }
         // What `lab` takes is another program's.

@@ -130,8 +130,7 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<(usize, Vec<Line>)> {
     let older = Span::from_ms(older);
     if let (LedgerPlace::Folder(options), true) = (&place, args.dry_run) {
         let now = Timestamp::from_ms(SystemClock.wall_ms());
-        let recent = now.minus(older)..now;
-        let open = sqlite::verify::open_money(&options.folder, recent);
+        let open = sqlite::verify::open_money(&options.folder, now.minus(older)..now);
         return compare(&provider, &open.map_err(LedgerPlace::unread)?, None).await;
     }
     // That a database may lose commits is for servers to refuse; here it would hide money.
@@ -237,8 +236,8 @@ async fn compare(
 
 fn describe(compared: usize, lines: &[Line]) -> String {
     if compared == 0 {
-        let said = "no payment is open: the provider was not asked, and the key not tried\n";
-        return said.to_owned();
+        return "no payment is open: the provider was not asked, and the key not tried\n"
+            .to_owned();
     }
     if lines.is_empty() {
         return format!("{compared} compared: every payment is where it should be\n");

@@ -61,8 +61,7 @@ impl TargetArgs {
             "there is no ledger in {place}: name --data, --database-url, or --url of a running server"
         );
         let meanwhile = "a running server takes --url and its admin key";
-        let opened = place.open().await;
-        opened.map_err(|error| in_use(error, meanwhile))
+        place.open().await.map_err(|error| in_use(error, meanwhile))
     }
 }
 

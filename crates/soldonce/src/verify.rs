@@ -8,10 +8,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use soldonce_engine::ledger::verify::{Finding, Progress, VerifyReport, Watcher};
 use soldonce_engine::ledger::{postgres, sqlite};
 
-use crate::block_on;
 use crate::exit::Exit;
-use crate::output;
 use crate::serve::{LedgerArgs, LedgerPlace};
+use crate::{block_on, output};
 
 /// Arguments of `soldonce verify`.
 #[derive(Debug, Args)]

@@ -54,8 +54,7 @@ impl Player {
     /// Starts the current test again in a process of its own, with these words as its part.
     pub fn start(words: &[&str]) -> Result<Self> {
         let name = test_name()?;
-        let program = std::env::current_exe()?;
-        let mut command = Account::Own.command(program.as_os_str(), Some("KILL"));
+        let mut command = Account::Own.command(std::env::current_exe()?.as_os_str(), Some("KILL"));
         command.args([&name, "--exact", "--nocapture"]);
         command.env(PART, words.join("\n"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -131,8 +130,7 @@ impl Part {
     /// Waits for the next line from the test. Fails when the test has ended.
     pub fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
-        let length = stdin().read_line(&mut line)?;
-        anyhow::ensure!(length > 0, "the test has ended");
+        anyhow::ensure!(stdin().read_line(&mut line)? > 0, "the test has ended");
         Ok(line.trim_end().to_owned())
     }
 }
@@ -142,8 +140,7 @@ fn listen(mouth: ChildStdout) -> Receiver<String> {
     let (to, lines) = channel();
     std::thread::spawn(move || {
         let read = BufReader::new(mouth).lines().map_while(Result::ok);
-        let said = read.filter_map(|line| line.strip_prefix(MARK).map(str::to_owned));
-        for line in said {
+        for line in read.filter_map(|line| line.strip_prefix(MARK).map(str::to_owned)) {
             // Fails when the test is done with the player.
             to.send(line).ok();
         }

@@ -95,8 +95,7 @@ impl ReverseProxy {
         let port = Port::reserve()?;
         let config = kind.config(&folder, Site::Loopback.address(&port), upstream);
         fs::write(folder.join(CONFIG), config)?;
-        let program = program(kind.name())?;
-        let mut command = account.command(program.as_os_str(), Some("KILL"));
+        let mut command = account.command(program(kind.name())?.as_os_str(), Some("KILL"));
         match kind {
             ProxyKind::Nginx | ProxyKind::NginxCache => {
                 command.arg("-p").arg(folder.path()).arg("-c")

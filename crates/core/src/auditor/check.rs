@@ -22,15 +22,6 @@ pub struct Auditor<'a> {
     pub(super) beyond_cap: Vec<BeyondCap>,
 }
 
-impl std::fmt::Debug for Auditor<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Auditor")
-            .field("seq", &self.seq)
-            .field("violations", &self.violations)
-            .finish_non_exhaustive()
-    }
-}
-
 /// An end beyond its hold's cap, and by how much. The cap is the one that the hold has in the end: where the
 /// clock was set back in its life, that is earlier by as much.
 pub(super) struct BeyondCap {

@@ -37,11 +37,6 @@ impl Chart {
         self.named_focus
     }
 
-    /// Returns rows with seats, the best first.
-    pub(crate) fn ranked_rows(&self) -> &[RankedRow] {
-        &self.ranked_rows
-    }
-
     /// Returns how far the middle of neighbouring seats of a row is from the focal point.
     pub(crate) fn distance(&self, row: &RankedRow, first: UnitNo, quantity: u32) -> Distance {
         let half = quantity.saturating_sub(1) / 2;
@@ -74,8 +69,7 @@ impl Chart {
     fn ranked(&self, number: RowNo, row: &Row, to: (Position, i64)) -> Option<RankedRow> {
         let (focus, width) = to;
         let seats = self.positions.get(row.first.index()..row.end().index())?;
-        let reach = Frontage::of(seats)?;
-        let nearest = reach.nearest_to(focus);
+        let nearest = Frontage::of(seats)?.nearest_to(focus);
         let aside = i64::from(nearest.x).abs_diff(i64::from(focus.x));
         let away = |at: &Position| square_between(focus, *at, *at);
         let shortest = seats.iter().map(away).min()?;

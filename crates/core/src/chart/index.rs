@@ -73,8 +73,7 @@ impl SeatIndex {
         let mut index = Self::default();
         for id in ids {
             if index.lengths.len().is_multiple_of(BLOCK) {
-                let start = count(index.texts.len());
-                index.starts.push(start);
+                index.starts.push(count(index.texts.len()));
             }
             index.texts.push_str(id);
             let length = u8::try_from(id.len()).unwrap_or(u8::MAX);

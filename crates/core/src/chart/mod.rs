@@ -53,7 +53,8 @@ pub struct Chart {
     named_focus: Option<Position>,
     /// The point that rows are ranked by.
     focus: Option<Position>,
-    ranked_rows: Vec<RankedRow>,
+    /// Rows with seats, the best first.
+    pub(crate) ranked_rows: Vec<RankedRow>,
     index: SeatIndex,
     row_index: RowIndex,
     area_index: AreaIndex,

@@ -15,8 +15,7 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         if let Some(no) = self.by_id.get(&new.id) {
             let known = &self.book(*no)?.event;
-            let same = known.fingerprint == new.fingerprint;
-            return if same {
+            return if known.fingerprint == new.fingerprint {
                 Ok(Answer::Event(Arc::clone(known)))
             } else {
                 Err(Rejection::EventExists)

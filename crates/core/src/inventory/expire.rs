@@ -9,8 +9,7 @@ impl Inventory {
     pub(super) fn sweep(&mut self, work: &mut Work<'_>, limit: usize) -> Answer {
         // Event by event, the longest overdue one first. What is left of an event that was called off waits for
         // them: it is not for sale, and theirs is shown as held until then.
-        let events = self.first_ends.iter();
-        let events = events.take_while(|(at, _)| *at <= work.now);
+        let events = self.first_ends.iter().take_while(|(at, _)| *at <= work.now);
         let open = events.filter(|(at, _)| *at > Timestamp::MIN);
         let ends = open.flat_map(|(_, event)| {
             let ends = self.known_book(*event).ends.iter();

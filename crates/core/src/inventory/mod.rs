@@ -193,8 +193,7 @@ impl Inventory {
     /// Returns the ids and numbers of the events that were dropped, by id.
     pub fn dropped(&self) -> impl Iterator<Item = (&EventId, EventNo)> {
         let is_gone = |(_, no): &(&EventId, &EventNo)| self.event(**no).is_none();
-        let gone = self.by_id.iter().filter(is_gone);
-        gone.map(|(id, no)| (id, *no))
+        self.by_id.iter().filter(is_gone).map(|(id, no)| (id, *no))
     }
 
     /// Finds the number of an event by its id, also of one that was dropped.

@@ -31,8 +31,7 @@ impl Inventory {
             return Ok(Answer::Hold(hold.clone()));
         }
         hold.require_live(work.now, None)?;
-        let revoked = HoldState::Revoked(reason.clone());
-        self.end_hold(work, id, revoked, Cause::Revoked);
+        self.end_hold(work, id, HoldState::Revoked(reason.clone()), Cause::Revoked);
         Ok(self.answer_hold(id))
     }
 }

@@ -111,8 +111,7 @@ impl Inventory {
     ) -> Option<Timestamp> {
         let account = self.book(event).ok()?.holder(holder)?;
         let past = ..(now.after(), HoldId::from_bits(0));
-        let last = account.holds.range(past).next_back();
-        last.map(|(end, _)| *end)
+        account.holds.range(past).next_back().map(|(end, _)| *end)
     }
 
     pub fn bought(&self, event: EventNo, holder: &Holder) -> u32 {

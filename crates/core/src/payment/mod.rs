@@ -40,7 +40,7 @@ pub struct GivenLines {
 }
 
 /// The money of a booking.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payment {
     /// The last state that the provider reported.
     pub state: PaymentState,
@@ -70,27 +70,17 @@ pub struct Payment {
 
 impl Payment {
     /// Creates a payment of `amount` that the provider does not know yet.
-    pub const fn new(amount: Amount) -> Self {
+    pub fn new(amount: Amount) -> Self {
         Self {
-            state: PaymentState::Created,
             amount,
-            captured: Amount::ZERO,
-            refunded: Amount::ZERO,
-            bounced: Amount::ZERO,
-            returned: Amount::ZERO,
-            elsewhere: Amount::ZERO,
-            intent: None,
-            exchange: None,
-            credit: Amount::ZERO,
-            carried: Amount::ZERO,
+            ..Self::default()
         }
     }
 
     /// Returns what may still be refunded for its booking: its own money and its credit, without
     /// the credit of other bookings.
     pub fn left(&self) -> Amount {
-        let all = Amount::sum([self.own_left(), self.credit].into_iter());
-        all.less(self.carried)
+        Amount::sum([self.own_left(), self.credit].into_iter()).less(self.carried)
     }
 
     /// Returns what is paid for its booking and was not refunded: its own money that was taken, and

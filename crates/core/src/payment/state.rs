@@ -4,7 +4,9 @@ use crate::words::words;
 
 words! {
     /// The state of a payment: a mirror of the provider, never ahead of it (model.md 6).
+    #[derive(Default)]
     pub PaymentState:
+    #[default]
     Created = "created",
     /// The buyer must do something, such as 3-D Secure.
     ActionRequired = "action_required",

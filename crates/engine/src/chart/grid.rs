@@ -13,7 +13,7 @@ use super::place::{at, parse};
 use super::strict::{Count, Object};
 
 /// The distance between rows and between seats, in hundredths of a chart unit.
-const PITCH: i32 = 100;
+const PITCH: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,13 +39,13 @@ pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
     let mut builder = ChartBuilder::new("");
     builder.zone(ONLY_ZONE, None)?;
     let mut id = String::new();
-    for (row, y) in (0..rows).zip((0..).step_by(step())) {
+    for (row, y) in (0..rows).zip((0..).step_by(PITCH)) {
         id.clear();
         push_letters(&mut id, row);
         builder.row(&id)?;
         id.push('-');
         let stem = id.len();
-        for (seat, x) in (1..=seats_per_row).zip((0..).step_by(step())) {
+        for (seat, x) in (1..=seats_per_row).zip((0..).step_by(PITCH)) {
             id.truncate(stem);
             // Writing to a `String` never fails.
             write!(id, "{seat}").unwrap_or_default();
@@ -62,10 +62,6 @@ pub(super) fn read(json: &[u8]) -> Result<Chart, Invalid> {
         }
     }
     builder.build()
-}
-
-fn step() -> usize {
-    usize::try_from(PITCH).unwrap_or(1)
 }
 
 /// Appends the letters of a number from 0: A, B, .. Z, AA, AB, ..

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use soldonce_core::{Chart, Invalid};
 
 pub use place::explain;
+pub use pretix::read_pretix_plan;
 pub use strict::Object;
 pub use summary::{AreaSummary, CategorySummary, ChartSummary, summary};
 pub use write::{ChartDocument, write};
@@ -73,12 +74,4 @@ pub fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
     };
     let notes = Vec::new();
     Ok(ReadChart { chart, notes })
-}
-
-/// Reads a file exported by pretix, which is a plan alone. Places in errors begin with `plan`.
-///
-/// # Errors
-/// [`Invalid`] with the place in the JSON.
-pub fn read_pretix_plan(json: &[u8]) -> Result<ReadChart, Invalid> {
-    pretix::read_plan(json)
 }

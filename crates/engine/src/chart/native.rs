@@ -21,9 +21,9 @@ struct Plan<'a> {
     #[serde(default, borrow)]
     name: Cow<'a, str>,
     focus: Option<Object<PointEntry>>,
-    #[serde(default, borrow)]
+    #[serde(default)]
     zones: Vec<Object<ZoneEntry<'a>>>,
-    #[serde(default, borrow)]
+    #[serde(default)]
     areas: Vec<Object<AreaEntry<'a>>>,
 }
 
@@ -40,7 +40,6 @@ struct ZoneEntry<'a> {
     #[serde(borrow)]
     zone: Cow<'a, str>,
     name: Option<String>,
-    #[serde(borrow)]
     rows: Vec<Object<RowEntry<'a>>>,
 }
 
@@ -51,7 +50,6 @@ struct RowEntry<'a> {
     #[serde(borrow)]
     row: Cow<'a, str>,
     label: Option<String>,
-    #[serde(borrow)]
     seats: Vec<Object<SeatEntry<'a>>>,
 }
 

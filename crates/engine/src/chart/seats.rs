@@ -21,7 +21,7 @@ struct Lists<'a> {
     _format: IgnoredAny,
     #[serde(default, borrow)]
     seats: Vec<Object<SeatEntry<'a>>>,
-    #[serde(default, borrow)]
+    #[serde(default)]
     areas: Vec<Object<AreaEntry<'a>>>,
 }
 

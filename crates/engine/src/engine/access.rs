@@ -86,8 +86,7 @@ impl Engine {
             return Err(Rejection::from(Invalid::new("name", reason.to_owned())).into());
         }
         let text = mint_key_text(&*self.parts.world.entropy);
-        let key = self.store_key(name, scopes, &text).await?;
-        Ok((key, text))
+        Ok((self.store_key(name, scopes, &text).await?, text))
     }
 
     /// Takes the admin key that the operator chose by a setting, and revokes those that the setting
@@ -100,8 +99,7 @@ impl Engine {
     /// Dropped, the key may exist and the ones before still work: repeat.
     pub async fn adopt_admin_key(&self, text: &str) -> Result<AdoptedKey, EngineError> {
         let hash = hash_key(text);
-        let known = self.keys().into_iter().find(|key| key.hash == hash);
-        let key = if let Some(key) = known {
+        let key = if let Some(key) = self.keys().into_iter().find(|key| key.hash == hash) {
             key
         } else {
             let name = Text::parse(ADOPTED_NAME)
@@ -167,8 +165,7 @@ impl Engine {
 
     /// Lists every API key, oldest first, revoked ones too.
     pub fn keys(&self) -> Vec<ApiKey> {
-        let keys = read(&self.parts.keys);
-        let mut keys: Vec<ApiKey> = keys.values().cloned().collect();
+        let mut keys: Vec<ApiKey> = read(&self.parts.keys).values().cloned().collect();
         keys.sort_by_key(|key| key.id);
         keys
     }

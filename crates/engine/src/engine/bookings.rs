@@ -123,8 +123,7 @@ impl Engine {
         let lines = if units.is_empty() {
             LineChoice::All
         } else {
-            let event = self.event_of(found.event)?;
-            let (units, places) = units.owned(&event.chart)?;
+            let (units, places) = units.owned(&self.event_of(found.event)?.chart)?;
             LineChoice::Some { units, places }
         };
         let command = Command::Cancel {

@@ -97,8 +97,7 @@ impl Engine {
             event,
             change: Box::new(change),
         };
-        let done = self.submit(call, command).await?;
-        self.summary_of(done)
+        self.summary_of(self.submit(call, command).await?)
     }
 
     /// Cancels an event and revokes its holds.
@@ -116,8 +115,7 @@ impl Engine {
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event).await?.event().no;
         let done = self.submit(call, Command::CancelEvent { event, reason });
-        let done = done.await?;
-        self.summary_of(done)
+        self.summary_of(done.await?)
     }
 
     fn summary_of(&self, done: Done) -> Result<EventSummary, EngineError> {

@@ -161,8 +161,7 @@ impl Engine {
             Message::Drop(who, parts) => round.drop_claims(who, parts),
             Message::Known(no, known) => {
                 if let Ok(event) = self.event_of(no) {
-                    let ledger = self.parts.secrets.ledger();
-                    round.add((ledger, no), &event.chart, known);
+                    round.add((self.parts.secrets.ledger(), no), &event.chart, known);
                 }
             }
         }

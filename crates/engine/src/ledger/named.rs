@@ -34,8 +34,7 @@ pub(crate) fn subject(command: &Command) -> Subject {
         | Command::Unblock { event, .. } => Subject::Event(*event),
         Command::Change(change) => ids(Some(change.on.hold), None),
         Command::Checkout { on, exchange, .. } => {
-            let given = exchange.as_ref().map(|given| given.booking);
-            ids(Some(on.hold), given)
+            ids(Some(on.hold), exchange.as_ref().map(|given| given.booking))
         }
         Command::Extend { on, .. }
         | Command::Abandon { on, .. }

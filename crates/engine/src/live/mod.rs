@@ -94,12 +94,6 @@ impl LiveEvent {
         });
     }
 
-    /// Applies one commit: shield first, so that a buyer who sees a freed seat is not refused.
-    fn take_over(&self, inventory: &Inventory, commit: &Commit) {
-        self.shield.note(inventory, commit);
-        self.show(commit);
-    }
-
     /// Publishes one commit: its frame under the snapshot's lock, since a reader of the snapshot
     /// continues with the next frame.
     fn show(&self, commit: &Commit) {
@@ -258,7 +252,9 @@ impl Live {
         if let Ok(live) = self.event(commit.event)
             && live.seq() < commit.seq
         {
-            live.take_over(inventory, commit);
+            // The shield first, so that a buyer who sees a freed seat is not refused.
+            live.shield.note(inventory, commit);
+            live.show(commit);
         }
     }
 }

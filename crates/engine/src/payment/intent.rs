@@ -1,6 +1,5 @@
 //! The intent of one booking's payment, as a provider has it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use soldonce_core::{Amount, BookingId, Currency, PaymentState, text_id};
@@ -26,12 +25,6 @@ impl ClientSecret {
     /// Returns the text, for the buyer only.
     pub fn expose(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for ClientSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientSecret(..)")
     }
 }
 

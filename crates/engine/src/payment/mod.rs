@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_client_secret_is_not_shown() {
         let secret = ClientSecret::new("pi_1_secret_x");
-        assert_eq!(format!("{secret:?}"), "ClientSecret(..)");
+        assert_eq!(format!("{secret:?}"), "ClientSecret { .. }");
         assert_eq!(secret.expose(), "pi_1_secret_x");
     }
 }

@@ -52,8 +52,7 @@ impl SharedRates for RedisRates {
         Box::pin(async move {
             let tag = self.redis.tag(&own.address.to_be_bytes());
             let keys = [format!("sr:{}:held:{:032x}", tag.as_str(), own.address)];
-            let counts = [own.event.0, own.units, own.checkouts].map(u64::from);
-            let [event, units, checkouts] = counts;
+            let [event, units, checkouts] = [own.event.0, own.units, own.checkouts].map(u64::from);
             let args = [self.server, event, units, checkouts, own.ends_in.ms()];
             self.redis.ask(&HELD, (&tag, &keys), &args, read_sums).await
         })

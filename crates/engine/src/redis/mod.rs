@@ -164,8 +164,7 @@ impl OptionalRedis {
 }
 
 async fn ping(scripts: Arc<RedisScripts>) {
-    let within = Duration::from_millis(REDIS_CONNECT_MS);
-    if let Err(error) = scripts.ping(within).await {
+    if let Err(error) = scripts.ping(Duration::from_millis(REDIS_CONNECT_MS)).await {
         tracing::debug!(%error, "no connection to Redis");
     }
 }

@@ -33,7 +33,7 @@ impl<T: std::fmt::Display> Serialize for AsText<T> {
 }
 
 /// A unit as the API names it: a seat, or a place of an area; with the data that is asked for.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct UnitBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     seat: Option<&'a str>,
@@ -61,9 +61,7 @@ impl<'a> UnitBody<'a> {
             seat,
             area,
             place,
-            price: None,
-            version: None,
-            state: None,
+            ..Self::default()
         }
     }
 }

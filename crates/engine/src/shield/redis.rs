@@ -11,15 +11,12 @@ use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};
 use crate::limits::{SHIELD_BELIEF_MS, SHIELD_CLAIM_MS, SHIELD_UNITS_MAX};
 use crate::redis::{AskError, OptionalRedis, Words};
 
-macro_rules! script {
-    ($name:ident, $file:literal) => {
-        static $name: LazyLock<RedisScript> =
-            LazyLock::new(|| RedisScript::new(include_str!(concat!("scripts/", $file))));
-    };
-}
-script!(TRY, "shield_try.lua");
-script!(NOTE, "shield_note.lua");
-script!(DROP, "shield_drop.lua");
+static TRY: LazyLock<RedisScript> =
+    LazyLock::new(|| RedisScript::new(include_str!("scripts/shield_try.lua")));
+static NOTE: LazyLock<RedisScript> =
+    LazyLock::new(|| RedisScript::new(include_str!("scripts/shield_note.lua")));
+static DROP: LazyLock<RedisScript> =
+    LazyLock::new(|| RedisScript::new(include_str!("scripts/shield_drop.lua")));
 
 /// The shield of all servers on one Redis, or one Redis Cluster.
 #[derive(Debug)]

@@ -305,8 +305,7 @@ mod tests {
             ("\0https://a.example/", UrlProblem::HasControl),
             (long.as_str(), UrlProblem::TooLong),
         ] {
-            let refused = Destinations::Public.require(text);
-            assert_eq!(refused, Err(problem), "{text}");
+            assert_eq!(Destinations::Public.require(text), Err(problem), "{text}");
         }
         let any = |text: &str| Destinations::Any.require(text);
         let own = "http://127.0.0.1:9000/hooks";

@@ -165,8 +165,7 @@ fn of_hold(
     at: Timestamp,
 ) -> Option<Message> {
     let hold = inventory.hold(hold)?;
-    let event = inventory.event(hold.event)?;
-    let data = HoldBody::new(event, hold, &hold.state, None);
+    let data = HoldBody::new(inventory.event(hold.event)?, hold, &hold.state, None);
     message(kind, *hold.id.bytes(), at, data)
 }
 

@@ -1,7 +1,6 @@
 //! One POST: to an address that is looked up and checked for this connection, with a time-out,
 //! without following redirects. Of the answer only the head is read.
 
-use std::fmt;
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
@@ -46,18 +45,10 @@ impl Lookup for SystemLookup {
 }
 
 /// Sends messages. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sender {
     client: Client,
     destinations: Destinations,
-}
-
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender")
-            .field("destinations", &self.destinations)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The content of one attempt.

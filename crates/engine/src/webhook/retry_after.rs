@@ -57,8 +57,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_ms(784_111_770_000);
 
     fn waits_ms(text: &str) -> Option<u64> {
-        let asked = RetryAfter::parse(text)?;
-        Some(asked.wait(NOW).ms())
+        Some(RetryAfter::parse(text)?.wait(NOW).ms())
     }
 
     #[test]

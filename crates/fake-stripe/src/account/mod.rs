@@ -50,7 +50,8 @@ pub(super) struct Account {
     changed: BTreeSet<String>,
     /// Ids of intents that are over, in the order of their end.
     over: VecDeque<String>,
-    entries: Vec<MoneyEntry>,
+    /// The effects on money so far. At twice [`REMEMBERED_MAX`] the older half is dropped.
+    pub(super) entries: Vec<MoneyEntry>,
     notices: VecDeque<Value>,
     /// Notices that are still to be sent.
     fresh: Vec<Value>,
@@ -111,11 +112,6 @@ impl Account {
     /// Takes the notices that were added since the last call.
     pub(super) fn take_fresh(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.fresh)
-    }
-
-    /// Returns the effects on money so far. At twice [`REMEMBERED_MAX`] the older half is dropped.
-    pub(super) fn entries(&self) -> &[MoneyEntry] {
-        &self.entries
     }
 
     /// Finds the client secret of an intent; `None` if there is no such intent.

@@ -146,8 +146,7 @@ impl Account {
     /// Cancels an intent whose authorisation was not captured in time.
     pub(crate) fn lapse(&mut self, id: &str) -> Answered {
         self.known_if(id, "lapsed", Status::may_capture)?;
-        let reason = Some("automatic".to_owned());
-        self.give_up(id, reason, MoneyEffect::Lapsed)
+        self.give_up(id, Some("automatic".to_owned()), MoneyEffect::Lapsed)
     }
 
     fn give_up(&mut self, id: &str, reason: Option<String>, effect: MoneyEffect) -> Answered {

@@ -35,8 +35,7 @@ pub(super) fn command(plan: Plan) -> anyhow::Result<Command> {
 
 /// Runs the hidden command `bench-fan-out` until a signal ends it.
 pub(crate) fn run_server(plan: &Plan) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
+    tokio::runtime::Runtime::new()?.block_on(async {
         tokio::select! {
             served = serve(*plan) => served?,
             () = stop_signal() => {}
@@ -71,8 +70,7 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
 async fn greet(mut stream: TcpStream) -> anyhow::Result<TcpStream> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
-        let read = stream.read_buf(&mut request).await?;
-        anyhow::ensure!(read > 0, "closed");
+        anyhow::ensure!(stream.read_buf(&mut request).await? > 0, "closed");
     }
     stream
         .set_nodelay(true)

@@ -16,8 +16,7 @@ const STRIDE: u64 = 618_041;
 
 /// Makes events with enough seats for the load, and sends holds of them.
 pub(super) async fn fresh_holds(setting: &Setting, filling: Filling) -> anyhow::Result<Makers> {
-    let seats = FreshSeats::make(setting, filling).await?;
-    Ok(holds(setting, seats))
+    Ok(holds(setting, FreshSeats::make(setting, filling).await?))
 }
 
 pub(super) fn holds(setting: &Setting, seats: FreshSeats) -> Makers {
@@ -102,8 +101,8 @@ impl FreshSeats {
         let seats = setting.requests_max;
         let rows = seats.div_ceil(SEATS_PER_ROW).clamp(1, ROWS_MAX);
         let events = seats.div_ceil(rows * SEATS_PER_ROW);
-        let size = (rows, SEATS_PER_ROW);
-        let made = Self::make_events(&setting.admin, "fresh", events, size).await?;
+        let made =
+            Self::make_events(&setting.admin, "fresh", events, (rows, SEATS_PER_ROW)).await?;
         Ok(Self { filling, ..made })
     }
 

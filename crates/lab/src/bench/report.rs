@@ -194,8 +194,7 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn new(closed: &BenchReport, open: Option<&BenchReport>) -> Self {
         let of_rate = |scenario: &&Scenario| {
-            let transport = closed.setting.transport;
-            let (goal, name) = (scenario.goal(transport)?, scenario.name);
+            let (goal, name) = (scenario.goal(closed.setting.transport)?, scenario.name);
             let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
             let what = format!("{name} / echo, requests a second, closed loop");
             Some(Verdict::new(

@@ -8,12 +8,11 @@ use anyhow::Context;
 use tokio::process::Command;
 use tokio::runtime::{Builder, Handle};
 
-use super::echo;
 use super::ledger::Ledger;
 use super::product::Product;
 use super::report::{BenchReport, Measured};
 use super::scenario::{Scenario, SetUp, Target};
-use super::{BenchArgs, group_commit};
+use super::{BenchArgs, echo, group_commit};
 use crate::kit::{CpuTime, Load, RunFolder, Served};
 use crate::limits::{BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
 use crate::load::{self, LoadPlan, Makers, Pace, Until};

@@ -8,14 +8,13 @@ use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 use tokio::runtime::Handle;
 
-use super::BenchArgs;
-use super::fan_out;
 use super::ledger::Ledger;
 use super::look::own_seats;
 use super::product::{Product, Setting, make_event};
 use super::report::Measured;
 use super::rounds::{measured, with_viewers};
 use super::watching::{EVENT, FeedCounts, Watching};
+use super::{BenchArgs, fan_out};
 use crate::exit::Exit;
 use crate::kit::{
     ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
@@ -143,7 +142,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     let (before, dropped) = (fleet.resident_bytes()?, listen_overflows()?);
     let mut watching = fleet.watch(viewers, runtime).await?;
     run.listen_overflows = listen_overflows()?.saturating_sub(dropped);
-    run.first_byte_p99 = watching.first_bytes().p99;
+    run.first_byte_p99 = watching.first_bytes.p99;
     let more = fleet.resident_bytes()?.saturating_sub(before);
     run.bytes_a_viewer = more / u64::from(viewers.max(1));
     run.watched_per_s = fleet.sell(args, Pace::Closed).await?.load.rate_per_s;
@@ -208,7 +207,7 @@ async fn bare(
     };
     let served = Served::start(&mut fan_out::command(plan)?).await?;
     let mut watching = Watching::open(&[(served.address, "none")], viewers, runtime).await?;
-    run.bare_first_byte_p99 = watching.first_bytes().p99;
+    run.bare_first_byte_p99 = watching.first_bytes.p99;
     watching.take()?;
     let before = CpuTime::of(served.id)?;
     let until = SystemClock.boot().plus(Duration::from_secs(args.seconds));

@@ -23,7 +23,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Open streams. Dropping it ends them.
 pub(super) struct Watching {
     seen: Arc<Mutex<FeedCounts>>,
-    first_bytes: LatencyUs,
+    /// The times from the start of a connection to its first byte.
+    pub(super) first_bytes: LatencyUs,
     readers: JoinSet<()>,
 }
 
@@ -92,11 +93,6 @@ impl Watching {
             first_bytes: first_bytes.figures(),
             readers,
         })
-    }
-
-    /// Returns the times from the start of a connection to its first byte.
-    pub(super) fn first_bytes(&self) -> LatencyUs {
-        self.first_bytes
     }
 
     /// Takes what was received since the last call.

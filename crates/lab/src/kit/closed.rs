@@ -11,7 +11,7 @@ use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::task::JoinSet;
 use tokio::task::coop::consume_budget;
 
-use super::stats::Latencies;
+use super::stats::{Latencies, add_counts};
 
 /// The tasks of a loop, and when it ends.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +53,7 @@ where
         let one = one.context("a task of the load panicked")?;
         total.answers.extend(one.answers);
         total.latencies.add(&one.latencies);
-        for (kind, count) in one.failed {
-            *total.failed.entry(kind).or_default() += count;
-        }
+        total.failed = add_counts([&total.failed, &one.failed]);
     }
     total.took = SystemClock.boot().since(began);
     Ok(total)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::stats::{Latencies, LatencyUs, per_second};
+use super::stats::{Latencies, LatencyUs, add_counts, per_second};
 
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -90,12 +90,8 @@ impl Tally {
 
     pub(crate) fn add(&mut self, other: &Tally) {
         self.latencies.add(&other.latencies);
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
-        }
-        for (error, count) in &other.errors {
-            *self.errors.entry(*error).or_default() += count;
-        }
+        self.statuses = add_counts([&self.statuses, &other.statuses]);
+        self.errors = add_counts([&self.errors, &other.errors]);
         self.sent += other.sent;
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -72,9 +72,7 @@ impl Served {
         let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
         kill_process(id.context("the server has no process id")?, Signal::TERM)?;
         let status = self.child.wait().await?;
-        if !status.success() {
-            bail!("the server ended with {status}");
-        }
+        ensure!(status.success(), "the server ended with {status}");
         Ok(())
     }
 }

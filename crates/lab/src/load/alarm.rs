@@ -39,12 +39,8 @@ impl Alarm {
             tv_sec: i64::try_from(since_boot.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(since_boot.subsec_nanos()),
         };
-        let once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
         let value = Itimerspec {
-            it_interval: once,
+            it_interval: Timespec::default(),
             it_value: at,
         };
         timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &value)?;

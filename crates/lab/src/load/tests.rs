@@ -103,8 +103,7 @@ async fn a_maker_sees_each_answer_and_may_end_its_part() {
 #[tokio::test]
 async fn a_request_unanswered_when_overtime_ends_is_counted() {
     let (address, _tasks) = server(&[HALF]).await;
-    let until = Until::Requests(1);
-    let plan = LoadPlan::http(address, 1, Pace::Closed, until);
+    let plan = LoadPlan::http(address, 1, Pace::Closed, Until::Requests(1));
     let arrivals = Arc::new(Arrivals::new(plan, SystemClock.boot()));
     let connection = Connection::open(Transport::Http, address).await.unwrap();
     let worker = Worker::new(connection, fixed()(0), arrivals).unwrap();
@@ -125,8 +124,7 @@ async fn a_request_unanswered_when_overtime_ends_is_counted() {
 #[tokio::test]
 async fn an_open_loop_keeps_its_distances_and_counts_lateness() {
     let (address, _tasks) = server(&[OK]).await;
-    let until = Until::Requests(50);
-    let plan = LoadPlan::http(address, 1, Pace::Open(1_000), until);
+    let plan = LoadPlan::http(address, 1, Pace::Open(1_000), Until::Requests(50));
     let report = run(plan, &fixed()).await.unwrap();
     assert_eq!(report.statuses, BTreeMap::from([(200, 50)]));
     assert!(

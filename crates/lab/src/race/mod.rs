@@ -132,16 +132,14 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the race")?;
     if args.ceilings {
         let report = runtime.block_on(measure_ceilings(args, &strategies, servers))?;
-        let faults = report.faults.len();
-        return print_report(args.json, &report, || report.text(), faults);
+        return print_report(args.json, &report, || report.text(), report.faults.len());
     }
     let report = runtime.block_on(race(args, &strategies, servers))?;
     if let Some(file) = &args.report {
         let written = std::fs::write(file, html::page(&report));
         written.with_context(|| format!("--report {}", file.display()))?;
     }
-    let faults = report.faults.len();
-    print_report(args.json, &report, || report.text(), faults)
+    print_report(args.json, &report, || report.text(), report.faults.len())
 }
 
 async fn race(
@@ -171,8 +169,7 @@ async fn measure_ceilings(
     servers: Servers,
 ) -> anyhow::Result<CeilingsReport> {
     let environment = Environment::make(servers, args.connections).await?;
-    let steps = (strategies.len() + 1) * usize::try_from(args.runs)?;
-    let bar = progress_bar(steps)?;
+    let bar = progress_bar((strategies.len() + 1) * usize::try_from(args.runs)?)?;
     let measured = Box::pin(ceilings::measure(&environment, strategies, args, &bar));
     let measured = unless_stopped(measured).await;
     bar.finish_and_clear();

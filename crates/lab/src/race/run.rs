@@ -104,8 +104,7 @@ async fn race(
         winners.rounds.extend(confirmed);
         raced += 1;
     }
-    let history = sale.history().await?;
-    let judged = judge(&winners, &history);
+    let judged = judge(&winners, &sale.history().await?);
     Ok(CellReport::new(cell, raced, tally.figures(), judged))
 }
 

@@ -114,8 +114,7 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     }
     let (reports, all_given_back) = load::block_on(storms(args))?;
     let reports = StormReports::new(reports);
-    let violations = reports.violations();
-    match print_report(args.json, &reports, || reports.text(), violations)? {
+    match print_report(args.json, &reports, || reports.text(), reports.violations())? {
         Exit::Done => all_given_back.map(|()| Exit::Done),
         Exit::Refused => Ok(Exit::Refused),
     }
@@ -149,8 +148,7 @@ async fn storm(
 ) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let key = args.admin_key.as_deref();
     let client = Client::new(&args.url, key.unwrap_or_default());
-    let client = client.map_err(|wrong| usage(wrong.into()))?;
-    send_storm(client, key, load).await
+    send_storm(client.map_err(|wrong| usage(wrong.into()))?, key, load).await
 }
 
 /// Sends a storm of this size to this server.

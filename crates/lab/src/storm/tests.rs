@@ -1,8 +1,7 @@
 //! Storms against a server in this process, and against one that gives every seat to every user.
 
 use axum::Router;
-use axum::http::Method;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use serde_json::json;
 use soldonce_core::Text;

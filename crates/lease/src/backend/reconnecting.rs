@@ -71,8 +71,7 @@ impl<C: Clone> Reconnecting<C> {
     }
 
     pub(super) fn current(&self) -> Arc<Attempt<C>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current)
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces the current connection by one that was made elsewhere.

@@ -149,8 +149,7 @@ impl RemoteGrant {
         let renewal = Command::Renew(self.grant.clone(), self.grant.ttl(), to);
         self.client.send(renewal);
         // Without an answer the thread has ended, and whether it renewed is unknown.
-        let renewed = answer.await.unwrap_or(Err(RenewError::Unknown));
-        match renewed {
+        match answer.await.unwrap_or(Err(RenewError::Unknown)) {
             // The answer came after the time that was asked for.
             Err(RenewError::Lost(LostReason::Deadline)) => Err(RenewError::Unknown),
             Err(error) => Err(error),

@@ -95,8 +95,7 @@ impl FaultyBackend {
 
     /// Replaces the wrapped backend, as a restart or a failover does.
     pub fn replace(&self, inner: Arc<dyn Backend>) {
-        let kept = self.inner.lock();
-        *kept.unwrap_or_else(PoisonError::into_inner) = inner;
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = inner;
     }
 
     /// Delivers the commands in the buffer, oldest first.
@@ -114,8 +113,7 @@ impl FaultyBackend {
 
     /// Counts the calls of `op` so far, failed ones included.
     pub fn calls(&self, op: Op) -> usize {
-        let plan = self.plan();
-        plan.calls.iter().filter(|call| **call == op).count()
+        self.plan().calls.iter().filter(|call| **call == op).count()
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
@@ -157,8 +155,7 @@ impl FaultyBackend {
             }
             Some(Fault::DelayReply(span)) => {
                 let reply = run().await;
-                let until = self.clock.boot().plus(span);
-                self.clock.sleep_until(until).await;
+                self.clock.sleep_until(self.clock.boot().plus(span)).await;
                 Ok(reply)
             }
             Some(Fault::Double) => {

@@ -134,8 +134,7 @@ async fn begins_as_http1(stream: &Stream) -> bool {
     let mut first = [0; HTTP2_PREFACE.len()];
     // An error is found again when the connection is served.
     let length = stream.peek(&mut first).await.unwrap_or(0);
-    let first = first.get(..length).unwrap_or_default();
-    !HTTP2_PREFACE.starts_with(first)
+    !HTTP2_PREFACE.starts_with(first.get(..length).unwrap_or_default())
 }
 
 /// Waits for `done` until the connection is to end.

@@ -28,7 +28,7 @@ pub(crate) struct Rests {
 }
 
 /// A request's body as the router reads it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LentBody {
     body: Option<Incoming>,
     slot: Option<Slot>,
@@ -64,13 +64,7 @@ impl Rests {
     /// Lends a request's body to the router. A request without one costs nothing.
     pub(crate) fn lend(self: &Arc<Self>, parts: &Parts, body: Incoming) -> (LentBody, Leftover) {
         if body.is_end_stream() {
-            let none = LentBody {
-                body: None,
-                slot: None,
-                activity: None,
-                awaited: None,
-            };
-            return (none, Leftover(None));
+            return (LentBody::default(), Leftover(None));
         }
         let slot = Slot::default();
         let lent = LentBody {

@@ -171,7 +171,7 @@ impl AcceptLoop {
                     self.note_end(task);
                     self.start_waiting();
                 }
-                () = clock.sleep_until(self.watch.next_at()), if self.watch.is_needed() => {
+                () = clock.sleep_until(self.watch.next_at), if self.watch.is_needed() => {
                     self.watch.look(clock.boot());
                     self.start_waiting();
                 }
@@ -297,7 +297,7 @@ impl AcceptLoop {
                     Some(task) => self.note_end(task),
                     None => return self.ended,
                 },
-                () = clock.sleep_until(self.watch.next_at()) => self.watch.look(clock.boot()),
+                () = clock.sleep_until(self.watch.next_at) => self.watch.look(clock.boot()),
                 () = clock.sleep_until(deadline) => break,
             }
         }

@@ -31,8 +31,7 @@ impl Progress {
 
     /// Notes that the peer is offered the next bytes.
     fn wait_for_peer(&self) {
-        let mark = self.0.load(Ordering::Relaxed);
-        let next = mark.wrapping_add(1) | 1;
+        let next = self.0.load(Ordering::Relaxed).wrapping_add(1) | 1;
         // Only the task of the stream writes it.
         self.0.store(next, Ordering::Relaxed);
     }

@@ -54,8 +54,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     fn loads(&self) -> impl Iterator<Item = &Load> {
-        let address = self.address.as_deref();
-        std::iter::once(&*self.all).chain(address)
+        std::iter::once(&*self.all).chain(self.address.as_deref())
     }
 
     /// Tells whether there is room for one more request.

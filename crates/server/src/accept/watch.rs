@@ -20,7 +20,8 @@ use super::streams::StreamTasks;
 #[derive(Debug)]
 pub(crate) struct Watch {
     limits: AcceptLimits,
-    next_at: BootTime,
+    /// When to look next.
+    pub(crate) next_at: BootTime,
     connections: HashMap<Id, Watched>,
     by_address: HashMap<IpAddr, Address>,
 }
@@ -65,11 +66,6 @@ impl Watch {
     /// Tells whether there are connections to look at.
     pub(crate) fn is_needed(&self) -> bool {
         !self.connections.is_empty()
-    }
-
-    /// Returns when to look next.
-    pub(crate) fn next_at(&self) -> BootTime {
-        self.next_at
     }
 
     /// Returns how many connections an address has.

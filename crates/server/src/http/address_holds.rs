@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::Caller;
-use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
+use soldonce_engine::rate::{HeldSums, OwnHeld};
 use tokio_util::sync::CancellationToken;
 
 use super::api_request::ApiRequest;
@@ -76,8 +76,7 @@ impl AddressHolds {
             return command(self).await;
         };
         let _gone = shopper.gone.clone().drop_guard();
-        let commands = self.app.commands.clone();
-        let ended = commands.spawn(command(self)).await;
+        let ended = self.app.commands.clone().spawn(command(self)).await;
         ended.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Problem::new(&kinds::OUTCOME_UNKNOWN)),
@@ -119,10 +118,7 @@ impl AddressHolds {
             None => engine.event_of_hold(hold).await,
         };
         match event {
-            Some(event) => {
-                let now = engine.now();
-                self.admit_wish(&event, shopper, more, now).await
-            }
+            Some(event) => self.admit_wish(&event, shopper, more, engine.now()).await,
             // The engine says what is wrong with the hold.
             None => Ok(Admitted::default()),
         }
@@ -253,19 +249,18 @@ impl App {
         if wish.units == 0 {
             return Ok(());
         }
-        let counted = self
-            .rates
-            .look(lapses_of(wish.address), self.clock().boot());
+        let now = self.clock().boot();
+        let counted = self.rates.look(lapses_of(wish.address), now);
         let Some(counted) = counted else {
             return Ok(());
         };
-        let Taken::Refused { .. } = counted.taken else {
+        let Some(problem) = refusal(&counted) else {
             return Ok(());
         };
         self.rates.counts.refused(RateKind::Lapses.as_str());
         let mut told = HeaderMap::new();
         tell(&mut told, &counted);
-        refusal(&counted).map_or(Ok(()), |problem| Err(problem.telling(told)))
+        Err(problem.telling(told))
     }
 
     /// Tells other servers what this one counts; returns what all count, if servers count together.
@@ -293,8 +288,7 @@ impl App {
     fn ends_in(&self, address: u128) -> Duration {
         let now = self.engine.now();
         let end = self.rates.held.first_end(address, now);
-        let left = end.map_or(0, |end| now.until(end).ms());
-        Duration::from_millis(left)
+        Duration::from_millis(end.map_or(0, |end| now.until(end).ms()))
     }
 
     fn full(

@@ -1,5 +1,6 @@
 //! Answers: one buffer each, written by the engine but for what changes from one answer to the next.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -7,7 +8,7 @@ use axum::response::Response;
 use serde::Serialize;
 use soldonce_core::{EventId, Intent, PaymentState};
 use soldonce_engine::reply::{ReplyKind, StoredReply, open_object};
-use soldonce_engine::{EngineError, Reply};
+use soldonce_engine::{EngineError, ListPage, Reply};
 
 use super::app::App;
 use super::problem::{Handled, Problem};
@@ -95,19 +96,10 @@ pub(super) fn current(app: &App, stored: &StoredReply) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// The members of a list after its entries.
-#[derive(Debug)]
-pub(super) struct PageEnd {
-    /// Where the next page begins.
-    pub(super) next: Option<String>,
-    /// Every commit up to this one is in the list.
-    pub(super) seq: Option<u64>,
-}
-
 /// Builds a page of holds or bookings; `name` is the member that lists them.
-pub(super) fn list(app: &App, name: &str, replies: &[StoredReply], end: &PageEnd) -> Response {
+pub(super) fn list<Id: Display>(app: &App, name: &str, page: &ListPage<Id>) -> Response {
     let mut body = format!("{{\"{name}\":[").into_bytes();
-    for (at, reply) in replies.iter().enumerate() {
+    for (at, reply) in page.found.iter().enumerate() {
         if at > 0 {
             body.push(b',');
         }
@@ -115,12 +107,12 @@ pub(super) fn list(app: &App, name: &str, replies: &[StoredReply], end: &PageEnd
         close(app, &mut body);
     }
     body.push(b']');
-    let next = end.next.as_ref().map(|next| format!("\"{next}\""));
+    let next = page.next.as_ref().map(|next| format!("\"{next}\""));
     let next = next.as_deref().unwrap_or("null");
     // Writing to memory does not fail.
     write!(body, ",\"next\":{next}").ok();
-    if let Some(seq) = end.seq {
-        write!(body, ",\"seq\":{seq}").ok();
+    if let Some(seq) = page.seq {
+        write!(body, ",\"seq\":{}", seq.0).ok();
     }
     close(app, &mut body);
     json(StatusCode::OK, body)

@@ -67,8 +67,7 @@ impl ApiRequest {
 
     /// Parses the query, which has no names but those of the route.
     pub(super) fn query(&self) -> Result<Query<'_>, Problem> {
-        let text = self.parts.uri.query().unwrap_or_default();
-        Query::parse(text, self.route.query)
+        Query::parse(self.parts.uri.query().unwrap_or_default(), self.route.query)
     }
 
     /// Builds the engine's call of the request, without an idempotency key.
@@ -134,8 +133,7 @@ impl ApiRequest {
         let headers = &self.parts.headers;
         let plain = !headers.contains_key(header::CONTENT_ENCODING);
         let media = headers.get(header::CONTENT_TYPE);
-        let is_json = media.is_some_and(|value| is_json(value.as_bytes()));
-        if plain && is_json {
+        if plain && media.is_some_and(|value| is_json(value.as_bytes())) {
             Ok(())
         } else {
             Err(Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE))

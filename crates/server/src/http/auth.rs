@@ -6,10 +6,9 @@ use soldonce_engine::keys::Scope;
 use soldonce_engine::{Caller, EngineError};
 
 use super::app::App;
-use super::kinds;
-use super::origin;
 use super::problem::Problem;
 use super::route::{Admission, Route, Verb};
+use super::{kinds, origin};
 use crate::settings::CookieSecurity;
 
 /// The cookie that carries a shopper's session over HTTP.

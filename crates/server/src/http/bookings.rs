@@ -6,10 +6,8 @@ use soldonce_engine::{EngineError, SellAsk};
 
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
-use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, get, post};
 use super::problem::{Handled, Problem};
 use super::refusals::{NO_CHOICE, NO_HOLD, NO_RETURN, NO_SALE};
@@ -17,6 +15,7 @@ use super::route::Admission::{Buy, Sell};
 use super::shapes::Booking;
 use super::table::Table;
 use super::units::{self, OwnUnitRequest, UnitRequest};
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);
@@ -106,10 +105,8 @@ struct SaleRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     /// For whom: the caller's own id of the buyer.
-    #[serde(borrow)]
     #[schema(value_type = String, required = true)]
     holder: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
 }

@@ -15,12 +15,11 @@ use futures_util::future::BoxFuture;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::coding::{self, Coding};
-use super::origin;
 use super::problem::{Handled, Problem};
-use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
 use super::served::{Served, trace_id};
+use super::{origin, rates};
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -152,7 +151,6 @@ impl axum::handler::Handler<(), Arc<App>> for Endpoint {
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, app: Arc<App>) -> Self::Future {
-        let refused = Problem::into_response;
-        async move { self.serve(app, request, None, refused).await }.boxed()
+        async move { self.serve(app, request, None, Problem::into_response).await }.boxed()
     }
 }

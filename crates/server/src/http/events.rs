@@ -16,17 +16,16 @@ use soldonce_engine::{Caller, EngineError, EventSummary, Listing, RequestKey, fi
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
-use super::kinds;
 use super::operation::{AFTER, Keyed, LIMIT, Tag, delete, get, patch, post};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use super::route::Admission::{Admin, Look};
 use super::route::BodySize;
 use super::table::Table;
+use super::{answer, kinds};
 use crate::limits::INLINE_PARSE_BYTES_MAX;
 
 pub(super) fn routes(table: &mut Table) {
@@ -97,15 +96,12 @@ struct EventRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     id: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     name: Str<'a>,
     #[schema(value_type = Option<String>, format = DateTime)]
     starts_at: Option<Time>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     currency: Str<'a>,
-    #[serde(borrow)]
     #[schema(value_type = Object)]
     chart: &'a RawValue,
     #[serde(default)]
@@ -213,8 +209,7 @@ fn prices(given: BTreeMap<String, Whole<i64>>) -> Result<BTreeMap<String, Amount
             let reason = format!("{minor} is outside 0 ..= {most} minor units");
             Problem::invalid("prices", reason)
         };
-        let amount = Amount::price(minor).ok_or_else(refusal)?;
-        Ok((category, amount))
+        Ok((category, Amount::price(minor).ok_or_else(refusal)?))
     };
     given.into_iter().map(price).collect()
 }

@@ -16,14 +16,12 @@ use tokio::sync::watch::Receiver;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::frames::{Cut, Hub, Surroundings, Tick, event_message};
-use super::kinds;
 use super::operation::{Tag, get};
-use super::origin;
 use super::problem::{Handled, Problem};
-use super::response;
 use super::route::Admission::Look;
 use super::streams::StreamPermit;
 use super::table::Table;
+use super::{kinds, origin, response};
 use crate::limits::{STREAM_RETRY_MS_MIN, STREAM_RETRY_MS_SPREAD};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -119,10 +119,9 @@ impl Files {
 fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
     let text =
         |page: &File| String::from_utf8_lossy(&page.coded.bytes(Coding::Identity)).into_owned();
-    let modules = map.iter().filter_map(|(path, page)| {
-        let name = path.strip_prefix("js/")?;
-        Some((name.to_owned(), text(page)))
-    });
+    let modules = map
+        .iter()
+        .filter_map(|(path, page)| Some((path.strip_prefix("js/")?.to_owned(), text(page))));
     let modules = modules.collect();
     let plan = Plan {
         modules: &modules,
@@ -139,10 +138,9 @@ fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
 
 /// Lists the style sheets of a page, in its order.
 fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
-    index.lines().filter_map(|line| {
-        let path = line.trim().strip_prefix(SHEET)?;
-        path.strip_suffix("\" />")
-    })
+    index
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(SHEET)?.strip_suffix("\" />"))
 }
 
 /// Returns the first page for this way to follow an event, and the suffix that sets its tag apart.
@@ -196,8 +194,7 @@ fn build(files: u128, gathered: &[(&str, String)]) -> String {
 }
 
 fn first_half(hash: [u8; 32]) -> u128 {
-    let half = hash.first_chunk().copied();
-    u128::from_be_bytes(half.unwrap_or_default())
+    u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
 }
 
 fn etag(build: &str) -> HeaderValue {

@@ -108,9 +108,7 @@ struct HoldRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     holder: Option<Str<'a>>,
-    #[serde(borrow)]
     units: Option<Vec<UnitRequest<'a>>>,
-    #[serde(borrow)]
     best: Option<BestRequest<'a>>,
     #[schema(value_type = Option<u64>)]
     ttl_ms: Option<Whole<u64>>,
@@ -154,12 +152,7 @@ async fn hold(req: ApiRequest, counted: AddressHolds, event: EventId, body: Byte
         holder: json::holder(request.holder.as_ref())?,
         wish: match (request.units, &request.best) {
             (Some(units), None) => WishAsk::Named(units::wanted("units", units)?),
-            (
-                None,
-                Some(BestRequest {
-                    quantity: Whole(0), ..
-                }),
-            ) => {
+            (None, Some(best)) if best.quantity.0 == 0 => {
                 return Err(Problem::invalid("best.quantity", "ask for at least 1"));
             }
             (None, Some(best)) => WishAsk::Best {
@@ -204,7 +197,7 @@ async fn read(req: ApiRequest) -> Handled {
 struct ChangeRequest<'a> {
     #[serde(borrow, default)]
     add: Vec<UnitRequest<'a>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     drop: Vec<OwnUnitRequest<'a>>,
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
@@ -271,8 +264,7 @@ async fn extend(mut req: ApiRequest) -> Handled {
 async fn release(req: ApiRequest) -> Handled {
     let fence = req.query()?.fence()?;
     let hold = req.hold_id()?;
-    let call = req.call()?;
-    let reply = req.app.engine.release(&call, hold, fence).await?;
+    let reply = req.app.engine.release(&req.call()?, hold, fence).await?;
     req.held_by_address().ended(hold).await;
     Ok(answer::reply(&req.app, &reply))
 }
@@ -290,7 +282,6 @@ async fn revoke(mut req: ApiRequest) -> Handled {
     let body = req.json().await?;
     let request: RevokeRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = req.call()?;
-    let reply = req.app.engine.revoke(&call, hold, reason).await?;
+    let reply = req.app.engine.revoke(&req.call()?, hold, reason).await?;
     Ok(answer::reply(&req.app, &reply))
 }

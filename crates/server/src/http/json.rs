@@ -23,7 +23,8 @@ fn refusal(reason: &str) -> Problem {
     Problem::detailed(&super::kinds::INVALID_REQUEST, reason.to_owned())
 }
 
-/// A JSON string, borrowed where it has no escapes. (`Option<Cow<str>>` alone always copies.)
+/// A JSON string, borrowed where it has no escapes. (`Option<Cow<str>>` alone always copies.) In a struct
+/// of several fields one `#[serde(borrow)]` bounds the lifetime of all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);

@@ -7,14 +7,13 @@ use soldonce_engine::reply::Rfc3339;
 
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str};
-use super::kinds;
 use super::operation::{Tag, delete, get, post};
 use super::problem::{Handled, Problem};
 use super::route::Admission::Admin;
 use super::table::Table;
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Access);
@@ -144,8 +143,7 @@ async fn revoke(req: ApiRequest) -> Handled {
     let engine = &req.app.engine;
     match engine.revoke_key(id).await? {
         Revocation::Revoked(key) => {
-            let row = KeyRow::new(&key);
-            Ok(answer::object(&req.app, StatusCode::OK, &row))
+            Ok(answer::object(&req.app, StatusCode::OK, &KeyRow::new(&key)))
         }
         Revocation::Unknown => Err(missing()),
         Revocation::LastAdmin => Err(Problem::new(&kinds::LAST_ADMIN_KEY)),

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use soldonce_core::{BookingState, HoldState, Text, Timestamp};
-use soldonce_engine::{ListAsk, ListPage};
+use soldonce_engine::ListAsk;
 
-use super::answer::{self, PageEnd};
+use super::answer;
 use super::api_request::ApiRequest;
 use super::json::time_of;
 use super::operation::{AFTER, LIMIT, Tag, get};
@@ -79,14 +79,13 @@ pub(super) fn routes(table: &mut Table) {
 async fn holds(req: ApiRequest) -> Handled {
     let ask = read(&req.query()?, &HoldState::WORDS)?;
     let page = req.app.engine.holds_in(&req.event_id()?, &ask).await?;
-    Ok(listed(&req, "holds", &page))
+    Ok(answer::list(&req.app, "holds", &page))
 }
 
 async fn bookings(req: ApiRequest) -> Handled {
     let ask = read(&req.query()?, &BookingState::WORDS)?;
-    let event = req.event_id()?;
-    let page = req.app.engine.bookings_in(&event, &ask).await?;
-    Ok(listed(&req, "bookings", &page))
+    let page = req.app.engine.bookings_in(&req.event_id()?, &ask).await?;
+    Ok(answer::list(&req.app, "bookings", &page))
 }
 
 async fn own_holds(req: ApiRequest) -> Handled {
@@ -94,7 +93,7 @@ async fn own_holds(req: ApiRequest) -> Handled {
     let (holder, after) = (query.holder()?, after(&query)?);
     let call = req.call()?;
     let page = req.app.engine.holds_of(&call, holder, after).await?;
-    Ok(listed(&req, "holds", &page))
+    Ok(answer::list(&req.app, "holds", &page))
 }
 
 async fn own_bookings(req: ApiRequest) -> Handled {
@@ -102,19 +101,7 @@ async fn own_bookings(req: ApiRequest) -> Handled {
     let (holder, after) = (query.holder()?, after(&query)?);
     let call = req.call()?;
     let page = req.app.engine.bookings_of(&call, holder, after).await?;
-    Ok(listed(&req, "bookings", &page))
-}
-
-fn listed<Id: ToString>(
-    req: &ApiRequest,
-    name: &str,
-    page: &ListPage<Id>,
-) -> axum::response::Response {
-    let end = PageEnd {
-        next: page.next.as_ref().map(ToString::to_string),
-        seq: page.seq.map(|seq| seq.0),
-    };
-    answer::list(&req.app, name, &page.found, &end)
+    Ok(answer::list(&req.app, "bookings", &page))
 }
 
 fn read<Id: FromStr>(query: &Query<'_>, states: &[&str]) -> Result<ListAsk<Id>, Problem> {

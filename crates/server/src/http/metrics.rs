@@ -70,8 +70,7 @@ impl RouteMetrics {
     }
 
     pub(super) fn answered(&self, status: StatusCode, took: Duration) {
-        let status = status.as_u16();
-        let at = STATUSES.iter().position(|known| *known == status);
+        let at = STATUSES.iter().position(|known| *known == status.as_u16());
         add(&self.answers, at, 1);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let at = BUCKETS.iter().position(|(bound, _)| micros <= *bound);

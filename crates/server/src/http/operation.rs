@@ -238,8 +238,7 @@ impl Operation {
         types: &'static [&'static str],
         about: &'static str,
     ) -> Self {
-        let content = Content::Events(types, SchemaOf::new::<T>());
-        self.answers(200, about, content)
+        self.answers(200, about, Content::Events(types, SchemaOf::new::<T>()))
     }
 
     /// Answers with a file of any media type.

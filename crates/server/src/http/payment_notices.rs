@@ -7,16 +7,15 @@ use soldonce_engine::payment::stripe::{WebhookError, verify};
 use soldonce_engine::payment::{AccountId, Notice};
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
-use super::kinds;
 use super::operation::{Tag, post};
 use super::problem::{Handled, Problem};
 use super::refusals::COMMANDS;
 use super::route::Admission::Anyone;
 use super::route::BodySize;
 use super::table::Table;
+use super::{answer, kinds};
 use crate::settings::StripeNotices;
 
 const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");

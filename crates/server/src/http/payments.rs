@@ -8,10 +8,8 @@ use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 use utoipa::ToSchema;
 
 use super::address_holds::{AddressHolds, More};
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
-use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, post};
 use super::problem::{Handled, Problem};
 use super::refusals::{ENDED, NO_HOLD, NO_PAYMENT, NO_RETURN};
@@ -19,6 +17,7 @@ use super::route::Admission::{Admin, Buy};
 use super::shapes::{Booking, Hold};
 use super::table::Table;
 use super::units::{self, OwnUnitRequest};
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);
@@ -83,13 +82,11 @@ struct CheckoutRequest<'a> {
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
     /// Where the buyer goes after a page of the bank. Stripe is told by the buyer's browser.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     return_url: Option<Str<'a>>,
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
     /// Lines to give back for it: then only the difference is paid.
-    #[serde(borrow)]
     exchange: Option<GivenRequest<'a>>,
 }
 
@@ -102,7 +99,6 @@ struct GivenRequest<'a> {
     #[schema(value_type = String)]
     booking: Str<'a>,
     /// Which lines.
-    #[serde(borrow)]
     release: Vec<OwnUnitRequest<'a>>,
 }
 
@@ -209,10 +205,8 @@ struct ExchangeRequest<'a> {
     #[schema(value_type = String)]
     booking: Str<'a>,
     /// Lines to give back.
-    #[serde(borrow)]
     release: Vec<OwnUnitRequest<'a>>,
     /// The hold with the new units.
-    #[serde(borrow)]
     #[schema(value_type = String)]
     hold: Str<'a>,
     #[schema(value_type = Option<u64>)]

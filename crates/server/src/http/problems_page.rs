@@ -22,8 +22,7 @@ pub(super) fn routes(table: &mut Table) {
 }
 
 async fn page(req: ApiRequest) -> Handled {
-    let kind = kinds::by_page(&req.segment(1));
-    let kind = kind.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
+    let kind = kinds::by_page(&req.segment(1)).ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     Ok(response::html(Body::from(write(kind))))
 }
 

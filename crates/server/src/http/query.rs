@@ -18,28 +18,18 @@ pub(super) struct Query<'a> {
 
 impl<'a> Query<'a> {
     pub(super) fn parse(text: &'a str, known: &[Parameter]) -> Result<Self, Problem> {
+        let rule = "behind a percent sign are two hexadecimal digits, of UTF-8";
+        let read = |text: &'a str| decode_form(text).ok_or_else(|| Problem::invalid("query", rule));
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let bad = || {
-                Problem::invalid(
-                    "query",
-                    "behind a percent sign are two hexadecimal digits, of UTF-8",
-                )
-            };
-            let (name, value) = (plus(name), plus(value));
-            let (name, value) = (
-                decode_owned(name).ok_or_else(bad)?,
-                decode_owned(value).ok_or_else(bad)?,
-            );
+            let (name, value) = (read(name)?, read(value)?);
             if !known.iter().any(|(known, ..)| *known == name) {
                 return Err(unknown(&name, known));
             }
             if query.get(&name).is_some() {
-                return Err(Problem::invalid(
-                    "query",
-                    format!("`{name}` is given twice"),
-                ));
+                let reason = format!("`{name}` is given twice");
+                return Err(Problem::invalid("query", reason));
             }
             query.values.push((name, value));
         }
@@ -88,35 +78,23 @@ impl<'a> Query<'a> {
 fn unknown(name: &str, known: &[Parameter]) -> Problem {
     let name: String = name.chars().take(NAME_CHARS_MAX).collect();
     let name = name.escape_debug();
-    match known {
-        [] => Problem::invalid(
-            "query",
-            format!("unknown name `{name}`; this route takes none"),
-        ),
+    let reason = match known {
+        [] => format!("unknown name `{name}`; this route takes none"),
         known => {
             let known: Vec<&str> = known.iter().map(|(known, ..)| *known).collect();
             let known = known.join("`, `");
-            Problem::invalid(
-                "query",
-                format!("unknown name `{name}`; there are `{known}`"),
-            )
+            format!("unknown name `{name}`; there are `{known}`")
         }
-    }
+    };
+    Problem::invalid("query", reason)
 }
 
-fn plus(text: &str) -> Cow<'_, str> {
-    if text.contains('+') {
-        Cow::Owned(text.replace('+', " "))
-    } else {
-        Cow::Borrowed(text)
+/// Decodes a name or a value, in which a plus is a space; None when that is no text.
+fn decode_form(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('+') {
+        return decode(text);
     }
-}
-
-fn decode_owned(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
-    match text {
-        Cow::Borrowed(text) => decode(text),
-        Cow::Owned(text) => decode(&text).map(|decoded| Cow::Owned(decoded.into_owned())),
-    }
+    Some(Cow::Owned(decode(&text.replace('+', " "))?.into_owned()))
 }
 
 /// Decodes a text's percent signs; None when that is no text.

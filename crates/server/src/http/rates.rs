@@ -45,16 +45,14 @@ impl App {
         if first.as_ref().is_some_and(is_refused) {
             return [first, None];
         }
-        let second = if who.kind == RateKind::Commands {
-            let kind = RateKind::AddressCommands;
-            let id = id_of(self.address_of(parts));
-            Counting { kind, id }
+        let (kind, id) = if who.kind == RateKind::Commands {
+            (RateKind::AddressCommands, id_of(self.address_of(parts)))
         } else if who.kind == RateKind::Keys && route.path == ACQUIRE_LEASE {
-            let kind = RateKind::Acquires;
-            Counting { kind, id: who.id }
+            (RateKind::Acquires, who.id)
         } else {
             return [first, None];
         };
+        let second = Counting { kind, id };
         [first, self.count_one(second, parts, now).await]
     }
 
@@ -76,28 +74,22 @@ impl App {
         if !route.is_counted() {
             return None;
         }
-        let kind = match admitted {
-            Ok(Some(Caller::Key { id, .. })) => {
-                let id = u128::from_be_bytes(*id.bytes());
-                let kind = RateKind::Keys;
-                return Some(Counting { kind, id });
-            }
-            _ if route.admission == Admission::NewShopper => RateKind::Sessions,
+        let of_address = || id_of(self.address_of(parts));
+        let (kind, id) = match admitted {
+            Ok(Some(Caller::Key { id, .. })) => (RateKind::Keys, u128::from_be_bytes(*id.bytes())),
+            _ if route.admission == Admission::NewShopper => (RateKind::Sessions, of_address()),
             Ok(Some(Caller::Shopper(session))) if route.verb != Verb::Get => {
                 let id = u128::from_be_bytes(*session.caller.bytes());
-                let kind = RateKind::Commands;
-                return Some(Counting { kind, id });
+                (RateKind::Commands, id)
             }
-            Ok(_) | Err(_) => RateKind::Reads,
+            Ok(_) | Err(_) => (RateKind::Reads, of_address()),
         };
-        let id = id_of(self.address_of(parts));
         Some(Counting { kind, id })
     }
 
     /// Finds the address that a request came from, behind trusted proxies too.
     pub(super) fn address_of(&self, parts: &Parts) -> IpAddr {
-        let peer = peer_of(parts);
-        client(peer, &self.rates.trusted_proxies, &parts.headers)
+        client(peer_of(parts), &self.rates.trusted_proxies, &parts.headers)
     }
 
     /// Tells whether a trusted proxy says that the request came by HTTPS.

@@ -11,11 +11,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
-use soldonce_core::{Chart, Event, Seq, StateKind, Tally};
+use soldonce_core::{Chart, Event, Seq, StateKind};
 use soldonce_engine::chart;
 use soldonce_engine::live::SeatSnapshot;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::coding::{Coding, OpenBody};
@@ -23,10 +22,10 @@ use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
 use super::rendered::{BodyKey, Rendering};
-use super::response;
 use super::route::Admission::Look;
 use super::shapes::{AreaCounts, Chart as ChartShape, Seats};
 use super::table::Table;
+use super::{answer, response};
 use crate::limits::{CHART_MAX_AGE_S, SEATS_MAX_AGE_S};
 
 pub(super) fn routes(table: &mut Table) {
@@ -193,7 +192,14 @@ fn write_snapshot(event: &Event, snapshot: &SeatSnapshot) -> Bytes {
     body.extend_from_slice(b",\"areas\":");
     let areas = event.chart.areas().iter().zip(&snapshot.areas);
     let areas: Vec<AreaCounts<'_>> = areas
-        .map(|(area, tally)| counts(area.id.as_str(), area.capacity, *tally))
+        .map(|(area, tally)| AreaCounts {
+            area: area.id.as_str(),
+            capacity: area.capacity,
+            free: tally.free,
+            held: tally.held,
+            sold: tally.sold,
+            blocked: tally.blocked,
+        })
         .collect();
     body.extend(serde_json::to_vec(&areas).unwrap_or_default());
     body.into()
@@ -209,23 +215,6 @@ fn push_id(list: &mut Vec<u8>, chart: &Chart, unit: soldonce_core::UnitNo) {
         list.extend_from_slice(id.as_bytes());
     }
     list.push(b'"');
-}
-
-fn counts(area: &str, capacity: u32, tally: Tally) -> AreaCounts<'_> {
-    let Tally {
-        free,
-        held,
-        sold,
-        blocked,
-    } = tally;
-    AreaCounts {
-        area,
-        capacity,
-        free,
-        held,
-        sold,
-        blocked,
-    }
 }
 
 /// A body of two parts: a shared one and one's own.

@@ -27,8 +27,7 @@ pub(super) struct Served<'a> {
 
 /// Parses the trace that `traceparent` names (W3C Trace Context): `00-<32 hex digits>-<16>-<2>`.
 pub(super) fn trace_id(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get("traceparent")?.to_str().ok()?;
-    let mut parts = value.split('-');
+    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
     let (version, id) = (parts.next()?, parts.next()?);
     let is_hex = |text: &str| {
         text.bytes()

@@ -6,15 +6,13 @@ use soldonce_engine::reply::Rfc3339;
 
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
-use super::json;
 use super::operation::{Tag, post};
-use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::Admission::NewShopper;
 use super::table::Table;
+use super::{answer, json, origin};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Access);
@@ -46,8 +44,7 @@ struct SessionBody<'a> {
 async fn open(mut req: ApiRequest) -> Handled {
     // A page of another origin must not replace the shopper's session by a new one.
     origin::require_own(&req.app.settings, &req.parts)?;
-    let body = req.json().await?;
-    let SessionRequest {} = json::parse(&body)?;
+    let SessionRequest {} = json::parse(&req.json().await?)?;
     let app = &req.app;
     let (session, token) = app.engine.open_session();
     let answer = SessionBody {

@@ -58,7 +58,6 @@ pub(super) fn routes(table: &mut Table) {
 struct BlockRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }

@@ -8,15 +8,13 @@ use serde::Serialize;
 use soldonce_engine::ClockState;
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
-use super::kinds;
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
-use super::prometheus;
 use super::route::Admission::Anyone;
 use super::route::METRICS;
 use super::table::Table;
+use super::{answer, kinds, prometheus};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::System);
@@ -126,7 +124,6 @@ async fn metrics(req: ApiRequest) -> Handled {
         (prometheus::of(&text), CLASSIC)
     };
     let mut response = Response::new(Body::from(text));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, media);
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
     Ok(response)
 }

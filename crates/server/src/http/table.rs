@@ -8,11 +8,10 @@ use super::api_request::ApiRequest;
 use super::app::App;
 use super::endpoint::Endpoint;
 use super::grpc::{self, Method};
-use super::kinds;
 use super::operation::{Operation, Tag};
-use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::{Admission, Route, Verb};
+use super::{kinds, origin};
 
 /// Where the routes for admins and the metrics are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,16 +4,14 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str};
-use super::kinds;
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
-use super::response;
 use super::route::Admission::{Buy, Look};
 use super::route::{Route, Verb};
 use super::table::Table;
+use super::{answer, kinds, response};
 use crate::test_payments::{
     BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentRefusal, TestPayments,
 };
@@ -70,7 +68,6 @@ async fn payments(req: ApiRequest) -> Handled {
 struct ChargeRequest<'a> {
     #[serde(borrow)]
     client_secret: Str<'a>,
-    #[serde(borrow)]
     card: Str<'a>,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct UnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     seat: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
     #[schema(value_type = Option<u32>)]
@@ -34,12 +33,10 @@ pub(super) struct OwnUnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     seat: Option<Str<'a>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
     #[schema(value_type = Option<u32>)]
     quantity: Option<Whole<u32>>,
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     place: Option<Str<'a>>,
     #[serde(rename = "price")]

@@ -9,15 +9,14 @@ use soldonce_engine::webhook::{
 };
 use utoipa::ToSchema;
 
-use super::answer;
 use super::api_request::ApiRequest;
 use super::json::{self, Str};
-use super::kinds;
 use super::operation::{Keyed, LIMIT, Tag, delete, get, post};
 use super::problem::{Handled, Problem};
 use super::route::Admission::Admin;
 use super::shapes::{DeliveryState, MessageType, NewWebhookEndpoint, WebhookEndpoint};
 use super::table::Table;
+use super::{answer, kinds};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Webhooks);
@@ -117,7 +116,6 @@ struct WebhookEndpointRequest<'a> {
     #[schema(value_type = String)]
     url: Str<'a>,
     /// The types it wants; left out: all, also those of later versions.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     types: Option<Vec<Str<'a>>>,
 }
@@ -129,8 +127,7 @@ impl WebhookEndpointRequest<'_> {
         };
         let kinds = types.iter().map(|name| MessageKind::parse(&name.0));
         let kinds: Option<Vec<MessageKind>> = kinds.collect();
-        let kinds = kinds.filter(|kinds| !kinds.is_empty());
-        let kinds = kinds.ok_or_else(|| {
+        let kinds = kinds.filter(|kinds| !kinds.is_empty()).ok_or_else(|| {
             let all = MessageKind::WORDS.join("`, `");
             Problem::invalid("types", format!("name at least one of `{all}`, or none"))
         })?;
@@ -252,8 +249,7 @@ async fn change(req: ApiRequest, change: EndpointChange) -> Handled {
 
 async fn rotate(req: ApiRequest) -> Handled {
     req.query()?;
-    let id = endpoint_id(&req)?;
-    let rotated = req.app.engine.rotate_endpoint(id).await?;
+    let rotated = req.app.engine.rotate_endpoint(endpoint_id(&req)?).await?;
     let (endpoint, secret) = rotated.ok_or_else(missing)?;
     let answer = NewSecret {
         row: EndpointBody::new(&endpoint),

@@ -109,5 +109,5 @@ async fn a_request_that_takes_a_second_is_a_warning() {
 #[test]
 fn secrets_have_no_readable_debug() {
     let secret = soldonce_engine::HoldSecret("hs_canary".into());
-    assert_eq!(format!("{secret:?}"), "HoldSecret(..)");
+    assert_eq!(format!("{secret:?}"), "HoldSecret { .. }");
 }

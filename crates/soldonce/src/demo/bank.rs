@@ -177,8 +177,7 @@ impl TestPayments for Bank {
     ) -> TestPaymentFuture<'a, CardAnswer> {
         Box::pin(async move {
             self.require_own(of)?;
-            let mut all = cards::ALL.iter();
-            let chosen = all.find(|known| known.shown.card == card);
+            let chosen = cards::ALL.iter().find(|known| known.shown.card == card);
             let chosen = chosen.ok_or(TestPaymentRefusal::Card)?;
             self.charge_card(of.intent, chosen).await
         })

@@ -127,8 +127,7 @@ impl Bot {
             }
             begun => begun.ok()?,
         };
-        let booking = BookingId::from_bytes(begun.stored.subject);
-        Some((booking, begun.intent))
+        Some((BookingId::from_bytes(begun.stored.subject), begun.intent))
     }
 
     async fn hold(&self, summary: &EventSummary) -> Option<Reply> {

@@ -81,8 +81,8 @@ pub(super) async fn prepare(engine: &Engine) -> anyhow::Result<()> {
         (&STUDIO, STUDIO_PLAN.as_bytes()),
         (&LAST_MINUTE, BAR_PLAN.as_bytes()),
     ] {
-        let read = chart::read(plan);
-        let read = read.with_context(|| format!("the plan of {} is wrong", show.id))?;
+        let read =
+            chart::read(plan).with_context(|| format!("the plan of {} is wrong", show.id))?;
         make(engine, show, read.chart, plan.to_vec()).await?;
     }
     Ok(())

@@ -20,8 +20,7 @@ fn clock() -> Finding {
     let now = SystemClock.wall_ms();
     let shown = soldonce_engine::reply::Rfc3339(soldonce_core::Timestamp::from_ms(now)).to_string();
     if now < CLOCK_LEAST_MS {
-        let fix = "set the clock: holds end by it";
-        return Finding::wrong("clock", shown, fix);
+        return Finding::wrong("clock", shown, "set the clock: holds end by it");
     }
     Finding::good("clock", shown)
 }

@@ -180,8 +180,7 @@ pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result
     let explain = |error: BackendError| args.explain(&error);
     let open = || async { builder(args)?.doctor(Doctor::Off).connect().await };
     if !args.redis_url.is_empty() {
-        let remark = prepare_anchor(args).await?;
-        remark.into_iter().for_each(&tell);
+        prepare_anchor(args).await?.into_iter().for_each(&tell);
     }
     match (open().await, &args.database_url) {
         // They are missing, or of an earlier version.

@@ -69,8 +69,7 @@ pub(crate) fn is_ignored(number: i32) -> std::io::Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read?,
     };
-    let ignored = ignored(&status);
-    Ok(ignored & (1 << (number - 1)) != 0)
+    Ok(ignored(&status) & (1 << (number - 1)) != 0)
 }
 
 /// Parses the ignored signals in `/proc/PID/status`: a bit mask, the lowest bit for signal 1.

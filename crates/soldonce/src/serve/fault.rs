@@ -40,8 +40,7 @@ pub(super) async fn until_a_restart_helps(engine: &Engine, folder: Option<PathBu
             continue;
         }
         let folder = folder.clone();
-        let tried = tokio::task::spawn_blocking(move || probe(&folder)).await;
-        match tried {
+        match tokio::task::spawn_blocking(move || probe(&folder)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => tracing::debug!(%error, "the data folder takes no file yet"),
             Err(error) => tracing::debug!(%error, "the data folder was not looked at"),

@@ -83,8 +83,7 @@ impl LeaseChoice {
     /// Chooses Redis servers. The database anchors their tokens, or without one the data folder.
     fn anchored(redis: Vec<String>, database: Option<String>, data: &Path) -> anyhow::Result<Self> {
         let epochs = database.is_none().then(|| data.join(EPOCHS));
-        let args = BackendArgs::new(redis, database, epochs)?;
-        Ok(Self::Backend(args))
+        Ok(Self::Backend(BackendArgs::new(redis, database, epochs)?))
     }
 
     pub(crate) fn settings(&self, live_max: Option<u32>) -> LeaseSettings {
@@ -141,8 +140,7 @@ mod tests {
     fn choice(urls: &[&str], database: Option<&str>) -> Option<(&'static str, u64)> {
         let urls: Vec<String> = urls.iter().map(|url| (*url).to_owned()).collect();
         let is_given = !urls.is_empty();
-        let database = database.map(str::to_owned);
-        let choice = LeaseChoice::new(urls, database, Path::new("data")).ok()?;
+        let choice = LeaseChoice::new(urls, database.map(str::to_owned), Path::new("data")).ok()?;
         if let LeaseChoice::Backend(args) = &choice {
             assert_eq!(args.contradiction(), None);
         }

@@ -72,8 +72,7 @@ pub(crate) fn shield_between(
 /// # Errors
 /// Names the setting; never shows the address.
 pub(super) fn shared_redis(setting: &str, url: &str) -> anyhow::Result<OptionalRedis> {
-    let namespace = Namespace::new(NAMESPACE)?;
-    let redis = OptionalRedis::at(url, &namespace, Arc::new(SystemClock));
+    let redis = OptionalRedis::at(url, &Namespace::new(NAMESPACE)?, Arc::new(SystemClock));
     redis.with_context(|| {
         format!("{setting}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT, and rediss for TLS")
     })

@@ -60,8 +60,7 @@ pub(crate) async fn start(
     let sender = Sender::new(settings.webhooks, Arc::new(SystemLookup));
     let sender = sender.map_err(anyhow::Error::msg);
     let engine = engine.posted_by(sender.context("webhooks cannot be sent")?);
-    let given = settings.admin_key.as_ref();
-    let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
+    let new_admin_key = admin_key(&engine, settings.admin_key.as_ref(), &settings.ledger).await?;
     let address = listener.local_addr()?;
     let admin_address = admin_listener.as_ref().map(TcpListener::local_addr);
     let cookie = cookie(settings, [Some(&listener), admin_listener.as_ref()]);

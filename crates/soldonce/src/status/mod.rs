@@ -153,8 +153,7 @@ fn reports(before: &[Look], after: &[Look], seconds: f64) -> Vec<Report> {
     };
     let risen: Vec<Option<Scrape>> = after.iter().enumerate().map(risen).collect();
     let figures = |now: &Scrape, risen: Option<&Scrape>| {
-        let rates = risen.map(|risen| Rates::of(risen, seconds));
-        Figures::of(now, rates)
+        Figures::of(now, risen.map(|risen| Rates::of(risen, seconds)))
     };
     let of_one = |(look, risen): (&Look, Option<&Scrape>)| Report {
         server: look.server.clone(),
@@ -239,10 +238,7 @@ fn table(reports: &[Report]) -> String {
 
 fn cells(figures: &Figures) -> [String; 11] {
     let money = figures.money;
-    let rate = |shown: fn(&Rates) -> String| {
-        let rates = figures.rates.as_ref();
-        rates.map(shown).unwrap_or_default()
-    };
+    let rate = |shown: fn(&Rates) -> String| figures.rates.as_ref().map(shown).unwrap_or_default();
     [
         rate(|rates| format!("{:.0}", rates.sold)),
         rate(|rates| format!("{:.0}", rates.held)),

@@ -13,8 +13,7 @@ use soldonce_testkit::{
 fn main() -> Result<()> {
     let machine = Machine::here(report)?;
     let is_long = std::env::args().nth(1).is_some_and(|mode| mode == "long");
-    let more = LONG_TOOLS.iter().filter(|_| is_long);
-    for tool in TOOLS.iter().chain(more) {
+    for tool in TOOLS.iter().chain(LONG_TOOLS.iter().filter(|_| is_long)) {
         let path = provide(tool, &machine)?;
         report(&format!("{}: {}", tool.name, path.display()));
         if tool.name == "node" {

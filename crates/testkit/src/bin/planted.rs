@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::process::Output;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use soldonce_testkit::planted::{Patch, RedTest, WorkspaceCopy};
 use soldonce_testkit::workspace;
 
@@ -82,9 +82,7 @@ fn judge(copy: &WorkspaceCopy, test: &RedTest) -> Result<Option<String>> {
 
 fn build(copy: &WorkspaceCopy, package: &str) -> Result<()> {
     let output = copy.nextest(package, &["--no-run"])?;
-    if !output.status.success() {
-        bail!("{}", text(&output));
-    }
+    ensure!(output.status.success(), "{}", text(&output));
     Ok(())
 }
 
@@ -93,8 +91,7 @@ fn filter(test: &str) -> String {
 }
 
 fn text(output: &Output) -> String {
-    let printed = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8_lossy(&printed).into_owned()
+    String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
 }
 
 #[expect(clippy::print_stdout, reason = "a program's report to people")]

@@ -103,8 +103,7 @@ impl FaultProxy {
 
     /// Gives `fault` to the next request that contains `text`, and to its reply.
     pub fn next_with(&self, text: &str, fault: Fault) {
-        let waiting = (text.into(), fault);
-        self.control.state().to_come.push(waiting);
+        self.control.state().to_come.push((text.into(), fault));
     }
 
     /// Counts the faults asked for by [`FaultProxy::next`] and [`FaultProxy::next_with`] that have not

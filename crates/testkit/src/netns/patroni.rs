@@ -163,8 +163,7 @@ impl Node {
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let status = answer.split(' ').nth(1).context("no status")?;
-        Ok(status.parse()?)
+        Ok(answer.split(' ').nth(1).context("no status")?.parse()?)
     }
 }
 

@@ -47,8 +47,7 @@ impl<S> Station<S> {
 
     /// Returns `url`, one of the server, with the address of [`Station::address`] in it.
     pub fn reach(&self, url: &str) -> String {
-        let listens = self.listens.to_string();
-        url.replace(&listens, &self.address().to_string())
+        url.replace(&self.listens.to_string(), &self.address().to_string())
     }
 
     /// Cuts the server off: packets are dropped, connections stay open.

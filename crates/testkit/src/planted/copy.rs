@@ -120,8 +120,7 @@ fn forget(root: &Path, folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     for entry in root.join(folder).read_dir()? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
-        let is_folder = entry.file_type()?.is_dir();
-        match (kept.contains(&path), is_folder) {
+        match (kept.contains(&path), entry.file_type()?.is_dir()) {
             (true, true) => forget(root, &path, kept)?,
             (true, false) => {}
             (false, true) => fs::remove_dir_all(entry.path())?,

@@ -56,8 +56,7 @@ impl Archive {
         ]);
         command.arg(server.address().ip().to_string());
         command.args(["--port", &server.address().port().to_string(), "--pgdata"]);
-        run(command.arg(self.base()))?;
-        Ok(())
+        run(command.arg(self.base())).map(drop)
     }
 
     /// Creates the restore point, and waits until the WAL up to it is archived.

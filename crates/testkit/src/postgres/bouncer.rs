@@ -36,8 +36,7 @@ impl PgBouncer {
             port.number(),
         );
         fs::write(folder.join(CONFIG), config)?;
-        let program = program("pgbouncer")?;
-        let mut command = account.command(program.as_os_str(), Some("KILL"));
+        let mut command = account.command(program("pgbouncer")?.as_os_str(), Some("KILL"));
         command.arg(folder.join(CONFIG));
         let process = Process::start_listening(command, (&folder, LOG), &port)?;
         Ok(Self {

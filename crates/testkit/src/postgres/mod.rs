@@ -235,8 +235,7 @@ impl Postgres {
     /// from the WAL.
     pub fn stop_immediately(&mut self) -> Result<()> {
         self.process.signal(Signal::QUIT)?;
-        self.process.wait()?;
-        Ok(())
+        self.process.wait().map(drop)
     }
 
     /// Kills all of its processes at once. It can be started again.
@@ -279,8 +278,8 @@ impl Drop for Postgres {
 pub fn query(url: &str, sql: &str) -> Result<String> {
     let mut psql = psql(url)?;
     psql.args(["--tuples-only", "--no-align", "--command", sql]);
-    let rows = run(psql.env("PGCONNECT_TIMEOUT", "5"));
-    let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
+    let rows =
+        run(psql.env("PGCONNECT_TIMEOUT", "5")).map_err(|error| anyhow!("{sql}: {error}"))?;
     Ok(rows.trim_end().to_owned())
 }
 
@@ -293,8 +292,7 @@ fn psql(url: &str) -> Result<Command> {
 }
 
 fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Process> {
-    let server = program("postgres")?;
-    let mut command = site.command(account, &server, "QUIT");
+    let mut command = site.command(account, &program("postgres")?, "QUIT");
     command.arg("-D").arg(folder.join(DATA));
     Process::start_logged(command, &folder.join(LOG))
 }

@@ -56,8 +56,7 @@ fn provide(account: Account) -> Result<PathBuf> {
 fn make(made: &Path, account: Account) -> Result<()> {
     let folder = Folder::new("initdb")?;
     account.owns(folder.path())?;
-    let initdb = program("initdb")?;
-    let mut command = account.command(initdb.as_os_str(), None);
+    let mut command = account.command(program("initdb")?.as_os_str(), None);
     command.args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
     command.args(["--username", USER, "--pgdata"]);
     run(command.arg(folder.join(DATA)))?;

@@ -86,11 +86,6 @@ impl Redis {
         (0..count).map(|_| Self::start()).collect()
     }
 
-    fn start_with(options: RedisOptions) -> Result<Self> {
-        let redis = Self::launch(options, Ports::reserve()?)?;
-        redis.ready()
-    }
-
     /// Starts the process without waiting for its first answer.
     fn launch(options: RedisOptions, ports: Ports) -> Result<Self> {
         let folder = Folder::new("redis")?;
@@ -235,8 +230,7 @@ fn write_files(options: &RedisOptions, folder: &Folder, ports: &Ports) -> Result
 }
 
 fn start_process(folder: &Folder, site: &Site) -> Result<Process> {
-    let server = program("redis-server")?;
-    let mut command = site.command(Account::Own, &server, "KILL");
+    let mut command = site.command(Account::Own, &program("redis-server")?, "KILL");
     command.arg(folder.join(CONFIG));
     Process::start(command)
 }

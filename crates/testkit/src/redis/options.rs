@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 
 use super::tls::Tls;
-use super::{ClientCertificate, Redis};
+use super::{ClientCertificate, Ports, Redis};
 use crate::server::Site;
 use crate::{Authority, Certificate};
 
@@ -65,7 +65,7 @@ impl RedisOptions {
 
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Result<Redis> {
-        Redis::start_with(self)
+        Redis::launch(self, Ports::reserve()?)?.ready()
     }
 
     /// Runs the server at `site` instead of on the loopback interface.

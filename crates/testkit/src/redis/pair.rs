@@ -43,14 +43,12 @@ impl RedisPair {
     /// takes from now on is lost to a later [`RedisPair::promote`].
     pub fn cut(&self) -> Result<()> {
         // A port without a listener: the replica stays one, without a primary.
-        self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"])?;
-        Ok(())
+        self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"]).map(drop)
     }
 
     /// Makes the replica a primary.
     pub fn promote(&self) -> Result<()> {
-        self.replica.cli(&["REPLICAOF", "NO", "ONE"])?;
-        Ok(())
+        self.replica.cli(&["REPLICAOF", "NO", "ONE"]).map(drop)
     }
 }
 

@@ -36,7 +36,8 @@ type Answerer = Box<dyn Fn(Request, &mut dyn Write) -> Result<()> + Send>;
 
 #[derive(Debug)]
 pub(crate) struct Intake {
-    address: SocketAddr,
+    /// The address it listens on.
+    pub(crate) address: SocketAddr,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,11 +91,6 @@ impl Intake {
         })
     }
 
-    /// Returns the address it listens on.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Returns how many connections were accepted, with any outcome.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
@@ -126,8 +122,7 @@ fn take(
         return read(&stream).and_then(|request| answer(request, &mut &stream));
     };
     let mut stream = StreamOwned::new(ServerConnection::new(Arc::clone(tls))?, stream);
-    let request = read(&mut stream)?;
-    let answered = answer(request, &mut stream);
+    let answered = answer(read(&mut stream)?, &mut stream);
     stream.conn.send_close_notify();
     stream.flush()?;
     answered

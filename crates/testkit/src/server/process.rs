@@ -156,8 +156,7 @@ fn starter() -> &'static Sender<Start> {
 }
 
 fn pid(id: u32) -> Result<Pid> {
-    let raw = i32::try_from(id)?;
-    Pid::from_raw(raw).context("a process id is positive")
+    Pid::from_raw(i32::try_from(id)?).context("a process id is positive")
 }
 
 fn signal_each(members: &[Member], signal: Signal) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::block_in_place;
 
@@ -34,9 +34,8 @@ pub fn until_some<T>(
             if let Some(found) = look()? {
                 return Ok(found);
             }
-            if began.elapsed() > patience {
-                bail!("not within {patience:?}: {what}");
-            }
+            let is_early = began.elapsed() <= patience;
+            ensure!(is_early, "not within {patience:?}: {what}");
             std::thread::sleep(PAUSE);
         }
     })
@@ -50,8 +49,7 @@ pub fn runtime() -> Result<Runtime> {
 /// Runs `work`, which blocks. On a thread of a multi-thread runtime, another thread runs its tasks
 /// meanwhile: their time-outs go on.
 pub(crate) fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
-    let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
-    match runtime {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
         Ok(_) | Err(_) => work(),
     }

@@ -100,8 +100,7 @@ pub(super) fn write_launcher(
         ));
     }
     lines.push(format!("exec {} \"$@\"\n", quoted(program.as_os_str())));
-    let folder = launcher.parent().context("a launcher lies in a folder")?;
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(launcher.parent().context("a launcher lies in a folder")?)?;
     std::fs::write(launcher, lines.join("\n"))?;
     std::fs::set_permissions(launcher, std::fs::Permissions::from_mode(0o755))?;
     Ok(())

@@ -37,8 +37,7 @@ pub(super) fn unpack(machine: &Machine, requirements: &str, folder: &Path) -> Re
     .arg(&file)
     .arg("--target")
     .arg(folder);
-    run(&mut pip)?;
-    Ok(())
+    run(&mut pip).map(drop)
 }
 
 /// Finds the pip of this Python, else the wheel of Debian's pip, which runs from its archive.

@@ -97,7 +97,7 @@ impl Receiver {
 
     /// Returns the address it listens on.
     pub fn address(&self) -> SocketAddr {
-        self.intake.address()
+        self.intake.address
     }
 
     /// Returns the URL for messages. With https its host is the name `localhost`, because

@@ -95,7 +95,8 @@ pub fn read(address: &str) -> Result<Address, AddressError> {
         (_, _) => Protection::None,
     };
     // Servers speak no TLS on these, and libpq asks for none.
-    if !config.get_hosts().is_empty() && config.get_hosts().iter().all(is_local_socket) {
+    let hosts = config.get_hosts();
+    if !hosts.is_empty() && hosts.iter().all(|host| matches!(host, Host::Unix(_))) {
         config.ssl_mode(SslMode::Disable);
     }
     let mut client = client(proof, given.client()?)?;
@@ -107,10 +108,6 @@ pub fn read(address: &str) -> Result<Address, AddressError> {
         tls: PgTls::new(client),
         protection,
     })
-}
-
-fn is_local_socket(host: &Host) -> bool {
-    matches!(host, Host::Unix(_))
 }
 
 impl Parameters {

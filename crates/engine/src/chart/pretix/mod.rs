@@ -98,7 +98,11 @@ pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
     build("chart.plan", &wrapped.plan.0)
 }
 
-pub(super) fn read_plan(json: &[u8]) -> Result<ReadChart, Invalid> {
+/// Reads a file exported by pretix, which is a plan alone. Places in errors begin with `plan`.
+///
+/// # Errors
+/// [`Invalid`] with the place in the JSON.
+pub fn read_pretix_plan(json: &[u8]) -> Result<ReadChart, Invalid> {
     let Object(plan) = parse::<Object<Plan>>("plan", json)?;
     build("plan", &plan)
 }

@@ -79,8 +79,7 @@ impl Engine {
         booking: Option<BookingId>,
     ) -> Result<Reply, EngineError> {
         let on = self.on_hold(call, hold, fence)?;
-        let command = Command::Abandon { on, booking };
-        self.reply(self.submit(call, command).await?)
+        self.reply(self.submit(call, Command::Abandon { on, booking }).await?)
     }
 
     /// Refunds money of a booking that keeps its units. Needs an idempotency key.

@@ -159,8 +159,7 @@ impl Engine {
                 error @ StepError::Engine(EngineError::Rejected(Rejection::PaymentMismatch(_))),
             ) => {
                 let known = self.booking_for_step(id).await?.payment;
-                let known = known.and_then(|payment| payment.intent);
-                let known = known.ok_or(error)?;
+                let known = known.and_then(|payment| payment.intent).ok_or(error)?;
                 self.finish_effect(id, effect).await?;
                 Ok(known)
             }

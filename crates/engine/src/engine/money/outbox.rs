@@ -91,8 +91,10 @@ impl Outbox {
         if self.unread.ends() {
             tracing::info!("the outbox can be read again");
         }
-        let (pending, stuck) = (open.len(), self.stuck());
-        self.engine.note_open(pending, stuck);
+        let count = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
+        let metrics = &self.engine.parts.metrics;
+        metrics.outbox_pending.set(count(open.len()));
+        metrics.outbox_stuck.set(count(self.stuck()));
         let now = self.engine.now();
         let left: BTreeMap<_, _> = open.iter().map(|of| (of.effect.booking(), of)).collect();
         self.tries
@@ -161,12 +163,6 @@ impl Outbox {
 }
 
 impl Engine {
-    fn note_open(&self, pending: usize, stuck: usize) {
-        let count = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
-        self.parts.metrics.outbox_pending.set(count(pending));
-        self.parts.metrics.outbox_stuck.set(count(stuck));
-    }
-
     /// Carries out an effect at the provider, and reports the outcome to the ledger. A refund is
     /// asked for with the key of `round`, which is increased when that was refused.
     pub(super) async fn carry_out(&self, effect: Effect, round: &mut u32) -> Result<(), StepError> {
@@ -214,8 +210,7 @@ impl Engine {
     async fn capture(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "capture")?;
         let done = self.provider_or_err()?.capture(intent, &key).await;
-        self.count("capture", done.as_ref().err());
-        self.or_retrieved(intent, done).await
+        self.or_retrieved("capture", intent, done).await
     }
 
     /// Tells whether an intent that is to be cancelled was paid without the ledger knowing: then
@@ -245,8 +240,7 @@ impl Engine {
     async fn give_up(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "cancel")?;
         let done = self.provider_or_err()?.cancel(intent, &key).await;
-        self.count("cancel", done.as_ref().err());
-        self.or_retrieved(intent, done).await
+        self.or_retrieved("cancel", intent, done).await
     }
 
     /// Refunds what is missing to `total`, if anything is.
@@ -269,19 +263,20 @@ impl Engine {
         let (total, bounced) = (total.minor(), known.bounced.minor());
         let key = key(booking.id, &format!("refund-{total}-{bounced}-{round}"))?;
         let done = self.provider_or_err()?.refund(intent, missing, &key).await;
-        self.count("refund", done.as_ref().err());
         if done.as_ref().is_err_and(is_final) {
             *round = round.saturating_add(1);
         }
-        self.or_retrieved(intent, done).await
+        self.or_retrieved("refund", intent, done).await
     }
 
-    /// Returns the intent; after a refusal reads it: another server may have done the step already.
+    /// Counts a step and returns its intent; after a refusal reads it: another server may have done the step already.
     async fn or_retrieved(
         &self,
+        step: &'static str,
         intent: &IntentId,
         done: Result<Intent, ProviderError>,
     ) -> Result<Intent, StepError> {
+        self.count(step, done.as_ref().err());
         match done {
             Err(error) if is_final(&error) => {
                 tracing::info!(%intent, %error, "the provider refused a step");
@@ -296,8 +291,7 @@ impl Engine {
 /// for it and waits for it. An effect that is later than now was written before the clock was set
 /// back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
-    let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
-    let is_recent = open.at <= now && now < open.at.plus(after);
+    let is_recent = open.at <= now && now < open.at.plus(Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS));
     !matches!(open.effect, Effect::Authorise(_)) || !is_recent
 }
 

@@ -180,8 +180,7 @@ impl Engine {
         let places = bookings.map(|booking| (booking.created_at, booking.id));
         pass.after = places.max().filter(|_| !is_last);
         let steps = Vec::new();
-        let open = OpenMoney { unsettled, steps };
-        for mismatch in mismatches(&**provider, &open).await {
+        for mismatch in mismatches(&**provider, &OpenMoney { unsettled, steps }).await {
             let (booking, what) = (mismatch.booking, mismatch.what);
             match self.repair(&mismatch).await {
                 Ok(()) => {

@@ -124,8 +124,7 @@ impl Work {
             return Ok(());
         }
         let keep = Span::from_ms(WEBHOOK_KEEP_MS);
-        let due = webhooks.take_deliveries(keep, WEBHOOK_AT_ONCE_MAX).await?;
-        for delivery in due {
+        for delivery in webhooks.take_deliveries(keep, WEBHOOK_AT_ONCE_MAX).await? {
             let endpoint = endpoints.iter().find(|known| known.id == delivery.endpoint);
             let busy = self.under_way.values();
             let busy = busy.filter(|endpoint| **endpoint == delivery.endpoint);

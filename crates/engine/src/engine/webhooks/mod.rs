@@ -94,7 +94,8 @@ impl Engine {
     ) -> Result<Option<(Endpoint, String)>, EngineError> {
         let rotated = self.change_endpoint(endpoint, EndpointChange::Rotate);
         Ok(rotated.await?.map(|endpoint| {
-            let secret = self.newest_secret(&endpoint);
+            let secrets = self.secrets_of(&endpoint, endpoint.created_at);
+            let secret = secrets.first().map(secret_text).unwrap_or_default();
             (endpoint, secret)
         }))
     }
@@ -157,11 +158,6 @@ impl Engine {
     async fn has_endpoint(&self, endpoint: EndpointId) -> Result<bool, EngineError> {
         let all = self.endpoints().await?;
         Ok(all.iter().any(|known| known.id == endpoint))
-    }
-
-    fn newest_secret(&self, endpoint: &Endpoint) -> String {
-        let secrets = self.secrets_of(endpoint, endpoint.created_at);
-        secrets.first().map(secret_text).unwrap_or_default()
     }
 
     /// Derives the signing secrets that are valid at `now`, newest first.

@@ -139,16 +139,16 @@ impl Context {
         replica: &mut Replica,
         named: &ToLoad,
     ) -> Result<(), Failure> {
-        if let Some(batch) = replica.unresolved() {
+        if let Some(batch) = replica.unresolved {
             let resolved = resolve::resolve_once(connection, batch, self.server).await;
             resolved.map_err(Failure::of_read)?;
-            replica.resolved();
+            replica.unresolved = None;
         }
         let news = replica
             .refresh(connection, &self.charts, self.server, named)
             .await
             .map_err(Failure::of_read)?;
-        self.time.reached(replica.latest());
+        self.time.reached(replica.latest);
         for hold in news.ended {
             lock(&self.hold_events).remove(&hold);
         }
@@ -188,8 +188,7 @@ impl Context {
     ) -> Result<Option<StoredReply>, Rejection> {
         let Some(key) = key else { return Ok(None) };
         let mut connection = self.database.connection().await?;
-        let records = self.records(&mut connection, &[key]).await?;
-        replay_among(&records, key).transpose()
+        replay_among(&self.records(&mut connection, &[key]).await?, key).transpose()
     }
 
     /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,

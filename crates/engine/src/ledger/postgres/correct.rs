@@ -153,8 +153,7 @@ async fn correct_within(
     if is_unnumbered {
         return Ok(None);
     }
-    let wanted = Correction::new(ledger, now).map_err(OpenError::Failed)?;
-    let Some(correction) = wanted else {
+    let Some(correction) = Correction::new(ledger, now).map_err(OpenError::Failed)? else {
         return Ok(Some(ClockCorrected::default()));
     };
     let now = correction.now.ms();

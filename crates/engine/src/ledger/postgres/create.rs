@@ -8,18 +8,16 @@ use soldonce_core::{
 use tokio::sync::mpsc;
 use tokio_postgres::Row;
 
-use super::Parts;
 use super::bind::{Value, bind};
 use super::database::Connection;
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{ADD_UNITS_MAX, QUEUE_MAX, TRIES_MAX};
-use super::queue;
 use super::replica::{Replica, SNAPSHOT, ToLoad};
-use super::resolve;
 use super::route::submit;
 use super::tables::{events, int, units};
+use super::{Parts, queue, resolve};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{self, digest, sha256};
 use crate::ledger::rows::column::Column;
@@ -133,8 +131,9 @@ impl Parts {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
-        let values = [bind(&first)];
-        let rows = connection.rows(events::EVENTS_FROM, &values).await?;
+        let rows = connection
+            .rows(events::EVENTS_FROM, &[bind(&first)])
+            .await?;
         for row in &rows {
             match self.register_row(&mut connection, row).await {
                 Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,
@@ -158,7 +157,8 @@ impl Parts {
     /// registered.
     fn leave_out(&self, row: &Row, damage: Damaged) -> Result<(), Failure> {
         let (no, id) = events::named(row)?;
-        if !self.context.catalogue.add_unreadable(id.clone(), no) {
+        let catalogue = &self.context.catalogue;
+        if !catalogue.add(no, id.clone(), Err(Rejection::ReadOnly)) {
             return Err(damage.into());
         }
         if let Some(id) = &id {
@@ -192,7 +192,8 @@ impl Parts {
             self.show(&slot, &replica, shown);
         }
         // Another server may have been here first.
-        if context.catalogue.add(event.id.clone(), Arc::clone(&slot)) {
+        let id = Some(event.id.clone());
+        if context.catalogue.add(event.no, id, Ok(Arc::clone(&slot))) {
             let run = queue::run(Arc::clone(context), slot, jobs);
             self.tasks().spawn(run);
         }

@@ -97,13 +97,11 @@ impl Parts {
             let found = found.ok_or_else(|| Damaged::new("events", "it is not in memory"))?;
             let (open, end) = event_use(&mut connection, event, chain::start(&found)).await?;
             let at = context.time.now();
-            let refused = found.require_droppable(at, open, keep);
-            if let Err(rejection) = refused {
+            if let Err(rejection) = found.require_droppable(at, open, keep) {
                 connection.roll_back().await;
                 return Ok(Err(rejection));
             }
-            let tombstone = Tombstone::new(at, origin, end);
-            let inserted = insert(&mut connection, event, &tombstone).await;
+            let inserted = insert(&mut connection, event, &Tombstone::new(at, origin, end)).await;
             connection.finish(inserted).await?;
             Ok::<_, Failure>(Ok((at, found.id.clone())))
         };
@@ -128,8 +126,7 @@ impl Context {
     /// Removes from memory the events that other servers dropped.
     pub(super) async fn find_dropped(&self) -> Result<(), Failure> {
         let known = self.known_dropped.load(Ordering::Acquire);
-        let rows = self.database.rows(DROPPED_AFTER, &[bind(&known)]).await?;
-        for row in &rows {
+        for row in &self.database.rows(DROPPED_AFTER, &[bind(&known)]).await? {
             let mut row = Reader::postgres(row, TABLE);
             let (n, event) = (row.get()?, row.get()?);
             let id = EventId::parse(row.get()?).map_err(|_| row.illegal("id"))?;
@@ -179,8 +176,7 @@ async fn insert(
     let row = rows::put(event, tombstone);
     let values: Vec<Value<'_>> = row.iter().map(Column::sent).collect();
     connection.run(LOCK_DROPPED).await?;
-    connection.rows(DROP_EVENT, &values).await?;
-    Ok(())
+    connection.rows(DROP_EVENT, &values).await.map(drop)
 }
 
 /// Reads what is left of an event that was dropped. None if it was not. For `soldonce why`.

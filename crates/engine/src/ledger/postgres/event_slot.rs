@@ -140,17 +140,9 @@ impl Catalogue {
         true
     }
 
-    /// Adds an event if it is the next one. Returns whether it was.
-    pub(super) fn add(&self, id: EventId, slot: Arc<EventSlot>) -> bool {
-        self.add_next(slot.no, Some(id), Ok(slot))
-    }
-
-    /// Adds an event that cannot be read, as [`Catalogue::add`] does; none of its id if that is illegal.
-    pub(super) fn add_unreadable(&self, id: Option<EventId>, no: EventNo) -> bool {
-        self.add_next(no, id, Err(Rejection::ReadOnly))
-    }
-
-    fn add_next(
+    /// Adds an event if it is the next one; one that cannot be read with what it is refused with, and without
+    /// an id if that is illegal. Returns whether it was the next one.
+    pub(super) fn add(
         &self,
         no: EventNo,
         id: Option<EventId>,

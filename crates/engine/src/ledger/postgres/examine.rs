@@ -9,9 +9,8 @@ use super::address::Serves;
 use super::database::Database;
 use super::failure::Failure;
 use super::feed::unnumbered;
-use super::schema;
 use super::tables::Columns;
-use super::{OpenError, PostgresOptions};
+use super::{OpenError, PostgresOptions, schema};
 
 const EXAMINED: &str = "-- examined
 SELECT current_setting('server_version'), current_setting('server_version_num')::integer,

@@ -178,11 +178,11 @@ impl Round<'_> {
             None => context.database.connection().await?,
         };
         let named = ToLoad::of(self.waiting.iter().map(|job| &job.transaction.command));
-        let loads = self.replica.loads();
+        let loads = self.replica.loads;
         if !self.read(&mut connection, &named).await? {
             return Ok(());
         }
-        let is_new = self.replica.loads() > loads;
+        let is_new = self.replica.loads > loads;
         let now = decision_time(context.time.now(), self.waiting.front(), self.ahead);
         let begun = context.clock.boot();
         self.replica.inventory.begin_trial(self.place);
@@ -255,7 +255,7 @@ impl Round<'_> {
                 for (job, _) in decided {
                     job.answer(Err(why.clone()));
                 }
-                if self.replica.unresolved().is_some() {
+                if self.replica.unresolved.is_some() {
                     let why = "it is unknown whether a batch was stored".to_owned();
                     return Err(Failure::Unknown(why));
                 }

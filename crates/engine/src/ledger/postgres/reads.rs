@@ -40,10 +40,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
-        Box::pin(async move {
-            let ids = [Id(*hold.bytes())];
-            Ok(self.holds_by_id(&ids).await?.pop())
-        })
+        Box::pin(async move { Ok(self.holds_by_id(&[Id(*hold.bytes())]).await?.pop()) })
     }
 
     fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
@@ -238,8 +235,7 @@ impl PostgresLedger {
 
     async fn holds_by_id(&self, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
         let by_id = [bind(&ids)];
-        let found = self.database().read(holds::HOLDS, &by_id, get_hold);
-        found.await
+        self.database().read(holds::HOLDS, &by_id, get_hold).await
     }
 
     /// Reads the bookings whose ids a statement selects, in the order of ids.
@@ -249,8 +245,7 @@ impl PostgresLedger {
         values: &[Value<'_>],
     ) -> Result<Vec<Booking>, Failure> {
         let mut connection = self.database().connection().await?;
-        let ids = connection.read((sql, "bookings"), values, column);
-        let ids: Vec<Id> = ids.await?;
+        let ids: Vec<Id> = connection.read((sql, "bookings"), values, column).await?;
         whole(&mut connection, &ids).await
     }
 }
@@ -339,8 +334,9 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
         last = commit.seq;
     }
     let read = |row: &mut Reader<'_>| Ok(HoldTerms::from(&get_hold(row)?));
-    let holds = database.read(holds::HOLDS_OF_EVENT, &of_event, read);
-    let holds = holds.await?;
+    let holds = database
+        .read(holds::HOLDS_OF_EVENT, &of_event, read)
+        .await?;
     // Read last: terms that have not changed by now did not change before.
     let mut connection = context.database.connection().await?;
     let row = context.charts.event_of(&mut connection, no).await?;

@@ -33,8 +33,7 @@ impl Parts {
                 }
             },
         };
-        let slot = self.slot(event).await?;
-        submit(&slot, transaction).await
+        submit(&self.slot(event).await?, transaction).await
     }
 
     /// Returns the slot of an event. Registers new events first if this server does not know it.

@@ -53,8 +53,7 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         ..options.clone()
     };
     let database = Database::new(&options, Serves::Primary, Arc::new(SystemClock))?;
-    let database = database.patient(MIGRATE_ANSWER_MS);
-    let mut connection = database.connection().await?;
+    let mut connection = database.patient(MIGRATE_ANSWER_MS).connection().await?;
     // The migration of another process may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.
     let patient =

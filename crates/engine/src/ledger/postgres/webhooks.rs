@@ -67,8 +67,7 @@ impl Webhooks for PostgresLedger {
                 }
             };
             let mut connection = self.database().connection().await?;
-            let changed = connection.first((sql, TABLE), values, get_endpoint);
-            Ok(changed.await?)
+            Ok(connection.first((sql, TABLE), values, get_endpoint).await?)
         })
     }
 

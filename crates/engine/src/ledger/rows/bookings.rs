@@ -136,8 +136,7 @@ mod tests {
             PaymentState::Authorised,
             PaymentState::Declined,
         ];
-        let payments = PaymentState::ALL.map(Some).into_iter().chain([None]);
-        for payment in payments {
+        for payment in PaymentState::ALL.map(Some).into_iter().chain([None]) {
             let is_open = payment.is_some_and(|payment| open.contains(&payment));
             for state in BookingState::ALL {
                 let stored = params![

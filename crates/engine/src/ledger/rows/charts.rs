@@ -66,10 +66,7 @@ pub(crate) fn read_again(
     known: [u8; 32],
 ) -> Result<Chart, Damaged> {
     let chart = crate::chart::read(document)
-        .map_err(|error| {
-            let what = format!("chart {chart_no} is unreadable: {error}");
-            Damaged::new(TABLE, what)
-        })?
+        .map_err(|error| Damaged::new(TABLE, format!("chart {chart_no} is unreadable: {error}")))?
         .chart;
     if chart.units() == units && digest(&chart) == known {
         return Ok(chart);

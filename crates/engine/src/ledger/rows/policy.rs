@@ -68,8 +68,7 @@ pub(crate) fn policy_from_json(json: &str) -> Result<ReadPolicy, Damaged> {
             unknown.push(name);
             continue;
         };
-        let value = value_of(field, &json);
-        let value = value.ok_or_else(|| illegal(format!("`{name}` is {json}")))?;
+        let value = value_of(field, &json).ok_or_else(|| illegal(format!("`{name}` is {json}")))?;
         let set = change.set(field, value);
         set.map_err(|error| illegal(error.to_string()))?;
     }

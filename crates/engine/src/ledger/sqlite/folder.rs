@@ -129,8 +129,7 @@ impl Folder {
             if !std::fs::metadata(&path).is_ok_and(is_open) {
                 continue;
             }
-            let closed = std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE));
-            match closed {
+            match std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE)) {
                 Ok(()) => tracing::warn!(file = name, "other users could read it: mode 0600 now"),
                 Err(error) => tracing::warn!(
                     file = name,

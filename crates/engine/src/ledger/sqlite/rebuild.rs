@@ -190,8 +190,7 @@ fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<
     };
     for event in all {
         put_back(Some(event.no), inventory, &mut chains);
-        let stored = Chain::find(connection, event.no)?;
-        let chain = stored.unwrap_or_else(|| Chain::start(&event));
+        let chain = Chain::find(connection, event.no)?.unwrap_or_else(|| Chain::start(&event));
         inventory.restore_event(event, chain.seq);
         chains.push(chain);
     }
@@ -289,8 +288,7 @@ fn restore_hold(
     }
     if let HoldState::Pinned(id) = hold.state {
         let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
-        let booking = bookings::find(connection, id)?.ok_or_else(missing)?;
-        inventory.restore_booking(booking);
+        inventory.restore_booking(bookings::find(connection, id)?.ok_or_else(missing)?);
     }
     inventory.restore_hold(hold);
     Ok(())

@@ -2,9 +2,8 @@
 
 use rusqlite::{Connection, StatementStatus};
 
-use super::connection;
 use super::folder::Folder;
-use super::{correct, tables, verify};
+use super::{connection, correct, tables, verify};
 
 /// Checks each of these statements on the database of a new ledger.
 fn check(name: &str, statements: Vec<&str>, one: impl Fn(&Connection, &str)) {
@@ -46,7 +45,6 @@ fn no_statement_is_prepared_again_for_other_values() {
             // It does not matter whether it finds or changes anything, or is refused.
             drop(statement.raw_query().next());
         }
-        let again = statement.get_status(StatementStatus::RePrepare);
-        assert_eq!(again, 0, "{sql}");
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{sql}");
     });
 }

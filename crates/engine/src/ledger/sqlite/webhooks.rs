@@ -31,8 +31,7 @@ impl Webhooks for SqliteLedger {
         // There is no other server.
         let now = self.now();
         self.readers.read(move |connection| {
-            let endpoints = endpoints::all(connection)?;
-            deliveries::due(connection, &endpoints, now, limit)
+            deliveries::due(connection, &endpoints::all(connection)?, now, limit)
         })
     }
 

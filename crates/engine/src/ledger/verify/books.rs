@@ -15,6 +15,7 @@ use super::walk::{Ends, HoldEnd};
 type Place = (EventNo, UnitNo);
 
 /// The unit rows of some events, and the holds and bookings that own units.
+#[derive(Default)]
 pub(crate) struct Books<'a> {
     events: BTreeMap<EventNo, &'a Event>,
     /// The holds of each event, also those that are over.
@@ -50,10 +51,7 @@ impl<'a> Books<'a> {
         let events = events.into_iter().map(|event| (event.no, event));
         Self {
             events: events.collect(),
-            stated: BTreeMap::new(),
-            live: Vec::new(),
-            rows: BTreeMap::new(),
-            shared: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) struct Walk<'a> {
     bytes: Vec<u8>,
     left: Ends,
     /// The number of the last commit.
-    seq: Seq,
+    pub(crate) seq: Seq,
     /// The first commit whose stored hash is not that of its rows.
     broken: Option<Seq>,
     /// Rows of the audit so far.
@@ -78,10 +78,6 @@ impl<'a> Walk<'a> {
             rows: 0,
             commits: 0,
         }
-    }
-
-    pub(crate) fn seq(&self) -> Seq {
-        self.seq
     }
 
     /// Appends one more row to the chain's hash.

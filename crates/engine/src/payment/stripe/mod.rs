@@ -32,7 +32,7 @@ use super::{
 };
 use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_PAGE_MAX, STRIPE_REFUNDS_MAX};
 use refusal::CallError;
-use shape::{RefundsShape, Status, StripeIntent};
+use shape::{RefundShape, RefundsShape, Status, StripeIntent};
 use wire::{Ask, Wire};
 
 pub use settings::{Capture, StripeKey, StripeSettings, StripeSetupError};
@@ -48,7 +48,6 @@ const UNEXPECTED_STATE: &str = "payment_intent_unexpected_state";
 pub const REFUND_FAILED: &str = "refund_failed";
 
 /// Stripe as a payment provider.
-#[derive(Debug)]
 pub struct Stripe {
     wire: Wire,
     capture: Capture,
@@ -116,8 +115,7 @@ impl Stripe {
 
     async fn seen(&self, intent: &IntentId) -> Result<StripeIntent, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
-        let body = self.wire.call(&Ask::get(&path)).await?;
-        let seen = shape::intent(&body)?;
+        let seen = shape::intent(&self.wire.call(&Ask::get(&path)).await?)?;
         if seen.status == Status::Succeeded {
             return seen.with(&self.refunds(intent).await?);
         }
@@ -127,8 +125,7 @@ impl Stripe {
     /// Lists every refund of an intent.
     async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
         let page = format!("/v1/refunds?limit={STRIPE_PAGE_MAX}&payment_intent={intent}");
-        let body = self.wire.call(&Ask::get(&page)).await?;
-        let mut refunds = shape::refunds(&body)?;
+        let mut refunds: RefundsShape = shape::read(&self.wire.call(&Ask::get(&page)).await?)?;
         while let Some(after) = refunds.next_after() {
             if refunds.len() >= STRIPE_REFUNDS_MAX {
                 return Err(ProviderError::Refused {
@@ -138,8 +135,7 @@ impl Stripe {
                 });
             }
             let next = format!("{page}&starting_after={after}");
-            let body = self.wire.call(&Ask::get(&next)).await?;
-            let more = shape::refunds(&body)?;
+            let more: RefundsShape = shape::read(&self.wire.call(&Ask::get(&next)).await?)?;
             if more.len() == 0 {
                 break;
             }
@@ -218,7 +214,7 @@ impl Stripe {
                 // The call that got that answer first has ended: there is a refund now, or none comes.
                 Err(CallError::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
                 Err(CallError::Stuck(_)) => {}
-                answered => return shape::refund(&answered?)?.require_alive(),
+                answered => return shape::read::<RefundShape>(&answered?)?.require_alive(),
             }
         }
         Err(all_stuck())

@@ -1,7 +1,5 @@
 //! The settings of Stripe.
 
-use std::fmt;
-
 use secrecy::{ExposeSecret, SecretString};
 use soldonce_core::{Span, words};
 
@@ -38,12 +36,6 @@ impl StripeKey {
 
     pub(super) fn expose(&self) -> &str {
         self.0.expose_secret()
-    }
-}
-
-impl fmt::Debug for StripeKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StripeKey(..)")
     }
 }
 
@@ -115,7 +107,7 @@ mod tests {
     #[test]
     fn a_key_of_a_page_is_refused_and_none_is_shown() {
         let key = StripeKey::parse("sk_test_4eC39").unwrap();
-        assert_eq!(format!("{key:?}"), "StripeKey(..)");
+        assert_eq!(format!("{key:?}"), "StripeKey { .. }");
         assert!(!format!("{:?}", StripeSettings::new(key)).contains("4eC39"));
         for (text, is_live) in [
             ("sk_live_1", Some(true)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use soldonce_core::{Amount, Currency, PaymentState, words};
 
 use super::REFUND_FAILED;
@@ -92,10 +92,14 @@ pub(super) struct StripeIntent {
     pub(super) is_half: bool,
 }
 
-/// Parses the intent of an answer. One that cannot be read is an outcome that is not known.
+/// Parses an answer. One that cannot be read is an outcome that is not known.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProviderError> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+/// Parses the intent of an answer.
 pub(super) fn intent(body: &[u8]) -> Result<StripeIntent, ProviderError> {
-    let shape: IntentShape = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    seen(&shape)
+    seen(&read(body)?)
 }
 
 /// Parses the intent of a notice.
@@ -295,12 +299,4 @@ impl RefundsShape {
         }
         Some(totals)
     }
-}
-
-pub(super) fn refund(body: &[u8]) -> Result<RefundShape, ProviderError> {
-    serde_json::from_slice(body).map_err(|error| unreadable(&error))
-}
-
-pub(super) fn refunds(body: &[u8]) -> Result<RefundsShape, ProviderError> {
-    serde_json::from_slice(body).map_err(|error| unreadable(&error))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use soldonce_core::{BookingId, PaymentState as P};
 
-use super::shape::{intent, refund};
+use super::shape::{RefundShape, intent, read as parsed};
 use crate::payment::{Intent, ProviderError};
 
 fn shape(status: &str) -> Value {
@@ -156,8 +156,7 @@ fn names_and_money_are_ours() {
     assert_eq!(intent.amount.minor(), 900);
     assert_eq!(intent.currency.as_str(), "EUR");
     assert_eq!(intent.booking, Some(BookingId::from_bits(7)));
-    let secret = intent.client_secret.unwrap();
-    assert_eq!(secret.expose(), "pi_1_secret_2");
+    assert_eq!(intent.client_secret.unwrap().expose(), "pi_1_secret_2");
     let foreign = with(shape("processing"), &[("metadata", json!({}))]);
     assert_eq!(read(&foreign).unwrap().booking, None);
 }
@@ -195,7 +194,8 @@ fn an_answer_that_cannot_be_read_is_not_repeated_in_the_error() {
 fn a_refund_that_failed_is_a_refusal() {
     let of = |status| {
         let body = json!({ "id": "re_1", "amount": 9, "status": status }).to_string();
-        refund(body.as_bytes()).unwrap().require_alive()
+        let refund: RefundShape = parsed(body.as_bytes()).unwrap();
+        refund.require_alive()
     };
     for alive in ["succeeded", "pending", "requires_action"] {
         assert_eq!(of(alive), Ok(()), "{alive}");

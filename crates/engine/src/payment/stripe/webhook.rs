@@ -1,8 +1,6 @@
 //! Stripe's notices: the signature over the raw bytes is checked first, then its age, and only then
 //! are the bytes parsed. An old notice with a genuine signature is refused.
 
-use std::fmt;
-
 use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -49,12 +47,6 @@ impl WebhookSecrets {
             .into_iter()
             .flatten()
             .map(|secret| secret.expose_secret().as_bytes())
-    }
-}
-
-impl fmt::Debug for WebhookSecrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookSecrets(..)")
     }
 }
 

@@ -1,7 +1,6 @@
 //! One call over HTTP: encrypted, with a limit on time, tries and size, without following redirects.
 //! Nothing of a body, the key or a client secret is ever logged.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,14 +52,6 @@ pub(super) struct Wire {
     clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for Wire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire")
-            .field("base_url", &self.settings.base_url)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Wire {
     pub(super) fn new(
         settings: StripeSettings,
@@ -100,8 +91,7 @@ impl Wire {
         let end = self.clock.boot().plus(patience);
         let mut tries = 0;
         loop {
-            let left = end.since(self.clock.boot());
-            let missed = match self.call_once(ask, left).await {
+            let missed = match self.call_once(ask, end.since(self.clock.boot())).await {
                 Ok(heard) => match heard.judge() {
                     Ok(body) => return Ok(body),
                     Err(missed) => missed,

@@ -1,8 +1,7 @@
 //! The bare ceilings: PostgreSQL and Redis without any decision. One narrow row a commit; the rows of a
 //! hold, many holds a commit, behind the same gathering as `queue`; one script.
 
-use std::sync::Arc;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use soldonce_clock::{Entropy, SystemEntropy};

@@ -216,8 +216,7 @@ fn goals(runs: &[Run]) -> Vec<Verdict> {
             600,
         ),
     ];
-    let measured = goals.into_iter();
-    let measured = measured.filter_map(|(name, ratio, goal)| {
+    let measured = goals.into_iter().filter_map(|(name, ratio, goal)| {
         Some(Verdict::single(name, ratio?, Bound::AtLeast, goal))
     });
     measured.collect()

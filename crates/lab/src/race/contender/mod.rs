@@ -36,8 +36,7 @@ impl Contender {
     ) -> anyhow::Result<Self> {
         let opened = async {
             if strategy.method == Method::Queue {
-                let product = Product::open(&environment.options()).await?;
-                return anyhow::Ok(Self::Product(product));
+                return anyhow::Ok(Self::Product(Product::open(&environment.options()).await?));
             }
             Ok(Self::Textbook(Arc::new(
                 textbook(strategy, environment).await?,

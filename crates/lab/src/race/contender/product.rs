@@ -153,10 +153,8 @@ fn on(hold: &Hold) -> OnHold {
 
 /// Builds the event of a hall, and its seat plan as it is stored.
 pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<[u8]>)> {
-    let seats = (0..hall.seats()).map(|seat| {
-        let name = hall.seat_name(seat);
-        json!({ "seat": name, "category": "Standard" })
-    });
+    let seats = (0..hall.seats())
+        .map(|seat| json!({ "seat": hall.seat_name(seat), "category": "Standard" }));
     let plan = json!({ "format": "seats", "seats": seats.collect::<Vec<_>>() });
     let document = serde_json::to_vec(&plan)?;
     let read = chart::read(&document)?.chart;

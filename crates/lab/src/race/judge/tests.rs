@@ -33,8 +33,7 @@ const TWICE: [(u32, u32); 3] = [(1, 0), (2, 1), (3, 0)];
 fn a_sound_cell_of_a_guarded_strategy_has_no_fault() {
     let cells = judged(&SOUND, &SOUND);
     assert_eq!(faults("queue", Promise::SoldOnce, &cells), [""; 0]);
-    let counts = (cells[0].1.acknowledged, cells[0].1.recorded);
-    assert_eq!(counts, (2, 2));
+    assert_eq!((cells[0].1.acknowledged, cells[0].1.recorded), (2, 2));
 }
 
 #[test]

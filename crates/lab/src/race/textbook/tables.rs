@@ -140,8 +140,7 @@ mod tests {
         let good = history_of(4, &[(0, 7), (1, 7), (2, 3)]);
         assert_eq!(good.commits.len(), 2);
         assert_eq!(Auditor::check(&good), []);
-        let bad = history_of(4, &[(0, 7), (2, 3), (0, 9)]);
-        let found = Auditor::check(&bad);
+        let found = Auditor::check(&history_of(4, &[(0, 7), (2, 3), (0, 9)]));
         let twice: Vec<_> = found
             .iter()
             .filter(|violation| violation.invariant == Invariant::I1SoldTwice)

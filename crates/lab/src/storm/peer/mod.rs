@@ -29,8 +29,7 @@ pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let runs = block_on(unless_stopped(measure(&services, args, &bar)));
     bar.finish_and_clear();
     let report = PeerReport::new(args, services.describe()?, &runs?);
-    let faults = report.faults.len();
-    print_report(args.json, &report, || report.text(), faults)
+    print_report(args.json, &report, || report.text(), report.faults.len())
 }
 
 async fn measure(

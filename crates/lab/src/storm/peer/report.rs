@@ -226,8 +226,7 @@ fn times(runs: &[Run], (own, rival): (Contender, Contender)) -> (u64, u64) {
 
 /// Collects the violations of all storms, warm-ups too.
 fn faults(runs: &[Run]) -> Vec<String> {
-    let turns = runs.iter().flatten();
-    let storms = turns.flat_map(|(contender, one)| {
+    let storms = runs.iter().flatten().flat_map(|(contender, one)| {
         [&one.warm_up, &one.storm].map(|storm| (contender.name(), storm))
     });
     let faults = storms.flat_map(|(name, storm)| {

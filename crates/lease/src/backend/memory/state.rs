@@ -135,8 +135,7 @@ impl State {
             after = after.max(floor.counter());
         }
         let counter = after.checked_add(1).ok_or(NeedsEpoch(self.epoch))?;
-        let token = FencingToken::from_parts(self.epoch, counter);
-        let token = token.ok_or(NeedsEpoch(self.epoch))?;
+        let token = FencingToken::from_parts(self.epoch, counter).ok_or(NeedsEpoch(self.epoch))?;
         self.counter = counter;
         Ok(token)
     }

@@ -63,8 +63,7 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
 }
 
 pub(super) fn token(number: i64) -> Result<FencingToken, BackendError> {
-    let number = u64::try_from(number).ok();
-    let token = number.and_then(FencingToken::new);
+    let token = u64::try_from(number).ok().and_then(FencingToken::new);
     token.ok_or_else(|| garbled("token"))
 }
 

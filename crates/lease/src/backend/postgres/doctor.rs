@@ -103,20 +103,15 @@ fn version(settings: &Settings) -> Finding {
 
 /// Checks whether a crash can lose commits that were answered.
 fn durability(settings: &Settings) -> Finding {
-    let check = "commits are durable";
-    let found = format!(
-        "fsync {}, synchronous_commit {}",
-        settings.fsync, settings.commit
-    );
-    if settings.fsync != "on" {
-        let fix = "set fsync = on: after a power cut leases may be granted twice and tokens fall";
-        return Finding::new(check, Verdict::Fail, found, fix);
+    let (fsync, commit) = (&settings.fsync, &settings.commit);
+    let is_durable = fsync == "on";
+    let mut found = format!("fsync {fsync}, synchronous_commit {commit}");
+    if is_durable && commit == "off" {
+        found.push_str("; grants and renewals switch it on for themselves");
     }
-    if settings.commit == "off" {
-        let found = format!("{found}; grants and renewals switch it on for themselves");
-        return Finding::new(check, Verdict::Ok, found, "");
-    }
-    Finding::new(check, Verdict::Ok, found, "")
+    let fix = "set fsync = on: after a power cut leases may be granted twice and tokens fall";
+    let check = ("commits are durable", is_durable, Verdict::Fail);
+    Finding::judged(check, found, fix)
 }
 
 /// Checks whether a promotion can lose commits that were answered.

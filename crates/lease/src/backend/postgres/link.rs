@@ -25,7 +25,7 @@ pub(super) const CONNECT_LEAST: Duration = Duration::from_secs(1);
 pub(crate) struct Link {
     config: PgConfig,
     clock: Arc<dyn Clock>,
-    limit: Duration,
+    pub(super) limit: Duration,
     live: Reconnecting<Arc<Live>>,
 }
 
@@ -104,10 +104,6 @@ impl Link {
                 Err(named(BackendError::Unknown(late("the answer", self.limit))))
             }
         }
-    }
-
-    pub(super) fn limit(&self) -> Duration {
-        self.limit
     }
 
     /// Returns the connection, made anew if it has ended.

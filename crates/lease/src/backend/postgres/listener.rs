@@ -138,8 +138,7 @@ impl Subscription {
             self.wakes().values().for_each(WakeSender::wake);
             // A server that is gone without a word ends no connection.
             while self.is_answered(&client, "").await {
-                let again = self.clock.boot().plus(ANSWER);
-                self.clock.sleep_until(again).await;
+                self.clock.sleep_until(self.clock.boot().plus(ANSWER)).await;
             }
         };
         let messages = async {
@@ -164,7 +163,6 @@ impl Subscription {
 
     /// Waits for the future's result; `None` after [`ANSWER`].
     async fn in_time<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let end = self.clock.boot().plus(ANSWER);
-        timeout_at(&*self.clock, end, future).await
+        timeout_at(&*self.clock, self.clock.boot().plus(ANSWER), future).await
     }
 }

@@ -79,8 +79,7 @@ pub(super) async fn renew(backend: &Postgres, batch: &[Renew]) -> Vec<RenewReply
         (&all.tokens as _, Type::INT8_ARRAY),
         (&all.ttls as _, Type::INT8_ARRAY),
     ];
-    let ttls = batch.iter().map(|renew| renew.ttl);
-    let limit = timing::renewal_limit(ttls, backend.call_timeout);
+    let limit = timing::renewal_limit(batch.iter().map(|renew| renew.ttl), backend.call_timeout);
     let rows = backend.settling.query_within(limit, RENEW, &params).await;
     match rows.and_then(|rows| fold(&rows, batch.len())) {
         Ok(grants) => grants.into_iter().map(OfName::renewed).collect(),

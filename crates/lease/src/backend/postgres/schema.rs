@@ -65,7 +65,7 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
 }
 
 pub(super) async fn installed(link: &Link) -> Result<Option<i32>, BackendError> {
-    installed_within(link, link.limit().max(CONNECT_LEAST)).await
+    installed_within(link, link.limit.max(CONNECT_LEAST)).await
 }
 
 async fn installed_within(link: &Link, limit: Duration) -> Result<Option<i32>, BackendError> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use soldonce_core::{Chart, Seq, StateKind, Tally, Timestamp, UnitName, UnitNo};
+use soldonce_core::{Chart, Seq, StateKind, Timestamp, UnitName, UnitNo};
 use soldonce_engine::live::{FeedChange, Frame};
 use soldonce_engine::reply::Rfc3339;
 use utoipa::ToSchema;
@@ -157,18 +157,12 @@ fn changes<'a>(frame: &Frame, cut: Cut, chart: &'a Chart) -> Vec<ChangeBody<'a>>
         let FeedChange::Area(no, tally) = change else {
             return None;
         };
-        let Tally {
-            free,
-            held,
-            sold,
-            blocked,
-        } = *tally;
         Some(ChangeBody {
             area: Some(chart.area(*no)?.id.as_str()),
-            free: Some(free),
-            held: Some(held),
-            sold: Some(sold),
-            blocked: Some(blocked),
+            free: Some(tally.free),
+            held: Some(tally.held),
+            sold: Some(tally.sold),
+            blocked: Some(tally.blocked),
             ..ChangeBody::default()
         })
     }));

@@ -25,7 +25,6 @@ pub(super) struct AcquireRequest<'a> {
     #[schema(value_type = String)]
     pub(super) owner: Str<'a>,
     /// Several names, all or none; the name in the path is then their group.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     pub(super) names: Option<Vec<Str<'a>>>,
     /// How long the lease lives without a renewal.
@@ -38,7 +37,6 @@ pub(super) struct AcquireRequest<'a> {
     #[schema(value_type = Option<u64>)]
     pub(super) cap_ms: Option<Whole<u64>>,
     /// A token that the new one must be above: the highest that the target of the writes has seen.
-    #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(super) floor: Option<Str<'a>>,
 }
@@ -49,11 +47,9 @@ pub(super) struct RenewRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     pub(super) owner: Str<'a>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     pub(super) token: Str<'a>,
     /// Of a lease of several names: all of them.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     pub(super) names: Option<Vec<Str<'a>>>,
     /// How long it is to live from now on at least, within its cap. A longer life that it has stays.
@@ -67,11 +63,9 @@ pub(super) struct ReleaseRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     pub(super) owner: Str<'a>,
-    #[serde(borrow)]
     #[schema(value_type = String)]
     pub(super) token: Str<'a>,
     /// Of a lease of several names: all of them.
-    #[serde(borrow)]
     #[schema(value_type = Option<Vec<String>>)]
     pub(super) names: Option<Vec<Str<'a>>>,
 }

@@ -17,10 +17,8 @@ pub(super) use self::live::LiveLeases;
 
 use self::ask::{AcquireRequest, LeaseAnswer, LeaseCall, ReleaseRequest, RenewRequest};
 use self::watch::WatchedLease;
-use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
-use super::json;
 use super::kinds::{self, Kind};
 use super::operation::{Tag, get, post};
 use super::problem::{Handled, Problem};
@@ -28,6 +26,7 @@ use super::rates::{ACQUIRE_LEASE, tell_held};
 use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
+use super::{answer, json};
 use crate::leases::{GrantedLease, LeaseError, Leased};
 use crate::rate::LEASES;
 
@@ -103,8 +102,7 @@ async fn acquire(mut req: ApiRequest) -> Handled {
     if req.app.shutdown.is_cancelled() {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
     }
-    let until_over = terms.wait.saturating_add(terms.ttl);
-    let reserved = live.reserve(key, owner, until_over);
+    let reserved = live.reserve(key, owner, terms.wait.saturating_add(terms.ttl));
     let before = reserved.map_err(|next| too_many(&req.app, next))?;
     let granting = req.app.leases.acquire(&asked.leased, owner, terms);
     let granted = tokio::select! {
@@ -206,7 +204,7 @@ struct InspectedLease<'a> {
 async fn inspect(req: ApiRequest) -> Handled {
     let (name, group) = place(&req)?;
     let holder = req.app.leases.inspect(&name, group.as_ref()).await;
-    let holder = holder.map_err(|error| unavailable(&req.app, &error))?;
+    let holder = holder.map_err(|why| unavailable(&req.app, &why))?;
     let answer = InspectedLease {
         name: name.as_str(),
         held: holder.is_some(),
@@ -275,17 +273,12 @@ fn problem(app: &App, error: LeaseError, leased: &Leased) -> Problem {
             Problem::detailed(&kinds::OVERLOADED, text)
         }
         LeaseError::Invalid(invalid) => Problem::invalid("lease", invalid),
-        LeaseError::Unavailable(_) => unavailable(app, &error),
+        LeaseError::Unavailable(why) => unavailable(app, &why),
     }
 }
 
 /// Builds the refusal, and logs why for the operator, once in a while.
-fn unavailable(app: &App, error: &LeaseError) -> Problem {
-    let why = if let LeaseError::Unavailable(why) = error {
-        why.as_str()
-    } else {
-        ""
-    };
+fn unavailable(app: &App, why: &str) -> Problem {
     if let Some(left_out) = app.lease_faults.pass(app.clock().boot()) {
         tracing::warn!(why, left_out, "leases cannot be reached (lease_url)");
     }

@@ -39,7 +39,7 @@ pub(super) async fn watch(req: ApiRequest) -> Handled {
     let (name, group) = place(&req)?;
     let permit = req.app.enter_stream(&req.parts)?;
     let holder = req.app.leases.inspect(&name, group.as_ref()).await;
-    let holder = holder.map_err(|error| unavailable(&req.app, &error))?;
+    let holder = holder.map_err(|why| unavailable(&req.app, &why))?;
     let mut watcher = Watcher {
         said_at: req.app.clock().boot(),
         app: Arc::clone(&req.app),
@@ -97,8 +97,7 @@ impl Watcher {
             {
                 return Some(said);
             }
-            let silence = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-            if clock.boot().since(self.said_at) >= silence {
+            if clock.boot().since(self.said_at) >= Duration::from_millis(STREAM_KEEP_ALIVE_MS) {
                 return Some(response::KEEP_ALIVE);
             }
         }

@@ -202,8 +202,7 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
 
 async fn told(problem: Problem) -> (Response, Value) {
     let (parts, body) = problem.into_response().into_parts();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    let body = serde_json::from_slice(&bytes).unwrap();
+    let body = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
     (Response::from_parts(parts, Body::empty()), body)
 }
 

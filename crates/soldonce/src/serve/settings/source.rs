@@ -75,8 +75,7 @@ impl Sources {
         let lines = args.filter(|arg| arg.get_id() != "print_settings");
         let lines = lines.map(|arg| {
             let name = arg.get_id().as_str();
-            let value = notes.get(name).cloned();
-            let value = value.unwrap_or_else(|| self.shown(arg));
+            let value = notes.get(name).cloned().unwrap_or_else(|| self.shown(arg));
             let source = match self.matches.value_source(name) {
                 Some(source) if source != ValueSource::DefaultValue => "flag or environment",
                 _ if self.file.contains_key(name) => "file",

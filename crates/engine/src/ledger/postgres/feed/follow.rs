@@ -145,8 +145,7 @@ impl Follower {
         let Some(row) = rows.first() else {
             return Ok(());
         };
-        let columns = Columns::new(row, "batches");
-        let events: Option<Vec<i32>> = columns.get(0)?;
+        let events: Option<Vec<i32>> = Columns::new(row, "batches").get(0)?;
         for event in events.into_iter().flatten() {
             self.read_again(EventNo(u32::try_from(event).unwrap_or(u32::MAX)));
         }
@@ -188,8 +187,7 @@ impl Follower {
         for row in &rows {
             let mut row = Reader::postgres(row, "feed");
             last = row.get()?;
-            let of_event = news.entry(row.get()?);
-            let (batches, writers) = of_event.or_insert((Vec::new(), Writers::Own));
+            let (batches, writers) = news.entry(row.get()?).or_insert((Vec::new(), Writers::Own));
             let (first, batch, server): (_, _, Id) = (row.get()?, row.get()?, row.get()?);
             batches.push((batch, first));
             if server != context.server {

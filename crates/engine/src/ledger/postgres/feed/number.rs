@@ -205,8 +205,7 @@ async fn end_turn(
 /// # Errors
 /// [`Failure`]; then no command may be taken.
 pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result<(), Failure> {
-    let has_moved = connection.one((HAS_MOVED, "sequencer"), &[]).await?;
-    if has_moved != Some(true) {
+    if connection.one((HAS_MOVED, "sequencer"), &[]).await? != Some(true) {
         return Ok(());
     }
     connection.begin_write().await?;
@@ -218,8 +217,7 @@ pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result
 /// (decision 0023). Does nothing if another server did so.
 async fn raise_shift(connection: &mut Connection) -> Result<Turn, Failure> {
     connection.run(STOP_WRITERS).await?;
-    let raised = connection.one((RAISE_SHIFT, "sequencer"), &[]).await?;
-    let Some::<i64>(shift) = raised else {
+    let Some::<i64>(shift) = connection.one((RAISE_SHIFT, "sequencer"), &[]).await? else {
         return Ok(Turn::Nothing);
     };
     tracing::warn!(shift, "the ledger was moved to another cluster");
@@ -287,8 +285,7 @@ async fn move_heads(
     let seqs = seqs.collect::<Result<Vec<i64>, _>>()?;
     let hashes: Vec<&[u8]> = heads.values().map(|head| head.hash.as_slice()).collect();
     let values = [bind(&nos), bind(&seqs), bind(&hashes)];
-    connection.rows(MOVE_HEADS, &values).await?;
-    Ok(())
+    connection.rows(MOVE_HEADS, &values).await.map(drop)
 }
 
 /// Rows of the feed.
@@ -341,7 +338,6 @@ impl Numbers {
             bind(&self.batches),
             bind(&self.hashes),
         ];
-        connection.rows(NUMBER, &values).await?;
-        Ok(())
+        connection.rows(NUMBER, &values).await.map(drop)
     }
 }

@@ -73,13 +73,7 @@ impl OwnBatches {
             }
         }
     }
-}
 
-fn steps(commits: &[Commit]) -> usize {
-    commits.iter().map(|commit| commit.transitions.len()).sum()
-}
-
-impl OwnBatches {
     /// Returns the commits of these batches, without numbers: this server's own from memory, the
     /// others from the database. `events` has the event of each batch.
     ///
@@ -102,6 +96,10 @@ impl OwnBatches {
         }
         Ok(commits)
     }
+}
+
+fn steps(commits: &[Commit]) -> usize {
+    commits.iter().map(|commit| commit.transitions.len()).sum()
 }
 
 #[cfg(test)]
@@ -163,8 +161,7 @@ mod tests {
     #[test]
     fn nothing_stays_of_a_batch_that_is_never_shown() {
         let recent = OwnBatches::default();
-        let at = Timestamp::from_ms(9);
-        recent.add(id(1), at, std::iter::empty());
+        recent.add(id(1), Timestamp::from_ms(9), std::iter::empty());
         assert!(lock(&recent.0).commits.is_empty());
     }
 

@@ -25,8 +25,8 @@ pub(in super::super) struct Holders {
     versions: HashMap<Holder, i64>,
     /// Most rows before those of idle holders are forgotten.
     most: usize,
-    /// Keys of rows that exist and are not remembered.
-    missing: Vec<Id>,
+    /// Keys of rows that exist and are not remembered: they are to be read.
+    pub(super) missing: Vec<Id>,
 }
 
 impl Default for Holders {
@@ -53,21 +53,6 @@ impl Holders {
     pub(in super::super) fn exist(&mut self, accounts: &[Account]) {
         let unknown = accounts.iter().filter(|account| account.version == 0);
         self.missing.extend(unknown.map(|account| account.key));
-    }
-
-    /// Returns the keys of rows to be read.
-    pub(super) fn missing(&self) -> &[Id] {
-        &self.missing
-    }
-
-    /// Clears the missing keys: their rows were read.
-    pub(super) fn are_read(&mut self) {
-        self.missing.clear();
-    }
-
-    /// Takes over the missing keys of `before`: a load of the whole event leaves idle holders out.
-    pub(super) fn exist_still(&mut self, before: &Self) {
-        self.missing.extend_from_slice(&before.missing);
     }
 
     /// Forgets the holders who hold and have bought nothing, once there may be many.

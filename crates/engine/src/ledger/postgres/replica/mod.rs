@@ -48,11 +48,11 @@ pub(super) struct Replica {
     /// The cache may be wrong or half read: the next refresh loads everything anew.
     cold: bool,
     /// How often all of it was read.
-    loads: u64,
+    pub(super) loads: u64,
     /// A batch of this server whose outcome is unknown.
-    unresolved: Option<Id>,
-    /// The time of the latest commit in the cache.
-    latest: Timestamp,
+    pub(super) unresolved: Option<Id>,
+    /// The time of the latest commit in the cache. No decision on it has an earlier time.
+    pub(super) latest: Timestamp,
 }
 
 /// What a refresh brought.
@@ -91,29 +91,11 @@ impl Replica {
         self.cold
     }
 
-    /// Returns how often all of it was read from the database.
-    pub(super) fn loads(&self) -> u64 {
-        self.loads
-    }
-
     /// Marks all of it as cold after a batch without an answer. That may still be running: nothing
     /// is read before it is resolved, or it could be stored after what was read and never be seen.
     pub(super) fn forget_until_resolved(&mut self, batch: Id) {
         self.unresolved = Some(batch);
         self.forget();
-    }
-
-    pub(super) fn unresolved(&self) -> Option<Id> {
-        self.unresolved
-    }
-
-    pub(super) fn resolved(&mut self) {
-        self.unresolved = None;
-    }
-
-    /// Returns the time of the latest commit in memory. No decision on it has an earlier time.
-    pub(super) fn latest(&self) -> Timestamp {
-        self.latest
     }
 
     /// Takes over what other servers wrote since the last time; what `server` wrote is in memory already.
@@ -130,7 +112,7 @@ impl Replica {
         server: Id,
         named: &ToLoad,
     ) -> Result<News, Failure> {
-        let is_whole = !self.cold && self.holders.missing().is_empty() && self.knows(named);
+        let is_whole = !self.cold && self.holders.missing.is_empty() && self.knows(named);
         if is_whole && !self.is_behind(connection, server).await? {
             return Ok(News::default());
         }
@@ -213,7 +195,8 @@ impl Replica {
         let is_gone = |id: &HoldId| fresh.inventory.hold(*id).is_none();
         let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
         let ended = ended.collect();
-        fresh.holders.exist_still(&self.holders);
+        // A load of the whole event leaves idle holders out.
+        fresh.holders.missing.append(&mut self.holders.missing);
         *self = fresh;
         Ok(News {
             units,
@@ -307,12 +290,12 @@ impl Replica {
 
     /// Reads the rows of holders that exist and are not remembered.
     async fn load_holders(&mut self, connection: &mut Connection) -> Result<(), Failure> {
-        let missing = self.holders.missing().to_vec();
+        let missing = self.holders.missing.clone();
         if missing.is_empty() {
             return Ok(());
         }
         self.read_holders(connection, &missing).await?;
-        self.holders.are_read();
+        self.holders.missing.clear();
         Ok(())
     }
 

@@ -139,7 +139,7 @@ impl AuditReader<'_> {
         let mut commits = self.commits(batches.iter().map(|one| one.batch)).await?;
         for numbered in batches {
             let found = commits.remove(&numbered.batch).unwrap_or_default();
-            let (first, next) = (numbered.first, self.walk.seq().next());
+            let (first, next) = (numbered.first, self.walk.seq.next());
             let is_whole = usize::try_from(numbered.commands) == Ok(found.len());
             if first != next || !numbered.is_same || !is_whole {
                 let detail = format!(
@@ -172,7 +172,7 @@ impl AuditReader<'_> {
             let mut commits = self.commits(some.iter().map(|one| one.batch)).await?;
             let found = some.iter().filter_map(|one| commits.remove(&one.batch));
             for mut commit in found.flatten() {
-                commit.seq = self.walk.seq().next();
+                commit.seq = self.walk.seq.next();
                 self.walk.commit(&commit);
             }
         }
@@ -184,8 +184,7 @@ impl AuditReader<'_> {
         batches: impl Iterator<Item = Id>,
     ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
         let ids: Vec<Id> = batches.collect();
-        let asked = [bind(&ids)];
-        let rows = self.connection.rows(AUDIT_TO_VERIFY, &asked).await?;
+        let rows = self.connection.rows(AUDIT_TO_VERIFY, &[bind(&ids)]).await?;
         let of_event = ids.iter().map(|id| (*id, self.event.no)).collect();
         Ok(audit::read_batches(&of_event, &rows)?)
     }
@@ -201,8 +200,7 @@ fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item =
             rows = rows.saturating_add(steps(one));
             before < VERIFY_ROWS
         };
-        let count = rest.iter().take_while(fits).count();
-        let (some, others) = rest.split_at(count);
+        let (some, others) = rest.split_at(rest.iter().take_while(fits).count());
         rest = others;
         (!some.is_empty()).then_some(some)
     })

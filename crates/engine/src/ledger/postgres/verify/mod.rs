@@ -102,8 +102,9 @@ pub async fn unit_history(
     limit: usize,
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
     let mut connection = open(options).await?;
-    let id = [bind(&event)];
-    let rows = connection.rows(events::EVENT_BY_ID, &id).await?;
+    let rows = connection
+        .rows(events::EVENT_BY_ID, &[bind(&event)])
+        .await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };
@@ -118,8 +119,7 @@ pub async fn unit_history(
 /// Connects to a database, which may be a standby. Fails unless it has our tables.
 pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
-    let database = database.patient(VERIFY_ANSWER_MS);
-    let mut connection = database.connection().await?;
+    let mut connection = database.patient(VERIFY_ANSWER_MS).connection().await?;
     schema::require_version(&mut connection).await?;
     Ok(connection)
 }

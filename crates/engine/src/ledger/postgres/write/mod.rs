@@ -67,8 +67,7 @@ impl Values {
     }
 
     fn put_rows(&mut self, name: &'static str, rows: Rows, of: RowType) {
-        let array = self.row_types.array(of);
-        self.put_as(name, rows, array);
+        self.put_as(name, rows, self.row_types.array(of));
     }
 
     fn of(&self) -> Vec<Value<'_>> {

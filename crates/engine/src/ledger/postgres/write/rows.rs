@@ -47,8 +47,7 @@ impl RowTypes {
     /// [`Failure`], when it does not answer, or lacks one of them.
     pub(in super::super) async fn read(connection: &mut Connection) -> Result<Self, Failure> {
         let names: Vec<&str> = RowType::ALL.iter().map(|kind| kind.as_str()).collect();
-        let names = [bind(&names)];
-        let rows = connection.rows(TYPES, &names).await?;
+        let rows = connection.rows(TYPES, &[bind(&names)]).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
             let columns = Columns::new(row, "pg_type");

@@ -37,8 +37,7 @@ pub(super) fn put_bookings(
     read_set: &ReadSet,
 ) -> Result<(), Failure> {
     let missing = || Damaged::new("bookings", "a booking is not in memory");
-    let seen = read_set.bookings.iter();
-    let found = seen.map(|(id, version)| {
+    let found = read_set.bookings.iter().map(|(id, version)| {
         let booking = replica.inventory.booking(*id).ok_or_else(missing)?;
         Ok((booking, *version))
     });

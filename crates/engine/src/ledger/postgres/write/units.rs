@@ -6,11 +6,10 @@ use crate::ledger::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::read_set::ReadSet;
 use crate::ledger::postgres::replica::Replica;
-use crate::ledger::rows::Damaged;
 use crate::ledger::rows::chain::AuditRow;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::packed::pack;
-use crate::ledger::rows::{holds, units};
+use crate::ledger::rows::{Damaged, holds, units};
 
 /// Adds the units that the decisions rest on, and their new states.
 pub(super) fn put_units(
@@ -66,10 +65,7 @@ pub(super) fn put_holds(
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let steps = (0_u32..)
         .zip(batch.commits())
-        .flat_map(|(command, commit)| {
-            let steps = AuditRow::of(commit);
-            steps.map(move |step| (command, step))
-        });
+        .flat_map(|(command, commit)| AuditRow::of(commit).map(move |step| (command, step)));
     // A list, so that it is known how many there are.
     let steps: Vec<_> = steps.collect();
     let rows = Rows::of(steps, |(command, step), row| {

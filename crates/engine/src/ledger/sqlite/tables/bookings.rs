@@ -146,8 +146,7 @@ pub(crate) fn write(
         let counts = [Column::Small(lines), Column::Small(sold)];
         let first = [id, event, caller, holder, hold, state, fence];
         let row = [&first[..], &counts, &rest].concat();
-        let key = Column::Long(holder_key(&booking.holder));
-        writer.write_with(&row, &[key])?;
+        writer.write_with(&row, &[Column::Long(holder_key(&booking.holder))])?;
     }
     lines::write(connection, bookings, is_new)
 }

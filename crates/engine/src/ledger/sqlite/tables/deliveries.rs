@@ -228,9 +228,8 @@ pub(crate) fn forget(
 
 /// Reads the number of the newest delivery; 0 if there is none.
 pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
-    Ok(connection
-        .prepare_cached(LAST_DELIVERY)?
-        .query_row([], |row| row.get(0))?)
+    let last = first_row(connection, LAST_DELIVERY, [], |row| Ok(row.get(0)?))?;
+    Ok(last.unwrap_or_default())
 }
 
 /// Verifies the checksum of every delivery.

@@ -12,9 +12,8 @@ use super::bookings::holder_key;
 use super::{all_rows, execute, first_row, summed};
 use crate::ledger::Tombstone;
 use crate::ledger::rows::codes::{small, unsigned};
-use crate::ledger::rows::dropped as rows;
-use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{dropped as rows, most};
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "dropped_events";
@@ -175,16 +174,10 @@ pub(crate) fn clear(connection: &Connection, event: EventNo, limit: usize) -> Re
     if cleared.rows < limit {
         clear_history(connection, event, limit, &mut cleared)?;
     }
-    let ClearCounts {
-        units,
-        bookings,
-        transitions,
-        is_all,
-        ..
-    } = cleared;
     let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
-    let (units, bookings) = (count(units), count(bookings));
-    let values = params![event.0, units, bookings, count(transitions), is_all];
+    let (units, bookings) = (count(cleared.units), count(cleared.bookings));
+    let (transitions, is_all) = (count(cleared.transitions), cleared.is_all);
+    let values = params![event.0, units, bookings, transitions, is_all];
     one_row("count_cleared", execute(connection, COUNT_CLEARED, values)?)
 }
 

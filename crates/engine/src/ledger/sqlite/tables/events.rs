@@ -182,8 +182,7 @@ mod tests {
             let mut older = stored();
             older.remove(absent.name).unwrap();
             let connection = with_policy(&event, &older);
-            let read = |_| Ok(Arc::clone(&event.chart));
-            let found = all(&connection, read).unwrap();
+            let found = all(&connection, |_| Ok(Arc::clone(&event.chart))).unwrap();
             assert_eq!(found[0].policy, Policy::default(), "{}", absent.name);
             let policy = event.policy.clone();
             event.policy.units_per_hold_max = 7;

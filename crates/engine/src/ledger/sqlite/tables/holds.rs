@@ -73,8 +73,7 @@ pub(crate) fn write<'a>(
         let hold = hold?;
         let is_new = new.binary_search(&hold.id).is_ok();
         let writer = if is_new { &mut insert } else { &mut update };
-        let units = pack(&hold.units)?;
-        writer.write(&put(hold, &units))?;
+        writer.write(&put(hold, &pack(&hold.units)?))?;
     }
     Ok(())
 }

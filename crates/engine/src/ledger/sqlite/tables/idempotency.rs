@@ -63,14 +63,12 @@ pub(crate) fn write(
     let mut insert = RowWriter::new(connection, INSERT_KEY, TABLE)?;
     for (number, (key, _)) in (first..).zip(records) {
         let [scoped, fingerprint] = put_key(*key);
-        let row = [Column::Count(number), scoped, fingerprint, at];
-        insert.write(&row)?;
+        insert.write(&[Column::Count(number), scoped, fingerprint, at])?;
     }
     let mut insert = RowWriter::new(connection, INSERT_REPLY, REPLIES)?;
     for (number, (_, reply)) in (first..).zip(records) {
         let [kind, subject, body] = put(reply);
-        let row = [Column::Count(number), kind, subject, body];
-        insert.write(&row)?;
+        insert.write(&[Column::Count(number), kind, subject, body])?;
     }
     for (key, reply) in records {
         if reply.kind == ReplyKind::GivenBack {
@@ -134,8 +132,7 @@ pub(crate) fn replay(
     number: u64,
     asked: RequestKey,
 ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
-    let row = to_i64(number)?;
-    let found = first_row(connection, KEY, [row], read_key)?;
+    let found = first_row(connection, KEY, [to_i64(number)?], read_key)?;
     let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));
     let known = found.ok_or_else(missing)?.key;
     if known.scoped != asked.scoped {

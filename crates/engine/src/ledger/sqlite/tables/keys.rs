@@ -37,8 +37,7 @@ SELECT version, secret, checksum FROM master_keys ORDER BY version DESC";
 }
 
 pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault> {
-    let scopes = scopes(key);
-    summed::write(connection, INSERT_API_KEY, TABLE, &put(key, &scopes))
+    summed::write(connection, INSERT_API_KEY, TABLE, &put(key, &scopes(key)))
 }
 
 /// Revokes a key; returns whether there was one to revoke. The last admin key is not revoked.
@@ -54,8 +53,7 @@ pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Resul
         revoked_at: Some(at),
         ..key
     };
-    let scopes = scopes(&key);
-    summed::write(connection, REVOKE_API_KEY, TABLE, &put(&key, &scopes))?;
+    summed::write(connection, REVOKE_API_KEY, TABLE, &put(&key, &scopes(&key)))?;
     Ok(true)
 }
 

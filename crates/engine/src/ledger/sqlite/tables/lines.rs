@@ -116,8 +116,7 @@ fn write_line(
     let id = Column::Id(*booking.id.bytes());
     let event = Column::Small(booking.event.0);
     let [unit, price, version, state] = put_line(line);
-    let row = [id, Column::Long(n), event, unit, price, version, state];
-    writer.write(&row)
+    writer.write(&[id, Column::Long(n), event, unit, price, version, state])
 }
 
 /// Reads a line of `booking` from a row, with its number.

@@ -53,8 +53,7 @@ fn first_row<T>(
     read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
 ) -> Result<Option<T>, Fault> {
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(values)?;
-    rows.next()?.map(read).transpose()
+    statement.query(values)?.next()?.map(read).transpose()
 }
 
 /// Collects the rows of a statement.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Effect, Timestamp};
 
-use super::{all_rows, each_row, summed};
+use super::{all_rows, each_row, first_row, summed};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::effects::{get_open, put, put_name};
@@ -92,9 +92,8 @@ fn read(row: &Row<'_>) -> Result<OpenEffect, Fault> {
 
 /// Reads the number of the newest effect; 0 if there is none.
 pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
-    Ok(connection
-        .prepare_cached(LAST_EFFECT)?
-        .query_row([], |row| row.get(0))?)
+    let last = first_row(connection, LAST_EFFECT, [], |row| Ok(row.get(0)?))?;
+    Ok(last.unwrap_or_default())
 }
 
 /// Verifies the checksum of every effect.

@@ -42,8 +42,7 @@ impl<'a> RowWriter<'a> {
         row: &[Column<'_>],
         more: &[Column<'_>],
     ) -> Result<(), Fault> {
-        let columns = row.iter();
-        let sum = columns.fold(Checksum::of(self.table), Checksum::column);
+        let sum = row.iter().fold(Checksum::of(self.table), Checksum::column);
         let sum = Column::Long(sum.to_i64());
         let all = params_from_iter(row.iter().chain([&sum]).chain(more));
         one_row(self.name, self.statement.execute(all)?)

@@ -11,13 +11,12 @@ use std::path::Path;
 use rusqlite::Connection;
 use soldonce_core::{Commit, Event, Timestamp};
 
-use super::OpenError;
-use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
 use super::rebuild::{require_database, require_whole};
 use super::tables::head::Head;
 use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
+use super::{OpenError, connection};
 use crate::ledger::verify::{Books, Ends, Meter, VerifyReport, Watcher};
 use crate::ledger::{OpenMoney, Tombstone};
 

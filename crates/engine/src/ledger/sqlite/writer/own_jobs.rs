@@ -113,8 +113,7 @@ impl Writer {
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let now = self.deps.shared.now();
-        self.commit_at(now, write)
+        self.commit_at(self.deps.shared.now(), write)
     }
 
     fn commit_at<T>(

@@ -76,8 +76,7 @@ impl GivenLimit<'_> {
 
 /// Creates the counters that servers share. The URL may hold a password, so no error repeats it.
 pub(super) fn shared(url: &str) -> anyhow::Result<Arc<RedisRates>> {
-    let redis = shared_redis("redis_url", url)?;
-    Ok(Arc::new(RedisRates::new(redis)))
+    Ok(Arc::new(RedisRates::new(shared_redis("redis_url", url)?)))
 }
 
 /// Parses the addresses of the proxies that are trusted.
