@@ -7,7 +7,6 @@ use std::time::Duration;
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
 use soldonce_lease::{ManualClock, NoticeKind};
-use soldonce_testkit::PATIENCE;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Data, Redis};
 use tokio::time::timeout;
@@ -15,9 +14,10 @@ use tokio::time::timeout;
 use super::site::{
     Site, TTL, ask, connect, granted, group, one, refused, release, renew, settings, until,
 };
+use crate::conformance::HINT_LIMIT;
 
 async fn woken(stream: &mut WakeStream) -> bool {
-    timeout(PATIENCE, stream.next()).await.is_ok()
+    timeout(HINT_LIMIT, stream.next()).await.is_ok()
 }
 
 #[tokio::test]
