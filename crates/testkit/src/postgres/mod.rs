@@ -279,7 +279,7 @@ impl Drop for Postgres {
 pub fn query(url: &str, sql: &str) -> Result<String> {
     let mut psql = psql(url)?;
     psql.args(["--tuples-only", "--no-align", "--command", sql]);
-    let rows = run(psql.env("PGCONNECT_TIMEOUT", "5"));
+    let rows = run(psql.env("PGCONNECT_TIMEOUT", "20"));
     let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
     Ok(rows.trim_end().to_owned())
 }
