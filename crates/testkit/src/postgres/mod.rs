@@ -117,7 +117,7 @@ impl PostgresOptions {
             "listen_addresses = '{ip}'\nport = {port}\nunix_socket_directories = ''\n\
              fsync = off\nfull_page_writes = off\n\
              shared_buffers = 16MB\nmax_connections = 200\nwal_level = replica\n\
-             log_line_prefix = '%m [%p] '\n"
+             log_line_prefix = '%m [%p] '\nlc_messages = 'C'\n"
         );
         if let Some(primary) = self.follows {
             let (host, port) = (primary.ip(), primary.port());
@@ -287,6 +287,7 @@ pub fn query(url: &str, sql: &str) -> Result<String> {
 /// Builds a `psql` that ends with the first statement that fails.
 fn psql(url: &str) -> Result<Command> {
     let mut psql = Command::new(program("psql")?);
+    psql.env("LC_ALL", "C");
     psql.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
     psql.args(["--dbname", url]);
     Ok(psql)
