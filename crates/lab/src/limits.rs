@@ -59,7 +59,7 @@ pub(crate) const RACE_CONNECTIONS_MAX: usize = 256;
 /// No round of a cell begins later than so long after the first, milliseconds.
 pub(crate) const RACE_CELL_MS_MAX: u64 = 5_000;
 /// Longest wait for a connection or one answer of a race's own strategies, milliseconds.
-pub(crate) const RACE_ANSWER_MS: u64 = 5_000;
+pub(crate) const RACE_ANSWER_MS: u64 = 20_000;
 /// Buyers of a race's ceilings, each with one request in flight.
 pub(crate) const CEILING_BUYERS: u32 = 64;
 /// Most runs of a race's ceilings.
@@ -78,8 +78,8 @@ pub(crate) const CEILING_GATHER_TURNS_MAX: usize = 8;
 pub(crate) const CEILING_HEARD_EVERY: Duration = Duration::from_millis(10);
 /// How many times that is checked.
 pub(crate) const CEILING_HEARD_TRIES: u32 = 1_000;
-/// Longest wait for the answer of a bare script.
-pub(crate) const CEILING_SCRIPT_WAIT: Duration = Duration::from_secs(2);
+/// Longest wait for the answer of a bare script, or of the shield alone.
+pub(crate) const CEILING_SCRIPT_WAIT: Duration = Duration::from_secs(20);
 /// More requests per second than any scenario here will answer: so many seats are made ready.
 pub(crate) const BENCH_RATE_EXPECTED_MAX: u64 = 80_000;
 /// Holds of each run when halls are compared, and of a quick one.

@@ -185,8 +185,8 @@ async fn open(options: &PostgresOptions) -> Arc<PostgresLedger> {
 /// A hold that a buyer was promised.
 struct Promised {
     hold: Hold,
-    /// When, in time that has really passed.
-    made: i64,
+    /// When it was asked for and when it was answered, in time that has really passed.
+    made: [i64; 2],
     /// How far the wall clock had been set forward by then, in all.
     forward: i64,
 }
@@ -200,6 +200,7 @@ struct Walk {
     passed: i64,
     forward: i64,
     held: [Option<Promised>; SEATS.len()],
+    /// Bookings, and when each was answered.
     paying: Vec<(BookingId, i64)>,
     ids: u128,
     latest: i64,
@@ -270,18 +271,18 @@ impl Walk {
         let answered = self.elapsed();
         let before = self.held[seat].take();
         match (before, held(got)) {
-            (None, Ok(hold)) => self.promise(seat, hold, asked),
+            (None, Ok(hold)) => self.promise(seat, hold, [asked, answered]),
             (Some(before), Ok(hold)) => {
-                let lived = answered - before.made + self.forward - before.forward;
+                let lived = answered - before.made[0] + self.forward - before.forward;
                 if lived + TOLERANCE_MS < TTL_MS {
                     let promised = &before.hold;
                     self.wrong
                         .push(format!("over after {lived} ms: {promised:?}"));
                 }
-                self.promise(seat, hold, asked);
+                self.promise(seat, hold, [asked, answered]);
             }
             (Some(before), Err(Rejection::UnitUnavailable(_))) => {
-                let lived = asked - before.made;
+                let lived = asked - before.made[1];
                 if lived > 2 * TTL_MS + TOLERANCE_MS {
                     let promised = &before.hold;
                     self.wrong
@@ -293,7 +294,7 @@ impl Walk {
         }
     }
 
-    fn promise(&mut self, seat: usize, hold: Hold, asked: i64) {
+    fn promise(&mut self, seat: usize, hold: Hold, made: [i64; 2]) {
         let at = hold.created_at.ms();
         if at < self.latest {
             let latest = self.latest;
@@ -302,7 +303,7 @@ impl Walk {
         self.latest = at;
         self.held[seat] = Some(Promised {
             hold,
-            made: asked,
+            made,
             forward: self.forward,
         });
     }
@@ -318,13 +319,14 @@ impl Walk {
         let Ok(booking) = booked(self.place.ask(server, checkout).await) else {
             return;
         };
-        self.paying.push((booking.id, asked));
+        let answered = self.elapsed();
+        self.paying.push((booking.id, answered));
         // Payment gives the hold a window of its own.
         let hold = self.place.ledger(server).hold(promised.hold.id).await;
         let hold = hold.unwrap().unwrap();
         self.held[seat] = Some(Promised {
             hold,
-            made: asked,
+            made: [asked, answered],
             forward: self.forward,
         });
     }

@@ -33,8 +33,8 @@ fn count(value: &Value) -> u64 {
         .unwrap_or_else(|| panic!("no count: {value}"))
 }
 
-/// Three winners in the one run, every other request refused, none without an answer.
-fn is_accounted_for(contender: &Value) {
+/// Three winners in the one run, every other request refused, none without an answer; how many there were.
+fn answered(contender: &Value) -> u64 {
     assert_eq!(contender["winners"], json!([SEATS]), "{contender}");
     assert_eq!(contender["errors"], json!({}), "{contender}");
     let statuses = contender["statuses"].as_object().unwrap();
@@ -42,11 +42,8 @@ fn is_accounted_for(contender: &Value) {
     assert_eq!(named, ["201", "409"], "{contender}");
     let answered: u64 = statuses.values().map(count).sum();
     assert_eq!(answered, count(&contender["sent"]), "{contender}");
-    assert!(
-        answered > USERS,
-        "every user sent further requests: {contender}"
-    );
     assert_eq!(statuses.get("201"), Some(&json!(SEATS)), "{contender}");
+    answered
 }
 
 #[test]
@@ -70,8 +67,9 @@ fn the_product_and_every_flow_of_the_peer_sell_each_seat_once() {
             "peer redis"
         ]
     );
+    let mut requests = 0;
     for contender in contenders {
-        is_accounted_for(contender);
+        requests += answered(contender);
         for figure in [
             "rate_per_s",
             "rate_times_permille",
@@ -82,6 +80,9 @@ fn the_product_and_every_flow_of_the_peer_sell_each_seat_once() {
         assert!(count(&contender["latency_us"]["avg"]) > 0, "{contender}");
         assert_eq!(contender["rates_per_s"].as_array().unwrap().len(), 1);
     }
+    // A machine that stands still for the second of one of them leaves its users one request each.
+    let users = USERS * u64::try_from(contenders.len()).unwrap();
+    assert!(requests > users, "users sent further requests: {report}");
     let rival = &contenders[2];
     assert_eq!(
         count(&rival["rate_times_permille"]),

@@ -1,9 +1,38 @@
-//! A clock that stands still with the machine.
+//! Clocks on which a machine that is busy or stands still is no server that does not answer.
 
+use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use soldonce_lease::{Clock, ManualClock, SystemClock};
+use soldonce_lease::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
+
+/// The machine's clock at a fortieth of its speed: the 200 ms of a vote are eight seconds.
+pub(crate) struct Slow;
+
+impl Slow {
+    const BY: u32 = 40;
+
+    fn start() -> BootTime {
+        static START: LazyLock<BootTime> = LazyLock::new(|| SystemClock.boot());
+        *START
+    }
+}
+
+impl Clock for Slow {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms()
+    }
+
+    fn boot(&self) -> BootTime {
+        let start = Self::start();
+        start.plus(SystemClock.boot().since(start) / Self::BY)
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        let start = Self::start();
+        SystemClock.sleep_until(start.plus(until.since(start).saturating_mul(Self::BY)))
+    }
+}
 
 /// How often it goes on.
 const TICK: Duration = Duration::from_millis(20);

@@ -4,13 +4,15 @@ use std::fs;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use soldonce_lease::backend::{Fut, Memory};
 use soldonce_lease::{
-    AcquireError, BackendError, EPOCH_MAX, FenceError, FenceKind, FenceSource, FencingToken,
-    FileFence, InvalidRequest, Leases, Namespace, SystemClock,
+    AcquireError, BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceKind, FenceSource,
+    FencingToken, FileFence, InvalidRequest, Leases, ManualClock, Namespace, SleepFuture,
+    SystemClock,
 };
-use soldonce_testkit::TempFolder;
+use soldonce_testkit::{PATIENCE, TempFolder};
 use tokio::task::JoinSet;
 
 const MOST: u64 = FenceKind::Epoch.most();
@@ -101,12 +103,31 @@ async fn a_backend_that_exists_takes_no_fence_source_and_no_namespace() {
     assert!(leases().no_fencing().connect().await.is_ok());
 }
 
+/// A clock on which no wait comes to its end: the disk may stall while another client has the lock.
+struct Endless;
+
+impl Clock for Endless {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms()
+    }
+
+    fn boot(&self) -> BootTime {
+        BootTime::default()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        let pause = until.since(self.boot());
+        SystemClock.sleep_until(SystemClock.boot().plus(pause))
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_clients_race_and_no_number_is_given_twice() {
     let folder = TempFolder::new().unwrap();
     let mut clients = JoinSet::new();
     for _ in 0..10 {
-        clients.spawn(take_twenty(FileFence::new(folder.path())));
+        let epochs = FileFence::new(folder.path()).clock(Arc::new(Endless));
+        clients.spawn(take_twenty(epochs));
     }
     let mut all = clients.join_all().await.concat();
     all.sort_unstable();
@@ -241,7 +262,7 @@ async fn an_answer_that_nobody_took_is_not_given_again() {
 #[tokio::test]
 async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
     let folder = TempFolder::new().unwrap();
-    let clock = Arc::new(soldonce_lease::ManualClock::at(0));
+    let clock = Arc::new(ManualClock::at(0));
     let epochs = FileFence::new(folder.path()).clock(clock.clone());
     assert_eq!(epochs.next(FenceKind::Epoch, "app", 0).await, Ok(1));
     let lock = fs::File::open(folder.path().join("app.lock")).unwrap();
@@ -252,7 +273,7 @@ async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
         std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())
     };
     assert!(std::future::poll_fn(|cx| pending(&mut asked, cx)).await);
-    clock.advance(std::time::Duration::from_secs(3));
+    clock.advance(Duration::from_secs(3));
     let error = asked.await.unwrap_err().to_string();
     assert!(error.contains("another process holds"), "{error}");
     drop(lock);
@@ -268,7 +289,7 @@ async fn a_disk_that_stalls_stops_nothing_else() {
     assert!(made.success());
     let (to, others) = std::sync::mpsc::channel();
     let disk = std::thread::spawn(move || {
-        let ran = others.recv_timeout(std::time::Duration::from_secs(10));
+        let ran = others.recv_timeout(PATIENCE);
         fs::File::open(lock).unwrap();
         ran
     });

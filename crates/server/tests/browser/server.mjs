@@ -11,6 +11,8 @@ import { promisify } from "node:util";
 const ADMIN_KEY = "browser-tests-admin-key";
 const DAY_MS = 24 * 60 * 60 * 1000;
 const ADDRESS = /http:\/\/(127\.0\.0\.1:\d+)/;
+// Of this file alone, also while a server is away. Each of its servers takes one.
+const PORTS = named("SOLDONCE_PORTS").split(" ");
 
 /** @param {string} name */
 export function named(name) {
@@ -24,7 +26,7 @@ export class Server {
   constructor(command) {
     this.command = command;
     this.folder = join(named("SOLDONCE_SCRATCH"), randomUUID());
-    this.address = "127.0.0.1:0";
+    this.address = `127.0.0.1:${PORTS.shift()}`;
     /** @type {import("node:child_process").ChildProcess|null} */ this.process = null;
     mkdirSync(this.folder, { recursive: true });
   }

@@ -7,7 +7,9 @@
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -21,10 +23,12 @@ use crate::program::said;
 use crate::shop::{self, done, hall};
 use crate::store::folder;
 
-const SEATS: usize = 400;
 const SELLERS: usize = 3;
 /// Copies that are taken while seats are sold.
 const COPIES: usize = 3;
+/// Seats that are for sale from the end of one copy to that of the next, however long that one takes.
+const PORTION: usize = 140;
+const SEATS: usize = COPIES * PORTION;
 
 /// The exit code of the program, and what it says.
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
@@ -66,21 +70,16 @@ fn confirm(client: &mut Client, hold: &Value, key: &str) -> HttpAnswer {
     client.ask(&shop::confirm(hold).keyed(key)).unwrap()
 }
 
-/// Sells seats until there are none left or it is enough; how many.
-fn sell(client: &mut Client, next: &AtomicUsize, is_enough: &AtomicBool) -> usize {
-    let mut sold = 0;
-    while !is_enough.load(Ordering::Relaxed) {
-        let n = next.fetch_add(1, Ordering::Relaxed);
-        if n >= SEATS {
-            break;
-        }
+/// Sells the seats that are for sale until no more come.
+fn sell(client: &mut Client, for_sale: &Mutex<Receiver<usize>>, sold: &AtomicUsize) {
+    let next = || for_sale.lock().unwrap().recv();
+    while let Ok(n) = next() {
         let held = hold(client, &seat(n), &format!("buyer-{n}"));
         assert!(held.is_success(), "{}", held.shown());
         let booked = confirm(client, &held.json(), &format!("sale-{n}"));
         assert!(booked.is_success(), "{}", booked.shown());
-        sold += 1;
+        sold.fetch_add(1, Ordering::Relaxed);
     }
-    sold
 }
 
 #[test]
@@ -89,31 +88,28 @@ fn a_copy_of_a_ledger_that_sells_is_whole_and_makes_no_sale_wait() {
     let data = place.join("data");
     let server = Server::start(&data).unwrap();
     create(&mut server.client("organiser"));
-    let (next, is_enough) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let copies = thread::scope(|scope| {
-        let sellers: Vec<_> = (0..SELLERS)
-            .map(|n| {
-                let mut client = server.client(&format!("seller-{n}"));
-                let (next, is_enough) = (&next, &is_enough);
-                scope.spawn(move || sell(&mut client, next, is_enough))
-            })
-            .collect();
-        let copies: Vec<Value> = (0..COPIES)
-            .map(|n| {
-                let at = next.load(Ordering::Relaxed);
-                let more = || next.load(Ordering::Relaxed) > at + SELLERS;
-                until("seats are sold", PATIENCE, more).unwrap();
-                backup(&data, &place.join(format!("copy-{n}")))
-            })
-            .collect();
-        is_enough.store(true, Ordering::Relaxed);
-        let sold: usize = sellers
-            .into_iter()
-            .map(|seller| seller.join().unwrap())
-            .sum();
-        assert!(sold > COPIES * SELLERS, "{sold}");
-        copies
+    let (seats, for_sale) = channel();
+    let (for_sale, sold) = (Mutex::new(for_sale), AtomicUsize::new(0));
+    let copies: Vec<Value> = thread::scope(|scope| {
+        // A copy that fails ends the sale.
+        let seats = seats;
+        for n in 0..SELLERS {
+            let mut client = server.client(&format!("seller-{n}"));
+            let (for_sale, sold) = (&for_sale, &sold);
+            scope.spawn(move || sell(&mut client, for_sale, sold));
+        }
+        let copy = |n: usize| {
+            let at = sold.load(Ordering::Relaxed);
+            for seat in n * PORTION..(n + 1) * PORTION {
+                seats.send(seat).unwrap();
+            }
+            let more = || sold.load(Ordering::Relaxed) > at + SELLERS;
+            until("seats are sold", PATIENCE, more).unwrap();
+            backup(&data, &place.join(format!("copy-{n}")))
+        };
+        (0..COPIES).map(copy).collect()
     });
+    assert_eq!(sold.into_inner(), SEATS);
     let mut last = 0;
     for copy in &copies {
         let commits = copy["last_commit"].as_u64().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use soldonce_testkit::{BROWSER_TESTS, program, workspace};
+use soldonce_testkit::{BROWSER_TESTS, Port, program, workspace};
 
 /// One browser at a time: several fight for the machine and prove nothing more.
 static BROWSER: Mutex<()> = Mutex::new(());
@@ -16,18 +16,25 @@ pub(crate) type Browser = (&'static str, &'static str);
 
 pub(crate) const CHROMIUM: Browser = ("SOLDONCE_CHROMIUM", "chromium");
 
+/// Most servers of one file.
+const SERVERS: usize = 3;
+
 /// Runs one file of tests; its servers keep their data in a folder that goes if all passed.
 pub(crate) fn run(file: &str, (variable, tool): Browser) {
     let _alone = BROWSER.lock();
     let scratch = scratch(file);
     let screenshots = workspace().unwrap().join("target/screenshots");
     std::fs::create_dir_all(&screenshots).unwrap();
+    // A server that is stopped comes back to its port, which no other test takes meanwhile.
+    let ports: Vec<Port> = (0..SERVERS).map(|_| Port::reserve().unwrap()).collect();
+    let numbers = ports.iter().map(|port| port.number().to_string());
     let output = Command::new(program("node").unwrap())
         .args(["--test", "--test-reporter=spec"])
         .arg(format!("{file}.test.mjs"))
         .current_dir(workspace().unwrap().join(BROWSER_TESTS))
         .env("SOLDONCE_PROGRAM", env!("CARGO_BIN_EXE_soldonce"))
         .env(variable, program(tool).unwrap())
+        .env("SOLDONCE_PORTS", numbers.collect::<Vec<_>>().join(" "))
         .env("SOLDONCE_SCRATCH", &scratch)
         .env("SOLDONCE_SCREENSHOTS", screenshots)
         .output()

@@ -25,6 +25,8 @@ impl Session {
         // A session of its own, whose terminal this is.
         let mut shell = Command::new("setsid");
         shell.args(["--ctty", "sh", "-i", "-m"]).env("PS1", "");
+        // It says in the language of its user that something is stopped.
+        shell.env("LC_ALL", "C");
         shell.env("RUN", env!("CARGO_BIN_EXE_soldonce"));
         shell.env("URL", redis.url()).env_remove("ENV");
         shell.stdin(slave()).stdout(slave()).stderr(slave());
@@ -175,7 +177,8 @@ fn a_stop_stops_both_and_both_go_on() {
 #[test]
 fn a_stop_that_outlasts_the_lease_ends_the_command() {
     let mut session = Session::new();
-    let command = session.start(&format!("run --ttl 5s --grace 200ms -- {READER}"));
+    // Long enough to be stopped in, on a machine that stalls.
+    let command = session.start(&format!("run --ttl 12s --grace 200ms -- {READER}"));
     session.press("\u{1a}");
     session.see("Stopped");
     wait_for_state(command, 'T');

@@ -230,10 +230,11 @@ fn ended_unserved(shop: &Shop, paid: impl FnOnce(&str)) {
     let server = shop.serve();
     let mut client = server.client("ann");
     let mut hall = hall("hamlet-1", 10, 20);
-    hall["policy"] = json!({"hold_ttl_ms": 5_000, "payment_window_ms": 1_000});
+    // Long enough to begin payment and to stop the server in, on a machine that stalls.
+    hall["policy"] = json!({"hold_ttl_ms": 10_000, "payment_window_ms": 1_000});
     done(&mut client, &Ask::post("/v1/events", hall));
     let intent = check_out(&mut client, 0).unwrap();
-    let over = SystemClock.boot().plus(Duration::from_millis(5_100));
+    let over = SystemClock.boot().plus(Duration::from_millis(10_100));
     paid(&intent);
     server.stop();
     until("the hold is over", PATIENCE, || SystemClock.boot() > over).unwrap();

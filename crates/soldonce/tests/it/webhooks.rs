@@ -229,7 +229,8 @@ fn what_a_killed_server_was_delivering_is_delivered_ten_seconds_later() {
     let _heir = serve(&store, &folder, None);
     silent.set_nonblocking(true).unwrap();
     until("another attempt", REST, || silent.accept().is_ok()).unwrap();
+    // The claim, the start of a server, and perhaps a machine that stands still.
     let took = SystemClock.boot().since(died);
-    assert!(took < CLAIM + Duration::from_secs(3), "{took:?}");
+    assert!(took < 2 * CLAIM, "{took:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -11,6 +11,7 @@ use rustix::net::sockopt::set_socket_linger;
 
 use super::Fault;
 use super::control::Control;
+use crate::server::PATIENCE;
 
 const CHUNK: usize = 16 * 1024;
 
@@ -147,10 +148,11 @@ impl Link {
         }
     }
 
-    /// Sends the request on a connection of its own and waits up to 2 s for its reply.
+    /// Sends the request on a connection of its own and waits for its reply, up to [`PATIENCE`]: it
+    /// runs before the request itself, also on a server that stands still for a while.
     fn send_copy(&self, bytes: &[u8]) -> Result<()> {
         let mut copy = TcpStream::connect(self.target)?;
-        copy.set_read_timeout(Some(Duration::from_secs(2)))?;
+        copy.set_read_timeout(Some(PATIENCE))?;
         copy.write_all(bytes)?;
         let mut reply = vec![0; CHUNK];
         ensure!(copy.read(&mut reply)? > 0, "no reply to the copy");

@@ -117,7 +117,7 @@ impl PostgresOptions {
             "listen_addresses = '{ip}'\nport = {port}\nunix_socket_directories = ''\n\
              fsync = off\nfull_page_writes = off\n\
              shared_buffers = 16MB\nmax_connections = 200\nwal_level = replica\n\
-             log_line_prefix = '%m [%p] '\n"
+             log_line_prefix = '%m [%p] '\nlc_messages = 'C'\n"
         );
         if let Some(primary) = self.follows {
             let (host, port) = (primary.ip(), primary.port());
@@ -278,14 +278,15 @@ impl Drop for Postgres {
 pub fn query(url: &str, sql: &str) -> Result<String> {
     let mut psql = psql(url)?;
     psql.args(["--tuples-only", "--no-align", "--command", sql]);
-    let rows =
-        run(psql.env("PGCONNECT_TIMEOUT", "5")).map_err(|error| anyhow!("{sql}: {error}"))?;
+    let rows = run(psql.env("PGCONNECT_TIMEOUT", "20"));
+    let rows = rows.map_err(|error| anyhow!("{sql}: {error}"))?;
     Ok(rows.trim_end().to_owned())
 }
 
 /// Builds a `psql` that ends with the first statement that fails.
 fn psql(url: &str) -> Result<Command> {
     let mut psql = Command::new(program("psql")?);
+    psql.env("LC_ALL", "C");
     psql.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
     psql.args(["--dbname", url]);
     Ok(psql)

@@ -10,8 +10,12 @@ use super::{ClientCertificate, Ports, Redis, RedisOptions};
 use crate::server::{PATIENCE, until};
 use crate::{Authority, Certificate};
 
-/// Time after which a node that does not answer counts as failed (`cluster-node-timeout`).
-pub const NODE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time after which a node that does not answer counts as failed (`cluster-node-timeout`): longer
+/// than a machine stands still, so that no node is replaced unless a test asks for it.
+const NODE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The same after [`RedisCluster::fail_soon`].
+const NODE_TIMEOUT_SHORT: Duration = Duration::from_secs(2);
 
 const PRIMARIES: usize = 3;
 const NODES: usize = 2 * PRIMARIES;
@@ -72,6 +76,15 @@ impl RedisCluster {
         };
         cluster.await_ok()?;
         Ok(cluster)
+    }
+
+    /// Lets a node that does not answer count as failed after two seconds from now on.
+    pub fn fail_soon(&self) -> Result<()> {
+        let millis = NODE_TIMEOUT_SHORT.as_millis().to_string();
+        for node in &self.nodes {
+            node.cli(&["CONFIG", "SET", "cluster-node-timeout", &millis])?;
+        }
+        Ok(())
     }
 
     /// Returns all nodes in the order of their start.

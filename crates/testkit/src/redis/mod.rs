@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::program;
 use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
 
-pub use cluster::{FullCoverage, NODE_TIMEOUT, RedisCluster};
+pub use cluster::{FullCoverage, RedisCluster};
 pub use options::RedisOptions;
 pub use pair::RedisPair;
 pub use tls::ClientCertificate;

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 
-/// Below the range from which the kernel takes the ports of outgoing connections (32768 and up): a
-/// client that connects to the port of a dead server must not be connected to itself.
-const FIRST: u32 = 10_000;
-const COUNT: u32 = 22_000;
+/// Above 10080, the last that browsers refuse to ask, and below the range from which the kernel takes the ports of
+/// outgoing connections (32768 and up): a client that connects to the port of a dead server must not be connected
+/// to itself.
+const FIRST: u32 = 10_100;
+const COUNT: u32 = 21_900;
 
 /// A port that no other test of this machine uses while this value lives.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Port {
                 let number = FIRST + start.wrapping_add(step) % COUNT;
                 Self::try_reserve(u16::try_from(number).ok()?)
             })
-            .context("no port between 10000 and 32000 is free")
+            .context("no port between 10100 and 32000 is free")
     }
 
     fn try_reserve(number: u16) -> Option<Self> {

@@ -2,12 +2,12 @@
 //! an endpoint of the test, so that it can hold them back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fake_stripe::money::{MoneyLine, violations};
 use fake_stripe::{FakeStripe, Sent};
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_core::{
     Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
 };
@@ -47,15 +47,34 @@ impl Store {
     pub(super) const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
 }
 
+/// The machine's clock, ahead by these milliseconds.
+#[derive(Default)]
+struct Ahead(AtomicI64);
+
+impl Clock for Ahead {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms() + self.0.load(Ordering::Relaxed)
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        SystemClock.sleep_until(until)
+    }
+}
+
 /// A ledger and what stands around it. It outlives the servers that work on it.
 pub(super) struct Place {
     ledger: Arc<dyn Ledger>,
+    clock: Arc<Ahead>,
     live: Arc<Live>,
     metrics: Arc<Metrics>,
     servers: AtomicU64,
     capture: Capture,
     pub(super) answers: Arc<Answers>,
-    _disk: (Option<TempFolder>, Option<Postgres>),
+    disk: (Option<TempFolder>, Option<Postgres>),
 }
 
 impl Place {
@@ -64,14 +83,15 @@ impl Place {
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let entropy = SeededEntropy::new(7);
-        let clock = Arc::new(SystemClock);
+        let clock = Arc::new(Ahead::default());
+        let by = Arc::clone(&clock) as Arc<dyn Clock>;
         let mut disk = (None, None);
         let observer = Arc::clone(&live) as Arc<_>;
         let ledger: Arc<dyn Ledger> = match store {
             Store::Sqlite => {
                 let folder = disk.0.insert(TempFolder::new().unwrap());
                 let options = SqliteOptions::new(folder.path().to_owned());
-                let opened = SqliteLedger::open(&options, clock, &entropy, observer);
+                let opened = SqliteLedger::open(&options, by, &entropy, observer);
                 Arc::new(opened.unwrap())
             }
             Store::Postgres => {
@@ -81,18 +101,19 @@ impl Place {
                     ..PostgresOptions::new(database.url())
                 };
                 migrate(&options).await.unwrap();
-                let opened = PostgresLedger::open(&options, clock, &entropy, observer);
+                let opened = PostgresLedger::open(&options, by, &entropy, observer);
                 Arc::new(opened.await.unwrap())
             }
         };
         Arc::new(Self {
             ledger,
+            clock,
             live,
             metrics,
             servers: AtomicU64::new(1),
             capture: Capture::Manual,
             answers: Arc::default(),
-            _disk: disk,
+            disk,
         })
     }
 
@@ -102,6 +123,15 @@ impl Place {
         let alone = Arc::get_mut(&mut place).unwrap();
         alone.capture = Capture::Automatic;
         place
+    }
+
+    /// So much of the ledger's time passes at once.
+    pub(super) fn skip_ms(&self, ms: i64) {
+        self.clock.0.fetch_add(ms, Ordering::Relaxed);
+        if let Some(database) = &self.disk.1 {
+            let step = format!("UPDATE clock SET at = at + {ms}");
+            database.query(&step).unwrap();
+        }
     }
 
     /// A server on this ledger, which lives as long as its heart beats.

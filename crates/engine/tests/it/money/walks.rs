@@ -501,7 +501,7 @@ async fn a_cancelled_intent_of_a_wrong_amount_is_let_go_of() {
 async fn unheard_until_too_late(place: Arc<Place>, seat: Seat) -> (BookingState, i64, i64) {
     let short = |policy: &mut soldonce_core::Policy| {
         policy.late_payment = LatePayment::IfStillFree;
-        policy.hold_ttl = Span::from_ms(4_000);
+        policy.hold_ttl = Span::from_ms(60_000);
         policy.payment_window = Span::from_ms(1_000);
     };
     let event = format!("hamlet-{seat:?}").to_lowercase();
@@ -513,6 +513,7 @@ async fn unheard_until_too_late(place: Arc<Place>, seat: Seat) -> (BookingState,
     let (hold, paying) = rig.begun("ann", &["A-1"]).await;
     rig.pay(&paying, VISA).await;
     let ends = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+    rig.place.skip_ms(61_000);
     while rig.engine.now() < ends.expires_at {
         let soon = SystemClock.boot().plus(Duration::from_millis(20));
         SystemClock.sleep_until(soon).await;

@@ -7,10 +7,10 @@ use fake_stripe::money::MoneyLine;
 use fake_stripe::{CallFault, Plan, Route};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{PaymentState as P, Span};
-use soldonce_engine::payment::{Intent, IntentId, ProviderError};
+use soldonce_engine::payment::{Intent, IntentId, PaymentProvider, ProviderError};
 use soldonce_testkit::Port;
 
-use super::rig::{PRICE, Rig};
+use super::rig::{PRICE, Rig, adapter, key};
 
 /// What may happen to a call, and how often it is then made: with its own key, and with a second one.
 const FAULTS: [(CallFault, usize, usize); 5] = [
@@ -22,7 +22,7 @@ const FAULTS: [(CallFault, usize, usize); 5] = [
     (CallFault::ErrorAfter, 2, 1),
 ];
 
-/// Shorter than any answer that is held; longer than any that is not.
+/// Shorter than any answer that is held.
 const SHORT_MS: u64 = 2_000;
 
 /// How often `route` was called with this key, and with a second one.
@@ -201,10 +201,12 @@ async fn a_pause_that_the_provider_asks_for_is_kept_or_passed_on() {
 
 #[tokio::test]
 async fn a_provider_that_hangs_is_waited_for_once() {
-    let rig = Rig::waiting(SHORT_MS);
+    let rig = Rig::new();
     let intent = rig.authorised(1).await;
+    let stripe = adapter(rig.fake.secret_key(), &rig.fake.url(), SHORT_MS);
     rig.fake.next_call(Route::Capture, CallFault::HoldReply);
-    let error = rig.capture(&intent).await.unwrap_err();
+    let hung = stripe.capture(&intent, &key(&intent, "capture")).await;
+    let error = hung.unwrap_err();
     assert!(matches!(error, ProviderError::Unknown(_)), "{error}");
     let calls = rig.fake.calls();
     let tries = calls.iter().filter(|call| call.route == Route::Capture);
@@ -220,11 +222,14 @@ async fn a_provider_that_hangs_is_waited_for_once() {
 
 #[tokio::test]
 async fn a_call_that_is_still_at_work_is_busy_and_takes_effect_once() {
-    let rig = Rig::waiting(SHORT_MS);
+    let rig = Rig::new();
     let intent = rig.authorised(1).await;
     rig.fake.next_call(Route::Capture, CallFault::HoldCall);
-    let error = rig.capture(&intent).await.unwrap_err();
-    assert!(matches!(error, ProviderError::Unknown(_)), "{error}");
+    // Its caller goes away.
+    tokio::select! {
+        known = rig.capture(&intent) => panic!("{known:?}"),
+        () = rig.fake.until_held(1) => {}
+    }
     let error = rig.capture(&intent).await.unwrap_err();
     assert_eq!(error, ProviderError::Busy { retry_after: None });
     assert_eq!(rig.money(&intent).captures, 0);
@@ -265,7 +270,7 @@ async fn an_answer_without_end_is_not_read() {
         rig.fake
             .next_call(Route::RetrieveIntent, CallFault::Oversized);
     }
-    let error = soldonce_engine::payment::PaymentProvider::retrieve(&rig.stripe, &intent).await;
+    let error = rig.stripe.retrieve(&intent).await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("longer than 1048576 bytes"), "{error}");
 }
@@ -275,9 +280,9 @@ async fn no_provider_at_all_is_unknown() {
     let rig = Rig::new();
     let closed = Port::reserve().unwrap();
     let url = format!("http://127.0.0.1:{}", closed.number());
-    let stripe = super::rig::adapter("sk_test_x", &url, SHORT_MS);
+    let stripe = adapter("sk_test_x", &url, SHORT_MS);
     let intent = IntentId::parse("pi_1").unwrap();
-    let error = soldonce_engine::payment::PaymentProvider::retrieve(&stripe, &intent).await;
+    let error = stripe.retrieve(&intent).await;
     assert!(matches!(error, Err(ProviderError::Unknown(_))), "{error:?}");
     assert!(rig.fake.calls().is_empty());
 }

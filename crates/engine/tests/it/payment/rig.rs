@@ -30,16 +30,11 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new() -> Self {
-        Self::waiting(PATIENT_MS)
-    }
-
-    /// A rig whose adapter waits so long for an answer.
-    pub(super) fn waiting(call_timeout_ms: u64) -> Self {
         let clock = ManualClock::at(BEGIN_MS);
         let fake = FakeStripe::start_at(Arc::new(clock.clone())).unwrap();
         let inbox = Receiver::start().unwrap();
         fake.deliver_to(&inbox.url()).unwrap();
-        let stripe = adapter(fake.secret_key(), &fake.url(), call_timeout_ms);
+        let stripe = adapter(fake.secret_key(), &fake.url(), PATIENT_MS);
         Self {
             fake,
             clock,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use soldonce_core::{Command, EventNo, Policy, PolicyChange, Text};
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
@@ -40,25 +39,32 @@ impl Other {
         }
     }
 
+    /// What this session reads. It starts no program, for which those who wait have no time.
+    async fn read(&self, sql: &str) -> String {
+        self.client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
     pub(super) async fn leave(self) {
         self.client.batch_execute("COMMIT").await.unwrap();
     }
 }
 
 impl Servers {
-    /// Asks for this, and does not go on before another session waits for a turn of this kind.
-    fn ask_in_vain(&self, command: Command, kind: &str) -> JoinSet<()> {
+    /// Asks for what this other session is in the way of, and does not go on before a session waits for a turn
+    /// of this kind.
+    async fn ask_in_vain(&self, other: &Other, command: Command, kind: &str) -> JoinSet<()> {
         let ledger = Arc::clone(&self.ledgers[0]);
         let mut asked = JoinSet::new();
         asked.spawn(async move {
             ledger.transact(transaction(command, None)).await.unwrap();
         });
         let waiting = format!(
-            "SELECT count(*) > 0 FROM pg_locks \
+            "SELECT (count(*) > 0)::text FROM pg_locks \
              WHERE locktype = 'advisory' AND mode = '{kind}' AND NOT granted"
         );
-        let waits = || self.database.query(&waiting).is_ok_and(|some| some == "t");
-        until("the turn is waited for", PATIENCE, waits).unwrap();
+        while other.read(&waiting).await != "true" {
+            assert!(asked.try_join_next().is_none(), "it does not wait");
+        }
         asked
     }
 }
@@ -78,13 +84,13 @@ async fn a_renewal_has_its_event_alone() {
     // Many share it; a renewal waits for them.
     let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;
     servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-    let renewed = servers.ask_in_vain(renewal, "ExclusiveLock");
+    let renewed = servers.ask_in_vain(&other, renewal, "ExclusiveLock").await;
     other.leave().await;
     renewed.join_all().await;
     // And they wait for it.
     let other = Other::take(&servers, "pg_advisory_xact_lock", event.no).await;
     let wish = servers.wish(&event, "bob", &["B-1"]);
-    let held = servers.ask_in_vain(wish, "ShareLock");
+    let held = servers.ask_in_vain(&other, wish, "ShareLock").await;
     other.leave().await;
     held.join_all().await;
     servers.judge(0, &event.id).await;
@@ -100,18 +106,15 @@ async fn a_cancellation_asks_for_its_turn_again() {
         event: event.no,
         reason: Text::parse("rain").unwrap(),
     };
-    let cancelled = servers.ask_in_vain(cancel, "ExclusiveLock");
-    let since = || {
-        let since = "SELECT coalesce(max(waitstart)::text, '') FROM pg_locks \
-                     WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted";
-        servers.database.query(since).unwrap()
-    };
-    let first = since();
-    let waits_anew = || {
-        let now = since();
-        !now.is_empty() && now != first
-    };
-    until("the turn is asked for again", PATIENCE, waits_anew).unwrap();
+    let mut cancelled = servers.ask_in_vain(&other, cancel, "ExclusiveLock").await;
+    let since = "SELECT coalesce(max(waitstart)::text, '') FROM pg_locks \
+                 WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted";
+    let first = other.read(since).await;
+    let mut now = first.clone();
+    while now.is_empty() || now == first {
+        assert!(cancelled.try_join_next().is_none(), "it gives up");
+        now = other.read(since).await;
+    }
     other.leave().await;
     cancelled.join_all().await;
 }
@@ -133,7 +136,8 @@ async fn what_comes_while_a_command_waits_for_its_turn_is_stored_together() {
     servers.add_watched(sizes.clone()).await;
     let event = servers.event(|_| {}).await;
     let other = Other::take(&servers, "pg_advisory_xact_lock", event.no).await;
-    let first = servers.ask_in_vain(servers.wish(&event, "ann", &["A-1"]), "ShareLock");
+    let wish = servers.wish(&event, "ann", &["A-1"]);
+    let first = servers.ask_in_vain(&other, wish, "ShareLock").await;
     let mut queued = Vec::new();
     for seat in ["A-2", "A-3", "A-4", "A-5"] {
         let wish = transaction(servers.wish(&event, "ann", &[seat]), None);

@@ -189,6 +189,8 @@ async fn a_dead_redis_stops_no_client_and_is_asked_again_after_a_second() {
         Tried::Passed,
         "flushed"
     );
+    // A claim ends after two seconds, however long the machine stood still meanwhile.
+    assert!(shield.note(zone(0), &[note(1, Kind::Held, BOB)]).await);
     assert_eq!(things(&shield.try_units(ANN, &wanted).await).len(), 1);
 }
 
@@ -275,8 +277,13 @@ async fn the_nodes_of_a_cluster_share_the_zones() {
             seats(no + 1_000, &[2]),
             areas(no + 2_000, &[0]),
         ];
+        let claimed = SystemClock.boot();
         assert_eq!(servers[0].try_units(ANN, &wanted).await, Tried::Passed);
         let refused = servers[1].try_units(BOB, &wanted).await;
+        if SystemClock.boot().since(claimed) >= Duration::from_millis(SHIELD_CLAIM_MS) {
+            // The machine stood still, and these claims may have ended. Other zones have more.
+            continue;
+        }
         assert_eq!(things(&refused).len(), 2, "{no}");
         assert!(servers[1].note(zone(no), &[note(1, Kind::Held, BOB)]).await);
         assert!(servers[0].drop_claims(ANN, &wanted[1]).await);

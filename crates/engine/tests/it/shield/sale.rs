@@ -379,6 +379,7 @@ async fn a_primary_of_the_cluster_is_stopped_during_a_sale() {
     let place = hall.place_of_zone(&cluster).await;
     let buyers = hall.begin();
     hall.in_mid_sale(20).await;
+    cluster.fail_soon().unwrap();
     cluster.node(place).unwrap().pause().unwrap();
     hall.in_mid_sale(60).await;
     hall.misses().await;
@@ -394,6 +395,7 @@ async fn a_primary_of_the_cluster_is_killed_during_a_sale() {
     let place = hall.place_of_zone(&cluster).await;
     let buyers = hall.begin();
     hall.in_mid_sale(20).await;
+    cluster.fail_soon().unwrap();
     cluster.node(place).unwrap().kill().unwrap();
     hall.misses().await;
     hall.end(buyers).await;

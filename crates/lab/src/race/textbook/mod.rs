@@ -13,12 +13,14 @@ mod tables;
 use std::time::Duration;
 
 use deadpool_postgres::tokio_postgres::{Error, Row};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use soldonce_core::History;
 
 use super::outcome::Outcome;
 use super::plan::{Hall, Want};
 use super::pool::Pool;
+use crate::limits::RACE_ANSWER_MS;
 
 pub(super) use self::stopped::{Scene, stop_the_holder};
 #[cfg(test)]
@@ -80,10 +82,15 @@ impl Purchase {
 impl Textbook {
     pub(super) async fn open(method: Method, pool: Pool, redis: &[String]) -> anyhow::Result<Self> {
         pool.warm().await?;
+        let wait = Some(Duration::from_millis(RACE_ANSWER_MS));
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(wait)
+            .set_response_timeout(wait);
         let mut connections = Vec::new();
         for url in redis {
             let client = redis::Client::open(url.as_str())?;
-            connections.push(client.get_multiplexed_async_connection().await?);
+            let connection = client.get_multiplexed_async_connection_with_config(&config);
+            connections.push(connection.await?);
         }
         Ok(Self {
             method,

@@ -14,8 +14,8 @@ use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{Cmd, ConnectionInfo, ProtocolVersion, RedisError, RedisResult, Value};
+use soldonce_clock::timeout_at;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use super::call::Call;
 use super::config::RedisConfig;
@@ -24,8 +24,8 @@ use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
 use super::watchdog::{self, Watchdog};
-use crate::BackendError;
 use crate::backend::BackendContext;
+use crate::{BackendError, Clock};
 
 /// Longest `WAIT` for replicas.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +40,7 @@ pub(super) struct ClusterLink {
     renew: Watchdog,
     durable: Watchdog,
     rebuilt: Arc<Notify>,
+    clock: Arc<dyn Clock>,
 }
 
 impl ClusterLink {
@@ -64,6 +65,7 @@ impl ClusterLink {
             entry,
             keys,
             rebuilt,
+            clock: Arc::clone(&with.clock),
         })
     }
 
@@ -120,16 +122,17 @@ impl ClusterLink {
         let watchdog = self.role(role);
         let attempt = watchdog.current();
         let sent = AtomicBool::new(false);
-        let outcome = timeout(within, async {
+        let end = self.clock.boot().plus(within);
+        let calling = std::pin::pin!(async {
             let connection = attempt.get(|| watchdog.connect()).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
-        let answer = match outcome.await {
-            Ok(Ok(answer)) => answer.map_err(|error| failure::of_command(&error)),
-            Ok(Err(error)) => Err(error),
-            Err(_) if sent.into_inner() => Err(BackendError::unanswered(within)),
-            Err(_) => Err(not_connected(within)),
+        let answer = match timeout_at(&*self.clock, end, calling).await {
+            Some(Ok(answer)) => answer.map_err(|error| failure::of_command(&error)),
+            Some(Err(error)) => Err(error),
+            None if sent.load(Ordering::Relaxed) => Err(BackendError::unanswered(within)),
+            None => Err(not_connected(within)),
         };
         match &answer {
             Err(BackendError::Unknown(_) | BackendError::NotSent(_)) => watchdog.silent(shard),
@@ -163,10 +166,11 @@ impl ClusterLink {
                 .node_timeout
                 .saturating_mul(watchdog::CONNECT_NODES),
         );
-        match timeout(limit, client.get_async_connection()).await {
-            Ok(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
-            Ok(Err(error)) => Err(failure::of_connect(&error)),
-            Err(_) => Err(not_connected(limit)),
+        let making = Box::pin(client.get_async_connection());
+        match timeout_at(&*self.clock, self.clock.boot().plus(limit), making).await {
+            Some(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
+            Some(Err(error)) => Err(failure::of_connect(&error)),
+            None => Err(not_connected(limit)),
         }
     }
 }

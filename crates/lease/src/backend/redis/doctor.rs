@@ -130,12 +130,9 @@ impl RedisBackend {
         // The server read its clock about halfway.
         let halfway = i64::try_from((round_trip / 2).as_millis()).unwrap_or(i64::MAX);
         let offset = here_ms.saturating_add(halfway).abs_diff(there_ms);
+        let apart = Duration::from_millis(offset).saturating_sub(round_trip / 2);
         Finding::judged(
-            (
-                "clock offset",
-                Duration::from_millis(offset) <= OFFSET_MAX,
-                Verdict::Warn,
-            ),
+            ("clock offset", apart <= OFFSET_MAX, Verdict::Warn),
             format!(
                 "{offset} ms, give or take {} ms",
                 halfway.saturating_add(ROUNDED_MS)

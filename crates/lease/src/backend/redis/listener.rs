@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use redis::aio::SendError;
 use redis::{PushInfo, PushKind, Value};
+use soldonce_clock::timeout_at;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::link::Link;
 use super::replaced::Replaced;
-use super::subscriber::Subscriber;
+use super::subscriber::{Limit, Subscriber};
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
 use crate::{BackendError, Clock};
@@ -42,6 +42,7 @@ pub(super) struct Listener {
     keys: Arc<Keyspace>,
     topics: Arc<Topics>,
     asks: mpsc::Sender<Ask>,
+    clock: Arc<dyn Clock>,
     /// The task before its start; taken by the first waiter, on the runtime that waits.
     unstarted: Mutex<Option<Task>>,
     tasks: Mutex<JoinSet<()>>,
@@ -63,7 +64,7 @@ impl Listener {
             topics: Arc::clone(&topics),
             asks: asks.clone(),
             asked,
-            clock,
+            clock: Arc::clone(&clock),
             replaced,
             has_served: false,
         };
@@ -71,6 +72,7 @@ impl Listener {
             keys,
             topics,
             asks,
+            clock,
             unstarted: Mutex::new(Some(task)),
             tasks: Mutex::default(),
         }
@@ -90,7 +92,7 @@ impl Listener {
                 listens.await.ok()
             };
             // Without the acknowledgement the stream may miss a release, which a poll finds.
-            timeout(within, ask).await.ok();
+            timeout_at(&*self.clock, self.clock.boot().plus(within), ask).await;
         }
         stream
     }
@@ -181,7 +183,7 @@ impl Task {
             let ask = tokio::select! {
                 ask = self.asked.recv() => ask,
                 () = self.clock.sleep_until(quiet_until) => {
-                    subscriber.ping(STEP_TIMEOUT).await?;
+                    subscriber.ping(self.step()).await?;
                     continue;
                 }
                 () = self.link.rebuilt() => return Ok(()),
@@ -195,7 +197,7 @@ impl Task {
                 }
                 Some(Ask::Idle(shard)) if self.topics.forget_idle(shard) => {
                     let channel = self.keys.channel(shard).to_string();
-                    subscriber.unsubscribe(&channel, STEP_TIMEOUT).await?;
+                    subscriber.unsubscribe(&channel, self.step()).await?;
                 }
                 Some(Ask::Idle(_)) => {}
                 None => return Ok(()),
@@ -210,10 +212,14 @@ impl Task {
     ) -> Result<(), BackendError> {
         let channel = self.keys.channel(shard).to_string();
         if !self.topics.is_acknowledged(shard) {
-            subscriber.subscribe(&channel, STEP_TIMEOUT).await?;
+            subscriber.subscribe(&channel, self.step()).await?;
             self.topics.acknowledge(shard, channel);
         }
         Ok(())
+    }
+
+    fn step(&self) -> Limit<'_> {
+        (STEP_TIMEOUT, &*self.clock)
     }
 }
 

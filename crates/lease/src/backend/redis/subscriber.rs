@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value};
-use tokio::time::timeout;
+use soldonce_clock::timeout_at;
 
 use super::failure;
-use crate::BackendError;
+use crate::{BackendError, Clock};
+
+/// The longest wait for an answer, and the clock that ends it.
+pub(super) type Limit<'a> = (Duration, &'a dyn Clock);
 
 pub(super) enum Subscriber {
     Server(MultiplexedConnection),
@@ -20,7 +23,7 @@ impl Subscriber {
     pub(super) async fn subscribe(
         &mut self,
         channel: &str,
-        within: Duration,
+        limit: Limit<'_>,
     ) -> Result<(), BackendError> {
         let asking = async {
             match self {
@@ -29,17 +32,16 @@ impl Subscriber {
                 Subscriber::Cluster(connection) => connection.ssubscribe(channel).await,
             }
         };
-        acknowledged(timeout(within, asking).await.ok(), within)
+        acknowledged(asking, limit).await
     }
 
     /// Checks that the server still answers. Does nothing on a cluster, whose subscription is
     /// replaced when its main connections fall silent.
-    pub(super) async fn ping(&mut self, within: Duration) -> Result<(), BackendError> {
+    pub(super) async fn ping(&mut self, limit: Limit<'_>) -> Result<(), BackendError> {
         match self {
             Subscriber::Server(connection) => {
                 let ping = redis::cmd("PING");
-                let asking = ping.query_async(connection);
-                acknowledged(timeout(within, asking).await.ok(), within)
+                acknowledged(ping.query_async(connection), limit).await
             }
             #[cfg(feature = "cluster")]
             Subscriber::Cluster(_) => Ok(()),
@@ -49,7 +51,7 @@ impl Subscriber {
     pub(super) async fn unsubscribe(
         &mut self,
         channel: &str,
-        within: Duration,
+        limit: Limit<'_>,
     ) -> Result<(), BackendError> {
         let asking = async {
             match self {
@@ -58,7 +60,7 @@ impl Subscriber {
                 Subscriber::Cluster(connection) => connection.sunsubscribe(channel).await,
             }
         };
-        acknowledged(timeout(within, asking).await.ok(), within)
+        acknowledged(asking, limit).await
     }
 }
 
@@ -70,8 +72,12 @@ async fn ask(connection: &mut MultiplexedConnection, word: &str, channel: &str) 
         .map(drop)
 }
 
-fn acknowledged(answer: Option<RedisResult<()>>, within: Duration) -> Result<(), BackendError> {
-    answer.map_or(Err(BackendError::unanswered(within)), |answer| {
-        answer.map_err(|error| failure::of_command(&error))
-    })
+async fn acknowledged(
+    asking: impl Future<Output = RedisResult<()>>,
+    (within, clock): Limit<'_>,
+) -> Result<(), BackendError> {
+    match timeout_at(clock, clock.boot().plus(within), asking).await {
+        Some(answer) => answer.map_err(|error| failure::of_command(&error)),
+        None => Err(BackendError::unanswered(within)),
+    }
 }

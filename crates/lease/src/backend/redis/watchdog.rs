@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
+use soldonce_clock::timeout_at;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::failure::{self, not_connected};
 use super::keys::Shard;
@@ -89,8 +89,8 @@ impl Watchdog {
     pub(super) fn connect(
         &self,
     ) -> impl Future<Output = Result<ClusterConnection, BackendError>> + Send + use<> {
-        let (client, limit) = (self.client.clone(), self.limit);
-        async move { connect(&client, limit).await }
+        let (client, limit, clock) = (self.client.clone(), self.limit, Arc::clone(&self.clock));
+        async move { connect(&client, limit, &*clock).await }
     }
 
     /// Resets the count of the shard, which answered or refused, and after a silence the back-off.
@@ -131,9 +131,10 @@ impl Watchdog {
         let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
         let (role, limit) = (self.role.as_str(), self.limit);
+        let clock = Arc::clone(&self.clock);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.spawn(async move {
-            match connect(&client, limit).await {
+            match connect(&client, limit, &*clock).await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
@@ -153,9 +154,11 @@ pub(super) fn node_timeout(with: &BackendContext) -> Duration {
 async fn connect(
     client: &ClusterClient,
     limit: Duration,
+    clock: &dyn Clock,
 ) -> Result<ClusterConnection, BackendError> {
-    match timeout(limit, client.get_async_connection()).await {
-        Ok(made) => made.map_err(|error| failure::of_connect(&error)),
-        Err(_) => Err(not_connected(limit)),
+    let making = Box::pin(client.get_async_connection());
+    match timeout_at(clock, clock.boot().plus(limit), making).await {
+        Some(made) => made.map_err(|error| failure::of_connect(&error)),
+        None => Err(not_connected(limit)),
     }
 }

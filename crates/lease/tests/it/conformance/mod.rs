@@ -50,7 +50,8 @@ pub(crate) trait Bench: Send + Sync {
     /// A ttl that is short for this backend and long against [`Bench::slack`].
     fn ttl(&self) -> Duration;
 
-    /// How far the test's idea of the backend's time may be off: the round trips of a few calls.
+    /// How far the test's idea of the backend's time may be off: the round trips of a few calls, and a stall of some
+    /// seconds. At most a quarter of the ttl.
     fn slack(&self) -> Duration;
 
     /// How many random sequences to run.

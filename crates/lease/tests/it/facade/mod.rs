@@ -26,6 +26,7 @@ use soldonce_lease::{
     Builder, Clock, LeaseRef, Leases, LostReason, ManualClock, Name, Notice, NoticeStream, Request,
     RunError, SystemClock,
 };
+use soldonce_testkit::PATIENCE;
 
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -149,13 +150,13 @@ async fn connect(
     set(builder).connect().await.unwrap()
 }
 
-/// Waits until `done`, at most ten seconds of real time.
+/// Waits until `done`, at most a minute of real time.
 #[track_caller]
 pub(super) fn until(done: impl Fn() -> bool) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
     async move {
         let clock = SystemClock;
-        let end = clock.boot().plus(secs(10));
+        let end = clock.boot().plus(PATIENCE);
         while !done() {
             assert!(clock.boot() < end, "waited in vain at {place}");
             clock.sleep_until(clock.boot().plus(ms(1))).await;
@@ -163,12 +164,12 @@ pub(super) fn until(done: impl Fn() -> bool) -> impl Future<Output = ()> {
     }
 }
 
-/// Fails if `future` takes more than ten seconds of real time.
+/// Fails if `future` takes more than a minute of real time.
 #[track_caller]
 pub(super) fn soon<T>(future: impl Future<Output = T>) -> impl Future<Output = T> {
     let place = std::panic::Location::caller();
     async move {
-        let done = tokio::time::timeout(secs(10), future).await;
+        let done = tokio::time::timeout(PATIENCE, future).await;
         done.unwrap_or_else(|_| panic!("waited in vain at {place}"))
     }
 }

@@ -11,8 +11,9 @@ use soldonce_lease::backend::{
 };
 use soldonce_lease::test_kit::FaultyBackend;
 use soldonce_lease::{AcquireError, BackendError, Lease, Leases, ManualClock, Name};
+use soldonce_testkit::PATIENCE;
 
-use super::{connect, is_pending, secs, soon};
+use super::{connect, is_pending, soon};
 
 /// How the backend serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl Scene {
         let mut inspection: Inspection =
             Box::pin(async move { locks.lease("stop").inspect().await.map(drop) });
         assert!(is_pending(&mut inspection).await);
-        has_stopped.recv_timeout(secs(10)).unwrap();
+        has_stopped.recv_timeout(PATIENCE).unwrap();
         Stopped { go, inspection }
     }
 

@@ -9,9 +9,9 @@ use soldonce_testkit::chaos::FaultProxy;
 use super::requests::{Call, Harm};
 use super::site::Kind;
 use super::trial::{TTL, Trial};
-use super::{PATIENCE, within};
+use super::{PATIENCE, within, within_by};
 
-/// When nothing may be left (`lease.md` 11.6): half the ttl and a second; five more for a machine that stalls.
+/// When nothing may be left (`lease.md` 11.6): half the ttl and a second; five more for a machine that is busy.
 const CLEAN_WITHIN: Duration = Duration::from_secs(16);
 const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 6_000);
 
@@ -94,8 +94,9 @@ impl Trial {
             // A ticket is good until its ttl: that is no orphan.
             self.take_over().await.release().await.unwrap();
         }
-        let clean = || self.site.left().is_empty();
-        within(CLEAN_WITHIN, format!("{self} leaves nothing"), clean).await;
+        let (clock, clean) = (self.awake.clock(), || self.site.left().is_empty());
+        let what = format!("{self} leaves nothing");
+        within_by(&clock, CLEAN_WITHIN, what, clean).await;
     }
 
     /// The token of a grant that is given back at once.

@@ -12,14 +12,14 @@ use soldonce_lease::{Builder, Lease, Leases};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 
 use super::site::{Kind, Site};
-use super::{PATIENCE, ms, rest, within};
+use super::{PATIENCE, ms, rest, within, within_by};
 use crate::awake::Awake;
 
 /// Long: what goes away before it is over did not go away by itself.
 const TTL: Duration = Duration::from_secs(20);
 
 /// When nothing may be left (`lease.md` 11.6): half the ttl, when releases are repeated, and a second; six
-/// more for a machine that stalls.
+/// more for a machine that is busy.
 const CLEAN_WITHIN: Duration = Duration::from_secs(17);
 
 /// Each reply takes so long, so that a call is cut at each of its steps.
@@ -193,7 +193,7 @@ async fn cut(bench: Bench, calls: &[Call]) {
     let is_ticket = |name: &String| name.contains("Resume");
     // The last one may be granted yet, before it is released.
     let clean = || bench.locks.stats().live == 0 && bench.site.left().iter().all(is_ticket);
-    within(CLEAN_WITHIN, "no key is left", clean).await;
+    within_by(&bench.awake.clock(), CLEAN_WITHIN, "no key is left", clean).await;
     let Bench {
         site,
         locks,

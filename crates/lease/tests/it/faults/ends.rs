@@ -133,7 +133,8 @@ async fn a_lease_may_be_dropped_anywhere_on_postgres() {
 /// Holds two leases and ends in the way that it is told.
 fn end_this_process(part: &mut Part) {
     let (url, how) = (part.words()[0].to_owned(), part.words()[1].to_owned());
-    let locks = block_on(Leases::redis(&*url).namespace("app").connect()).unwrap();
+    let builder = Leases::redis(&*url).namespace("app");
+    let locks = block_on(builder.call_timeout(PATIENCE).connect()).unwrap();
     // The shortest that Redis keeps: it is what frees the name of a process that is gone.
     let short = |name: &str| locks.lease(name).ttl(Duration::from_secs(1));
     let leases = [short("a"), short("b")].map(|request| block_on(request.acquire()).unwrap());

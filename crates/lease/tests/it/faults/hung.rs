@@ -9,9 +9,7 @@ use soldonce_testkit::chaos::{Fault, FaultProxy};
 use tokio::task::JoinSet;
 
 use super::site::{Kind, Servers, Site};
-use super::{PATIENCE, ms, within};
-
-const TTL: Duration = Duration::from_secs(6);
+use super::{PATIENCE, ms, rest, within};
 
 /// Where the holder's clock is moved by hand.
 const LONG: Duration = Duration::from_mins(1);
@@ -31,6 +29,18 @@ async fn is_renewed(locks: &Leases, lease: &Lease, clock: &ManualClock) {
         locks.stats().renewed > renewed || !lease.state().is_live()
     })
     .await;
+}
+
+/// Awaits the future while the holder's clock goes on.
+async fn passing<T>(clock: &ManualClock, future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    loop {
+        tokio::select! {
+            biased;
+            output = &mut future => return output,
+            () = rest(ms(10)) => clock.advance(ms(50)),
+        }
+    }
 }
 
 /// Runs the same on all of these at once: most of it is waiting.
@@ -66,21 +76,16 @@ async fn hang(kind: Kind) {
     let servers = &mut site.servers;
     (0..servers.count()).for_each(|place| servers.resume(place));
     // What the server still keeps is released, and the next one to ask gets it.
-    let pass = |look: &dyn Fn() -> bool| {
-        clock.advance(ms(50));
-        look()
-    };
-    within(PATIENCE, "the lost lease is released", || {
-        pass(&|| site.left().is_empty())
-    })
-    .await;
+    let released = within(PATIENCE, "the lost lease is released", || {
+        site.left().is_empty()
+    });
+    passing(&clock, released).await;
     // Those that were given up meanwhile end too.
-    let (_, ()) = tokio::join!(
-        locks.shutdown(PATIENCE),
-        within(PATIENCE, "no connection is left", || {
-            pass(&|| site.connections() == 0)
-        })
-    );
+    passing(&clock, locks.shutdown(PATIENCE)).await;
+    let closed = within(PATIENCE, "no connection is left", || {
+        site.connections() == 0
+    });
+    passing(&clock, closed).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -91,19 +96,19 @@ async fn the_loss_is_told_at_the_deadline_while_the_server_stands_still() {
 /// The connections fall silent for good, and the server is well: a lease outlives that.
 async fn fall_silent(kind: Kind) {
     let site = Site::start(kind).await;
-    let proxies = site.proxies();
-    let locks = site.builder(&proxies).connect().await.unwrap();
-    let lease = take(&locks, Duration::from_secs(12)).await;
+    let (proxies, clock) = (site.proxies(), ManualClock::at(1_000_000));
+    let builder = site.builder(&proxies).clock(Arc::new(clock.clone()));
+    let locks = builder.connect().await.unwrap();
+    let lease = take(&locks, LONG).await;
     for _ in 0..2 {
-        let renewed = locks.stats().renewed;
-        let again = || locks.stats().renewed > renewed || !lease.state().is_live();
-        within(PATIENCE, "it is renewed", again).await;
+        is_renewed(&locks, &lease, &clock).await;
         assert!(lease.token().is_ok(), "{kind:?}: {:?}", lease.state());
         proxies.iter().for_each(silence);
     }
-    lease.release().await.ok();
-    within(PATIENCE, "the lease is released", || site.left().is_empty()).await;
-    locks.shutdown(PATIENCE).await;
+    passing(&clock, lease.release()).await.ok();
+    let released = within(PATIENCE, "the lease is released", || site.left().is_empty());
+    passing(&clock, released).await;
+    passing(&clock, locks.shutdown(PATIENCE)).await;
 }
 
 fn silence(proxy: &FaultProxy) {
@@ -145,17 +150,15 @@ fn set_lives(site: &Site, ms: &str) {
 }
 
 async fn step_the_servers_clock(kind: Kind) {
-    let site = Site::start(kind).await;
+    let (site, clock) = (Site::start(kind).await, ManualClock::at(1_000_000));
     let patient = || site.builder(&[]).call_timeout(PATIENCE);
-    let (first, second) = (
-        patient().connect().await.unwrap(),
-        patient().connect().await.unwrap(),
-    );
-    let by_hand = |locks: &Leases, ttl| locks.lease("a").ttl(ttl).manual_renewal();
-    let long = by_hand(&first, Duration::from_mins(1));
-    let early = long.try_acquire().await.unwrap().unwrap();
+    let first = patient().connect().await.unwrap();
+    let second = patient().clock(Arc::new(clock.clone()));
+    let second = second.connect().await.unwrap();
+    let by_hand = |locks: &Leases| locks.lease("a").ttl(LONG).manual_renewal();
+    let early = by_hand(&first).try_acquire().await.unwrap().unwrap();
     step_forward(&site);
-    let other = by_hand(&second, TTL).try_acquire().await.unwrap().unwrap();
+    let other = by_hand(&second).try_acquire().await.unwrap().unwrap();
     let token = early.token().expect("its own clock did not step");
     assert!(other.token().unwrap() > token, "a gate tells them apart");
     let lost = early.renew().await;
@@ -163,11 +166,12 @@ async fn step_the_servers_clock(kind: Kind) {
     assert!(other.verify().await.is_ok());
     step_back(&site);
     // The server would keep it for an hour. Its holder does not, and gives it back.
+    clock.advance(LONG);
     assert_eq!(other.lost().await, LostReason::Deadline);
-    within(PATIENCE, "the lost lease is released", || {
+    let released = within(PATIENCE, "the lost lease is released", || {
         site.left().is_empty()
-    })
-    .await;
+    });
+    passing(&clock, released).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -178,7 +182,8 @@ async fn a_step_of_the_servers_clock_moves_no_deadline() {
 /// An hour wrong, and stepping by an hour each way: the lease is kept, and excludes.
 async fn skew_the_client(kind: Kind, wrong_by: i64) {
     let site = Site::start(kind).await;
-    let other = site.builder(&[]).connect().await.unwrap();
+    let other = site.builder(&[]).call_timeout(PATIENCE);
+    let other = other.connect().await.unwrap();
     let clock = ManualClock::at(SystemClock.wall_ms() + wrong_by);
     let skewed = site.builder(&[]).clock(Arc::new(clock.clone()));
     let locks = skewed.connect().await.unwrap();

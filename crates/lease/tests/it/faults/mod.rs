@@ -29,10 +29,20 @@ pub(super) const fn ms(millis: u64) -> Duration {
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Looks until it is so; fails if it is not so within `limit`.
-pub(super) async fn within(limit: Duration, what: impl Display, mut look: impl FnMut() -> bool) {
-    let end = SystemClock.boot().plus(limit);
+pub(super) async fn within(limit: Duration, what: impl Display, look: impl FnMut() -> bool) {
+    within_by(&SystemClock, limit, what, look).await;
+}
+
+/// The same by another clock.
+pub(super) async fn within_by(
+    clock: &dyn Clock,
+    limit: Duration,
+    what: impl Display,
+    mut look: impl FnMut() -> bool,
+) {
+    let end = clock.boot().plus(limit);
     while !look() {
-        assert!(SystemClock.boot() < end, "not within {limit:?}: {what}");
+        assert!(clock.boot() < end, "not within {limit:?}: {what}");
         rest(ms(10)).await;
     }
 }

@@ -16,7 +16,7 @@ use super::counter::{self, Counter, Gate};
 use crate::table::Table;
 
 /// For the holder that is stopped. Long enough that a stall of the machine is no end of it.
-const TTL: Duration = Duration::from_secs(4);
+const TTL: Duration = Duration::from_secs(10);
 /// For the one after it.
 const LONG: Duration = Duration::from_mins(1);
 
@@ -28,9 +28,7 @@ fn locks(backend: &str, url: &str, epochs: &str) -> soldonce_lease::Builder {
         "redis" => Leases::redis(url).fence(FileFence::new(epochs)),
         _ => Leases::postgres(PgConfig::url(url).unwrap()),
     };
-    builder
-        .namespace("app")
-        .call_timeout(Duration::from_secs(5))
+    builder.namespace("app").call_timeout(super::PATIENCE)
 }
 
 async fn take(locks: &Leases, ttl: Duration) -> Lease {

@@ -20,7 +20,7 @@ const NAMES: [&str; 3] = ["early", "late", "turns"];
 
 fn builder(redis: &Redis) -> Builder {
     let builder = Leases::redis(redis.url()).namespace("app");
-    builder.call_timeout(Duration::from_secs(5))
+    builder.call_timeout(PATIENCE)
 }
 
 async fn connect(redis: &Redis, epochs: &Path) -> Leases {

@@ -22,7 +22,8 @@ use crate::awake::Awake;
 /// Long: what goes away before it is over did not go away by itself.
 pub(super) const TTL: Duration = Duration::from_secs(20);
 
-/// Longest wait for one answer, by a clock that stands still with the machine: a stall must not look like a fault.
+/// Longest wait for an answer that comes too late, by a clock that stands still with the machine: a stall must not look
+/// like a fault.
 const CALL: Duration = Duration::from_secs(2);
 
 /// By how much that clock may be late without a stall.
@@ -52,7 +53,7 @@ pub(super) struct Trial {
     doubler: Option<Arc<FaultyBackend>>,
     /// Of a grant before everything.
     pub(super) first: FencingToken,
-    awake: Awake,
+    pub(super) awake: Awake,
 }
 
 impl Trial {
@@ -64,10 +65,11 @@ impl Trial {
         let by_backend = row.on == Kind::Postgres && harm == Harm::Doubled;
         let doubler = by_backend.then(|| in_front_of_postgres(&site, &proxies, &clock));
         let locks = match &doubler {
-            Some(doubler) => Leases::backend(doubler.clone()).call_timeout(CALL),
-            None => site.builder(&proxies).call_timeout(CALL),
+            Some(doubler) => Leases::backend(doubler.clone()),
+            None => site.builder(&proxies),
         };
-        let locks = locks.clock(clock).connect().await.unwrap();
+        let locks = locks.call_timeout(harm.call_timeout()).clock(clock);
+        let locks = locks.connect().await.unwrap();
         let witness = site.builder(&[]).call_timeout(PATIENCE);
         let witness = witness.connect().await.unwrap();
         let mut trial = Self {
@@ -253,6 +255,17 @@ fn in_front_of_postgres(
     clock: &Arc<dyn Clock>,
 ) -> Arc<FaultyBackend> {
     let namespace = Namespace::new("app").unwrap();
-    let postgres = Postgres::new(site.config(proxies), namespace, Arc::clone(clock), CALL);
+    let postgres = Postgres::new(site.config(proxies), namespace, Arc::clone(clock), PATIENCE);
     FaultyBackend::around(Arc::new(postgres), Arc::clone(clock))
+}
+
+impl Harm {
+    /// Longest wait for one answer.
+    fn call_timeout(self) -> Duration {
+        match self {
+            // The others are noticed without it.
+            Self::Lost | Self::LostAgain | Self::Doubled => PATIENCE,
+            Self::Late | Self::Stuck => CALL,
+        }
+    }
 }

@@ -52,7 +52,7 @@ impl Bench for Rows {
     }
 
     fn slack(&self) -> Duration {
-        Duration::from_secs(6)
+        Duration::from_secs(12)
     }
 
     fn cases(&self) -> u32 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use soldonce_lease::backend::Backend;
 use soldonce_lease::backend::postgres::PgConfig;
 use soldonce_lease::{BackendError, Doctor, Leases, PgFence};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres as Server;
 
 use super::{ask, backend, config, granted, migrated, one, release, server};
@@ -12,7 +13,7 @@ use super::{ask, backend, config, granted, migrated, one, release, server};
 async fn locks(config: PgConfig) -> Leases {
     let built = Leases::postgres(config)
         .namespace("app")
-        .call_timeout(Duration::from_secs(5));
+        .call_timeout(PATIENCE);
     built.doctor(Doctor::Off).connect().await.unwrap()
 }
 
@@ -38,7 +39,7 @@ async fn what_cannot_work_is_said_at_connect() {
     let server = Server::start().unwrap();
     let built = || {
         let built = Leases::postgres(config(&server)).namespace("app");
-        built.call_timeout(Duration::from_secs(5))
+        built.call_timeout(PATIENCE)
     };
     let bare = built().connect().await;
     assert!(matches!(bare, Err(BackendError::Config(why)) if why.contains("postgres::migrate")));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
+use soldonce_lease::backend::postgres::{PgConfig, Postgres};
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Clock, FencingToken, Namespace, SystemClock};
 use soldonce_testkit::chaos::{Fault, FaultProxy};
@@ -37,7 +37,7 @@ async fn a_database_that_is_far_away_is_migrated() {
     let proxy = FaultProxy::to(server.address()).unwrap();
     proxy.set(Fault::Delay(Duration::from_millis(600)));
     let url = proxy.url(&server.url(), server.address());
-    migrate(&PgConfig::url(&url).unwrap()).await.unwrap();
+    migrated(&PgConfig::url(&url).unwrap()).await.unwrap();
     granted(&backend(config(&server)), &ask(one("a"))).await;
 }
 

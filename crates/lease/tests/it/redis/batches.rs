@@ -3,18 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Doctor, FencingToken, Leases};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::Redis;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::site::{
-    Site, TTL, ask, ask_fair, code, granted, group, one, owner, refused, release, renew,
+    Site, TTL, ask, ask_fair, code, granted, group, one, owner, release, renew, while_waiters_live,
 };
+use crate::conformance::refused;
 
 /// Asks for all of them at once; the answers in the same order.
 async fn at_once(site: &Site, asked: &[Acquire], scripts_max: u64) -> Vec<AcquireReply> {
@@ -95,17 +96,7 @@ fn spoil(site: &Site, key_of: &Acquire, kind: &str) {
 
 #[tokio::test]
 pub(super) async fn each_item_of_a_mixed_batch_has_its_own_answer() {
-    let site = Site::start().await;
     let (mine, theirs) = (ask(one("mine")), ask(one("theirs")));
-    let first = granted(&site.backend, &mine).await;
-    granted(&site.backend, &theirs).await;
-    let seats = ask(group(&["A-1", "A-3"]));
-    granted(&site.backend, &seats).await;
-    for (text, kind) in [("bad-lease", "l"), ("bad-queue", "q")] {
-        let spoilt = ask(one(text));
-        granted(&site.backend, &spoilt).await;
-        spoil(&site, &spoilt, kind);
-    }
     let batch = [
         ask(one("bad-lease")),
         ask(one("free")),
@@ -118,7 +109,22 @@ pub(super) async fn each_item_of_a_mixed_batch_has_its_own_answer() {
     ];
     // Two plain ones alone and three in one script; one for each of the other kinds; and one for each of four that
     // the first script may leave to the other, because a waiter has marked the queues meanwhile.
-    let replies = at_once(&site, &batch, 2 + 1 + 3 + 4).await;
+    let scripts_max = 2 + 1 + 3 + 4;
+    let scene = while_waiters_live(async |site: Site| {
+        let first = granted(&site.backend, &mine).await;
+        granted(&site.backend, &theirs).await;
+        granted(&site.backend, &ask(group(&["A-1", "A-3"]))).await;
+        for (text, kind) in [("bad-lease", "l"), ("bad-queue", "q")] {
+            let spoilt = ask(one(text));
+            granted(&site.backend, &spoilt).await;
+            spoil(&site, &spoilt, kind);
+        }
+        let replies = at_once(&site, &batch, scripts_max).await;
+        let freed = release(&site.backend, &theirs, None).await;
+        let passer_by = site.backend.acquire(&ask(one("theirs"))).await;
+        (site, first, replies, freed, passer_by)
+    });
+    let (site, first, replies, freed, passer_by) = scene.await;
     assert_eq!(code(failure(&replies[0])), "WRONGTYPE");
     assert!(is_granted(&replies[1]), "{:?}", replies[1]);
     assert!(is_granted_again(&replies[2]), "{:?}", replies[2]);
@@ -128,13 +134,9 @@ pub(super) async fn each_item_of_a_mixed_batch_has_its_own_answer() {
     assert_eq!(conflicts(&replies[6]), ["A-1", "A-3"]);
     assert!(is_granted(&replies[7]), "{:?}", replies[7]);
     assert_eq!(granted(&site.backend, &mine).await, first);
-    assert_eq!(
-        release(&site.backend, &theirs, None).await,
-        ReleaseReply::Released
-    );
+    assert_eq!(freed, ReleaseReply::Released);
     // The place that the batch took is kept: a passer-by waits.
-    let none: [String; 0] = [];
-    assert_eq!(refused(&site.backend, &ask(one("theirs"))).await, none);
+    assert!(refused(passer_by).conflicts.is_empty());
 }
 
 #[tokio::test]
@@ -332,7 +334,7 @@ async fn commands_of_64_tasks_stay_far_below_two_for_each_pair() {
     let redis = Redis::start().unwrap();
     let locks = Leases::redis(redis.url().as_str())
         .namespace("app")
-        .call_timeout(Duration::from_secs(5))
+        .call_timeout(PATIENCE)
         .doctor(Doctor::Off);
     let locks = locks.connect().await.unwrap();
     let start = Arc::new(Barrier::new(TASKS));

@@ -32,7 +32,7 @@ impl<S: AsRef<[Redis]> + Send + Sync> Bench for Real<S> {
     }
 
     fn slack(&self) -> Duration {
-        Duration::from_secs(6)
+        Duration::from_secs(12)
     }
 
     fn wakes(&self) -> bool {
@@ -61,9 +61,10 @@ mod cluster {
     use soldonce_lease::Namespace;
     use soldonce_lease::backend::redis::RedisBackend;
     use soldonce_lease::backend::{BackendContext, Fencing};
+    use soldonce_testkit::PATIENCE;
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
-    use super::super::site::{CALL_TIMEOUT, Numbers, on_cluster, seeds};
+    use super::super::site::{Numbers, on_cluster, seeds};
     use super::Real;
     use crate::conformance as suite;
 
@@ -71,7 +72,7 @@ mod cluster {
     async fn fresh(cluster: &RedisCluster, namespace: &str) -> RedisBackend {
         let mut settings = BackendContext::new(Namespace::new(namespace).unwrap());
         settings.fencing = Fencing::Source(Numbers::from(1));
-        settings.call_timeout = CALL_TIMEOUT;
+        settings.call_timeout = PATIENCE;
         on_cluster(&seeds(cluster), &settings).await
     }
 

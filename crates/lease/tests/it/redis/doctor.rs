@@ -1,10 +1,13 @@
 //! The doctor sees what endangers leases, and says what to do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_lease::backend::{Backend, Fencing, Finding, Verdict};
+use soldonce_lease::backend::{Backend, BackendContext, Fencing, Finding, Verdict};
 use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
+use soldonce_testkit::PATIENCE;
+use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::{Redis, RedisPair};
 
 use super::site::{Numbers, Site, anchored, connect, settings};
@@ -23,9 +26,20 @@ fn assert_all(findings: &[Finding], expected: &[(&str, Verdict)]) {
     }
 }
 
+/// Settings on this clock, with time for an answer.
+fn settings_on(clock: impl Clock) -> BackendContext {
+    let mut settings = settings();
+    settings.call_timeout = PATIENCE;
+    settings.clock = Arc::new(clock);
+    settings
+}
+
 #[tokio::test]
 async fn a_server_as_it_should_be_is_ok() {
-    let site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
+    let redis = Redis::options().appendonly("always").start().unwrap();
+    let mut settings = settings_on(SystemClock);
+    settings.fencing = Fencing::Source(Numbers::from(1));
+    let backend = connect(&redis, settings).await;
     let expected = [
         ("server version", Verdict::Ok),
         ("tokens can be minted", Verdict::Ok),
@@ -36,7 +50,7 @@ async fn a_server_as_it_should_be_is_ok() {
         ("clock offset", Verdict::Ok),
         ("epochs left", Verdict::Ok),
     ];
-    assert_all(&site.backend.doctor().await, &expected);
+    assert_all(&backend.doctor().await, &expected);
 }
 
 #[tokio::test]
@@ -119,13 +133,25 @@ fn offset_ms(finding: &Finding) -> (i64, i64) {
 #[tokio::test]
 async fn clocks_that_differ_are_told_and_those_of_one_machine_do_not() {
     let redis = Redis::start().unwrap();
-    let same = connect(&redis, settings()).await.doctor().await;
+    let same = connect(&redis, settings_on(SystemClock)).await;
+    let same = same.doctor().await;
     let (offset, error) = offset_ms(of(&same, "clock offset"));
     assert!(offset <= error, "{same:#?}");
-    let mut ahead = settings();
-    ahead.clock = Arc::new(Ahead);
-    let findings = connect(&redis, ahead).await.doctor().await;
+    let findings = connect(&redis, settings_on(Ahead)).await.doctor().await;
     assert_all(&findings, &[("clock offset", Verdict::Warn)]);
     let (offset, error) = offset_ms(of(&findings, "clock offset"));
     assert!((offset - HOUR_MS).abs() <= error, "{findings:#?}");
+}
+
+/// The server read its clock as soon as it was asked: half of the round trip is more than clocks may differ by.
+#[tokio::test]
+async fn an_answer_that_took_long_is_no_difference_of_clocks() {
+    let redis = Redis::start().unwrap();
+    let proxy = FaultProxy::to(redis.address()).unwrap();
+    let url = proxy.url(&redis.url(), redis.address());
+    let backend = RedisBackend::connect(&url.into(), settings_on(SystemClock)).await;
+    proxy.next_with("TIME", Fault::Delay(Duration::from_millis(2_500)));
+    let findings = backend.unwrap().doctor().await;
+    assert_eq!(proxy.to_come(), 0, "the clock was not asked for");
+    assert_all(&findings, &[("clock offset", Verdict::Ok)]);
 }

@@ -1,15 +1,14 @@
 //! `Leases` on Redis and on a cluster: the backends where the builder plugs them in.
 
-use std::time::Duration;
-
 use soldonce_lease::{BackendError, Builder, Doctor, Leases, ReleaseOutcome};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::Redis;
 
-use super::site::{CALL_TIMEOUT, until};
+use super::site::until;
 
 fn builder(redis: &Redis) -> Builder {
     let builder = Leases::redis(redis.url()).namespace("app");
-    builder.call_timeout(CALL_TIMEOUT)
+    builder.call_timeout(PATIENCE)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,7 +26,7 @@ async fn a_lease_on_redis_from_end_to_end() {
     let refused = other.lease("report:2026").try_acquire().await;
     assert!(matches!(refused, Ok(None)), "{refused:?}");
     let waiting = other.lease("report:2026");
-    let waiting = waiting.acquire_within(Duration::from_secs(9));
+    let waiting = waiting.acquire_within(PATIENCE);
     let release = async {
         assert_eq!(lease.release().await, Ok(ReleaseOutcome::Released));
     };
@@ -60,7 +59,7 @@ async fn a_lease_on_a_cluster_from_end_to_end() {
     let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
     let locks = Leases::cluster(cluster.urls())
         .namespace("app")
-        .call_timeout(CALL_TIMEOUT)
+        .call_timeout(PATIENCE)
         .connect()
         .await
         .unwrap();

@@ -1,13 +1,17 @@
 //! What each script answers in each state a name can be in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::FencingToken;
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
+use soldonce_lease::{BackendError, FencingToken, ManualClock};
+use soldonce_testkit::redis::Redis;
 
 use super::site::{
-    Site, TTL, ask, ask_fair, granted, group, name, one, owner, refused, release, renew, until,
+    CALL_TIMEOUT, Site, TTL, ask, ask_fair, connect, granted, group, name, one, owner, refused,
+    release, renew, settings, timed_out, while_waiters_live,
 };
+use crate::conformance::pass_on_redis;
 
 #[tokio::test]
 pub(super) async fn a_free_name_is_granted_and_asking_again_gives_the_same_token() {
@@ -34,26 +38,19 @@ pub(super) async fn a_free_name_is_granted_and_asking_again_gives_the_same_token
 
 #[tokio::test]
 async fn a_lost_reply_is_healed_by_asking_again() {
-    let mut site = Site::start().await;
+    let mut redis = Redis::start().unwrap();
+    let (clock, mut settings) = (ManualClock::at(0), settings());
+    settings.clock = Arc::new(clock.clone());
+    let backend = connect(&redis, settings).await;
     let mine = ask(one("a"));
-    granted(&site.backend, &ask(one("other"))).await;
-    site.redis.pause().unwrap();
-    let lost = site.backend.acquire(&mine).await;
-    site.redis.resume().unwrap();
-    assert!(
-        matches!(
-            lost,
-            AcquireReply::Failed(soldonce_lease::BackendError::Unknown(_))
-        ),
-        "{lost:?}"
-    );
-    let token = granted(&site.backend, &mine).await;
-    let held = site
-        .backend
-        .inspect(None, &name("a"))
-        .await
-        .unwrap()
-        .unwrap();
+    granted(&backend, &ask(one("other"))).await;
+    redis.pause().unwrap();
+    let lost = timed_out((&clock, CALL_TIMEOUT), backend.acquire(&mine)).await;
+    redis.resume().unwrap();
+    let is_unknown = matches!(lost, AcquireReply::Failed(BackendError::Unknown(_)));
+    assert!(is_unknown, "{lost:?}");
+    let token = granted(&backend, &mine).await;
+    let held = backend.inspect(None, &name("a")).await.unwrap().unwrap();
     assert_eq!((held.owner, held.token), (mine.owner, token));
 }
 
@@ -119,7 +116,7 @@ pub(super) async fn renew_needs_owner_and_token_and_creates_nothing() {
     let site = Site::start().await;
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
-    let longer = Duration::from_mins(1);
+    let longer = TTL * 10;
     let whole = RenewReply::Renewed { granted: longer };
     assert_eq!(renew(&site.backend, &mine, token, longer).await, whole);
     let RenewReply::Renewed { granted: left } =
@@ -147,7 +144,7 @@ pub(super) async fn renew_needs_owner_and_token_and_creates_nothing() {
 #[tokio::test]
 pub(super) async fn nothing_lives_longer_than_its_cap() {
     let site = Site::start().await;
-    let short = Duration::from_secs(4);
+    let short = TTL / 2;
     let mine = Acquire {
         cap: Some(short),
         ttl: short,
@@ -182,13 +179,13 @@ pub(super) async fn nothing_lives_longer_than_its_cap() {
     for key in ["sl:*:l:b", "sl:*:l:*/A-1"] {
         let key = site.redis.cli(&["KEYS", key]).unwrap();
         let left: u64 = site.redis.cli(&["PTTL", &key]).unwrap().parse().unwrap();
-        assert!(left <= 4_000, "{key} lives for {left} ms");
+        let left = Duration::from_millis(left);
+        assert!(left <= short, "{key} lives for {left:?}");
     }
-    until("the cap ends it", async || {
-        let ended = renew(&site.backend, &mine, token, TTL).await;
-        matches!(ended, RenewReply::Gone | RenewReply::Capped).then_some(())
-    })
-    .await;
+    pass_on_redis(std::slice::from_ref(&site.redis), short);
+    let ended = renew(&site.backend, &mine, token, TTL).await;
+    let has_ended = matches!(ended, RenewReply::Gone | RenewReply::Capped);
+    assert!(has_ended, "{ended:?}");
 }
 
 #[tokio::test]
@@ -221,7 +218,7 @@ pub(super) async fn release_frees_only_what_is_the_owners() {
 #[tokio::test]
 async fn a_holder_can_be_looked_at() {
     let site = Site::start().await;
-    let cap = Some(Duration::from_mins(1));
+    let cap = Some(TTL * 6);
     let mine = Acquire {
         meta: "who=me|x".into(),
         cap,
@@ -287,24 +284,22 @@ async fn a_batch_of_renewals_keeps_its_places() {
 
 #[tokio::test]
 pub(super) async fn every_key_but_fence_ends_by_itself() {
-    let site = Site::start().await;
-    for text in ["a", "b", "c"] {
-        granted(&site.backend, &ask(one(text))).await;
-        refused(&site.backend, &ask_fair(one(text), 1)).await;
-    }
-    granted(&site.backend, &ask(group(&["A-1", "A-2"]))).await;
-    let keys = site.redis.cli(&["KEYS", "*"]).unwrap();
+    const LIVES: &str = "local all = redis.call('KEYS', '*') \
+        for at, key in ipairs(all) do all[at] = redis.call('PTTL', key) .. ' ' .. key end return all";
+    let keys = while_waiters_live(async |site: Site| {
+        for text in ["a", "b", "c"] {
+            granted(&site.backend, &ask(one(text))).await;
+            refused(&site.backend, &ask_fair(one(text), 1)).await;
+        }
+        granted(&site.backend, &ask(group(&["A-1", "A-2"]))).await;
+        site.redis.cli(&["EVAL", LIVES, "0"]).unwrap()
+    });
+    let keys = keys.await;
     // Three names, their queues and the mark of these, and a group of two.
     let (mut fences, mut others) = (0, 0);
-    for key in keys.lines() {
-        let ends = site
-            .redis
-            .cli(&["PTTL", key])
-            .unwrap()
-            .parse::<i64>()
-            .unwrap()
-            >= 0;
-        assert_eq!(ends, !key.ends_with(":f"), "{key}");
+    for line in keys.lines() {
+        let ends = !line.starts_with('-');
+        assert_eq!(ends, !line.ends_with(":f"), "{line}");
         if ends { others += 1 } else { fences += 1 }
     }
     assert!(fences == 1 && others == 9, "{keys}");

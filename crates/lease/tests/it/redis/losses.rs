@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use soldonce_lease::gate::{Admit, Embedded};
 use soldonce_lease::{FencingToken, FileFence, Lease, Leases, LostReason, RenewError};
-use soldonce_testkit::TempFolder;
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
+use soldonce_testkit::{PATIENCE, TempFolder};
 
 use super::site::until;
 use crate::table::Table;
@@ -37,7 +37,7 @@ impl Target {
 async fn locks(redis: &Redis, epochs: &TempFolder) -> Leases {
     let builder = Leases::redis(redis.url()).namespace("app");
     let epochs = FileFence::new(epochs.path());
-    let builder = builder.call_timeout(Duration::from_secs(5));
+    let builder = builder.call_timeout(PATIENCE);
     builder.fence(epochs).connect().await.unwrap()
 }
 
@@ -109,7 +109,7 @@ async fn a_wait_ends_with_what_is_refused_for_good() {
     lease.release().await.unwrap();
     redis.cli(&["SET", key.trim(), "data of another"]).unwrap();
     let asking = locks.lease("a").acquire();
-    let ended = tokio::time::timeout(Duration::from_secs(10), asking).await;
+    let ended = tokio::time::timeout(PATIENCE, asking).await;
     let error = ended.expect("it waits for ever").unwrap_err();
     assert!(error.to_string().contains("WRONGTYPE"), "{error}");
 }

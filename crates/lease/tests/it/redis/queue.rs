@@ -2,36 +2,37 @@
 
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply};
 
-use super::site::{Site, ask, ask_fair, granted, one, refused, release};
+use super::site::{Site, ask, ask_fair, granted, one, refused, release, while_waiters_live};
+use crate::conformance;
 
 #[tokio::test]
 pub(super) async fn waiters_are_served_in_order_and_nobody_overtakes() {
-    let site = Site::start().await;
-    let holder = ask(one("a"));
-    granted(&site.backend, &holder).await;
-    let (first, second) = (ask_fair(one("a"), 1), ask_fair(one("a"), 2));
-    assert_eq!(refused(&site.backend, &first).await, ["a"]);
-    assert_eq!(refused(&site.backend, &second).await, ["a"]);
-    release(&site.backend, &holder, None).await;
-    let none: [String; 0] = [];
-    assert_eq!(
-        refused(&site.backend, &ask(one("a"))).await,
-        none,
-        "a passer-by waits too"
-    );
-    assert_eq!(refused(&site.backend, &second).await, none);
-    granted(&site.backend, &first).await;
-    assert_eq!(refused(&site.backend, &second).await, ["a"]);
-    assert_eq!(
-        release(&site.backend, &first, None).await,
-        ReleaseReply::Released
-    );
-    // The second gives its place up: a passer-by may go.
-    assert_eq!(
-        release(&site.backend, &second, None).await,
-        ReleaseReply::Gone
-    );
-    granted(&site.backend, &ask(one("a"))).await;
+    let (holder, first, second) = (ask(one("a")), ask_fair(one("a"), 1), ask_fair(one("a"), 2));
+    let scene = while_waiters_live(async |site: Site| {
+        granted(&site.backend, &holder).await;
+        assert_eq!(refused(&site.backend, &first).await, ["a"]);
+        assert_eq!(refused(&site.backend, &second).await, ["a"]);
+        release(&site.backend, &holder, None).await;
+        let passer_by = site.backend.acquire(&ask(one("a"))).await;
+        let early = site.backend.acquire(&second).await;
+        let head = site.backend.acquire(&first).await;
+        let behind = site.backend.acquire(&second).await;
+        let freed = release(&site.backend, &first, None).await;
+        // The second gives its place up: a passer-by may go.
+        let given_up = release(&site.backend, &second, None).await;
+        let next = site.backend.acquire(&ask(one("a"))).await;
+        ([passer_by, early], behind, [head, next], [freed, given_up])
+    });
+    let (waiting, behind, served, releases) = scene.await;
+    for reply in waiting {
+        let conflicts = conformance::refused(reply).conflicts;
+        assert!(conflicts.is_empty(), "the first is next: {conflicts:?}");
+    }
+    assert_eq!(conformance::refused(behind).conflicts.len(), 1);
+    for reply in served {
+        conformance::granted(reply);
+    }
+    assert_eq!(releases, [ReleaseReply::Released, ReleaseReply::Gone]);
 }
 
 #[tokio::test]
@@ -71,12 +72,15 @@ async fn passes_over_a_beat(beat: impl Fn(u64) -> u64) {
 
 #[tokio::test]
 pub(super) async fn a_full_queue_says_so() {
-    let site = Site::start().await;
-    granted(&site.backend, &ask(one("a"))).await;
-    for waiter in 0..128 {
-        refused(&site.backend, &ask_fair(one("a"), waiter)).await;
-    }
-    let one_more = site.backend.acquire(&ask_fair(one("a"), 128)).await;
+    let queued = while_waiters_live(async |site: Site| {
+        granted(&site.backend, &ask(one("a"))).await;
+        for waiter in 0..128 {
+            refused(&site.backend, &ask_fair(one("a"), waiter)).await;
+        }
+        let one_more = site.backend.acquire(&ask_fair(one("a"), 128)).await;
+        (one_more, site.backend.acquire(&ask_fair(one("a"), 5)).await)
+    });
+    let (one_more, again) = queued.await;
     assert_eq!(one_more, AcquireReply::QueueFull);
-    refused(&site.backend, &ask_fair(one("a"), 5)).await;
+    conformance::refused(again);
 }

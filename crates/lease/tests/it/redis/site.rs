@@ -10,21 +10,24 @@ use soldonce_lease::backend::redis::RedisConfig;
 use soldonce_lease::backend::{
     Acquire, Backend, BackendContext, Fencing, Fut, Names, ReleaseReply, RenewReply, Waiter,
 };
-use soldonce_lease::{BackendError, Clock};
+use soldonce_lease::limits::WAITER_ALIVE;
 use soldonce_lease::{
-    FenceError, FenceKind, FenceSource, FencingToken, Namespace, Owner, SeededEntropy, SystemClock,
+    BackendError, Clock, FenceError, FenceKind, FenceSource, FencingToken, ManualClock, Namespace,
+    Owner, SeededEntropy, SystemClock,
 };
 use soldonce_testkit::redis::Redis;
 #[cfg(feature = "cluster")]
 use soldonce_testkit::redis::RedisCluster;
 
+use crate::awake::Slow;
 use crate::{conformance, requests};
 
 pub(super) use crate::conformance::{group, name, one};
 
-pub(super) const TTL: Duration = Duration::from_secs(10);
+/// Long: a machine that stalls ends no lease.
+pub(super) const TTL: Duration = Duration::from_mins(1);
 
-/// A machine that stalls must not look like a server that does not answer.
+/// By a clock that is slow or stands: a machine that stalls must not look like a server that does not answer.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest a test waits for something that should come to pass.
@@ -50,8 +53,17 @@ impl Site {
 pub(super) fn settings() -> BackendContext {
     let mut settings = BackendContext::new(Namespace::new("app").unwrap());
     settings.call_timeout = CALL_TIMEOUT;
+    settings.clock = Arc::new(Slow);
     #[cfg(all(feature = "test-kit", debug_assertions))]
     crate::planting::plant(&mut settings);
+    settings
+}
+
+/// The same for a cluster, whose driver has time-outs by the machine's clock.
+#[cfg(feature = "cluster")]
+pub(super) fn settings_of_cluster() -> BackendContext {
+    let mut settings = settings();
+    settings.call_timeout = soldonce_testkit::PATIENCE;
     settings
 }
 
@@ -148,6 +160,36 @@ pub(super) fn code(error: &BackendError) -> &str {
     match error {
         BackendError::Rejected { code, .. } => code,
         other => panic!("rejected, but {other:?}"),
+    }
+}
+
+/// What becomes of a call to a server that does not answer: its clock moves on, step by step.
+pub(super) async fn timed_out<T>(
+    (clock, step): (&ManualClock, Duration),
+    call: impl Future<Output = T>,
+) -> T {
+    let mut call = std::pin::pin!(call);
+    loop {
+        // By then it is sent.
+        let sent = SystemClock.boot().plus(Duration::from_millis(10));
+        tokio::select! {
+            biased;
+            reply = &mut call => return reply,
+            () = SystemClock.sleep_until(sent) => clock.advance(step),
+        }
+    }
+}
+
+/// Plays a scene with waiters, who are alive for three seconds. If the machine stood still meanwhile, its answers show
+/// nothing, and it is played again on another site.
+pub(super) async fn while_waiters_live<T>(mut scene: impl AsyncFnMut(Site) -> T) -> T {
+    loop {
+        let site = Site::start().await;
+        let begun = SystemClock.boot();
+        let answers = scene(site).await;
+        if SystemClock.boot().since(begun) < WAITER_ALIVE {
+            return answers;
+        }
     }
 }
 

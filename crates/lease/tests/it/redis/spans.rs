@@ -2,11 +2,11 @@
 //! happens to a connection that all of them share in none.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
 use soldonce_lease::{BackendError, Builder};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::Redis;
 
 use super::site::{Numbers, settings};
@@ -45,9 +45,7 @@ async fn an_epoch_lies_in_the_span_of_its_acquire_and_a_new_connection_in_none()
         url,
         log: thread_log,
     });
-    let locks = builder
-        .namespace("app")
-        .call_timeout(Duration::from_secs(5));
+    let locks = builder.namespace("app").call_timeout(PATIENCE);
     let locks = locks.connect().await.unwrap();
     let held = locks.lease("a").try_acquire().await.unwrap().unwrap();
     let installed = log.events_with("epoch installed");

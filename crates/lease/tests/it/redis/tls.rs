@@ -9,7 +9,9 @@ use soldonce_lease::backend::{Backend, ReleaseReply};
 use soldonce_testkit::redis::{ClientCertificate, Redis, RedisCluster};
 use soldonce_testkit::{Authority, Certificate, TempFolder, Validity};
 
-use super::site::{ask, granted, on_cluster, one, release, settings};
+use super::site::{ask, granted, one, release, settings};
+#[cfg(feature = "cluster")]
+use super::site::{on_cluster, settings_of_cluster};
 
 /// The host of every private server.
 const HOST: &str = "127.0.0.1";
@@ -163,14 +165,14 @@ async fn every_node_of_a_cluster_proves_its_name() {
         RedisConfig::seeds(&format!("rediss+cluster://{nodes}{parameters}")).unwrap()
     };
     let trusted = seeds(&format!("?{}", trust.parameters()));
-    let backend = on_cluster(&trusted, &settings()).await;
+    let backend = on_cluster(&trusted, &settings_of_cluster()).await;
     for i in 0..12 {
         let mine = ask(one(&format!("report:{i}")));
         let token = granted(&backend, &mine).await;
         let released = release(&backend, &mine, Some(token)).await;
         assert_eq!(released, ReleaseReply::Released);
     }
-    let error = RedisBackend::connect_cluster(&seeds(""), settings()).await;
+    let error = RedisBackend::connect_cluster(&seeds(""), settings_of_cluster()).await;
     let error = error.err().unwrap();
     assert!(error.to_string().contains("certificate"), "{error:?}");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use soldonce_lease::{BootTime, Builder, Clock, Doctor, Lease, Leases, SystemClock};
 use soldonce_testkit::redis::Redis;
-use soldonce_testkit::runtime;
+use soldonce_testkit::{PATIENCE, runtime};
 use tokio::task::JoinSet;
 
 use super::batches::scripts;
@@ -42,7 +42,7 @@ struct Turn {
 
 fn builder(url: &str) -> Builder {
     let builder = Leases::redis(url).namespace("app").doctor(Doctor::Off);
-    builder.call_timeout(Duration::from_secs(5))
+    builder.call_timeout(PATIENCE)
 }
 
 async fn locks(url: &str) -> Leases {
@@ -153,9 +153,8 @@ impl Process {
     }
 
     fn line(&self, word: &str) -> String {
-        let limit = Duration::from_secs(30);
         loop {
-            let line = self.lines.recv_timeout(limit).unwrap();
+            let line = self.lines.recv_timeout(PATIENCE).unwrap();
             if let Some((_, rest)) = line.split_once(word) {
                 return rest.trim().to_owned();
             }

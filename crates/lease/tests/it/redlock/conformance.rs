@@ -99,7 +99,7 @@ impl Bench for Three {
     }
 
     fn slack(&self) -> Duration {
-        Duration::from_secs(4)
+        Duration::from_secs(9)
     }
 
     fn wakes(&self) -> bool {

@@ -397,7 +397,8 @@ async fn a_ttl_that_restarted_nodes_would_not_sit_out_is_refused() {
     let renewed = matches!(replies[1], RenewReply::Renewed { .. });
     assert!(renewed, "{replies:?}");
     // A lease asks for no more than that, in its request and later.
-    let leases = Leases::backend(Arc::new(backend)).connect().await.unwrap();
+    let leases = Leases::backend(Arc::new(backend)).call_timeout(PATIENCE);
+    let leases = leases.connect().await.unwrap();
     let refused = leases.lease("a").ttl(long.ttl).try_acquire().await;
     let invalid = matches!(
         refused,

@@ -5,16 +5,16 @@ pub(crate) mod faults;
 mod permits;
 mod unknown;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::{RedisConfig, Redlock, RedlockConfig};
 use soldonce_lease::backend::{Acquire, BackendContext};
-use soldonce_lease::{BootTime, Clock, Namespace, Owner, SleepFuture, SystemClock, SystemEntropy};
+use soldonce_lease::{BootTime, Clock, Namespace, Owner, SleepFuture, SystemEntropy};
 use soldonce_testkit::redis::Redis;
 
 use crate::conformance::one;
-use crate::requests;
+use crate::{awake, requests};
 
 pub(crate) use crate::requests::{granted, release, renew};
 
@@ -33,18 +33,9 @@ pub(crate) async fn connect(config: RedlockConfig) -> Redlock {
     connect_with(config, Arc::new(Slow)).await
 }
 
-/// The machine's clock at a fifth of its speed: nodes have a second for the 200 ms of a vote, so that a busy machine
-/// loses none. Without the time of day: tokens are above what was met, and say nothing else.
+/// A slow clock, on which a busy machine loses no vote. Without the time of day: tokens are above what was met, and
+/// say nothing else.
 pub(crate) struct Slow;
-
-impl Slow {
-    const BY: u32 = 5;
-
-    fn start() -> BootTime {
-        static START: LazyLock<BootTime> = LazyLock::new(|| SystemClock.boot());
-        *START
-    }
-}
 
 impl Clock for Slow {
     fn wall_ms(&self) -> i64 {
@@ -52,13 +43,11 @@ impl Clock for Slow {
     }
 
     fn boot(&self) -> BootTime {
-        let start = Self::start();
-        start.plus(SystemClock.boot().since(start) / Self::BY)
+        awake::Slow.boot()
     }
 
     fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
-        let start = Self::start();
-        SystemClock.sleep_until(start.plus(until.since(start).saturating_mul(Self::BY)))
+        awake::Slow.sleep_until(until)
     }
 }
 

@@ -10,7 +10,8 @@ use super::{SEATS, ask, database, hold, logs, serve, until};
 use crate::crash::client::Ask;
 use crate::shop::{done, hall};
 
-const TTL_MS: i64 = 3_000;
+/// Long enough for a look at the hold, on a machine that stalls.
+const TTL_MS: i64 = 10_000;
 /// What a server says when its database does not answer.
 const DATABASE_AWAY: &str = "no commands are taken until the database does";
 /// So much later what is over has been tried to be written down, several times.

@@ -104,14 +104,10 @@ fn after_kills_no_booking_is_lost_and_no_seat_is_sold_twice() {
         fleet.kill(&[1, 2]);
         sale.goes_on("the end of two servers");
         // Every zone of the hall has some of its keys there, or on its neighbours.
-        fleet
-            .cluster
-            .lock()
-            .unwrap()
-            .node(0)
-            .unwrap()
-            .kill()
-            .unwrap();
+        let mut cluster = fleet.cluster.lock().unwrap();
+        cluster.fail_soon().unwrap();
+        cluster.node(0).unwrap().kill().unwrap();
+        drop(cluster);
         sale.goes_on("the end of a Redis primary");
         let mut database = fleet.database.lock().unwrap();
         database.stop_immediately().unwrap();

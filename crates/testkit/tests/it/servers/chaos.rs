@@ -2,9 +2,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use soldonce_testkit::PATIENCE;
 use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
+use soldonce_testkit::{PATIENCE, until};
 
 /// Shorter than any answer that does not come.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -78,9 +78,9 @@ fn a_half_open_connection_swallows_for_good() {
     let mut stream = rig.connect();
     assert_eq!(incr(&mut stream).unwrap(), "1");
     stream.set_read_timeout(Some(SILENCE)).unwrap();
-    rig.proxy.set(Fault::HalfOpen);
+    rig.proxy.next(Fault::HalfOpen);
     assert_eq!(incr(&mut stream), Err(ErrorKind::WouldBlock));
-    rig.proxy.set(Fault::None);
+    until("it is swallowed", PATIENCE, || rig.proxy.to_come() == 0).unwrap();
     assert_eq!(incr(&mut stream), Err(ErrorKind::WouldBlock));
     assert_eq!(rig.count(), "1");
     assert_eq!(incr(&mut rig.connect()).unwrap(), "2");

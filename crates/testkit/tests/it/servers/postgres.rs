@@ -11,6 +11,8 @@ fn a_postgres_has_a_database_per_test_and_leaves_nothing_behind() {
     assert_eq!(query(&url, "SELECT n, n + 1 FROM t").unwrap(), "7|8");
     let missing = query(&server.url_of(&other), "SELECT n FROM t").unwrap_err();
     assert!(missing.to_string().contains("does not exist"), "{missing}");
+    let language = server.query("SHOW lc_messages").unwrap();
+    assert_eq!(language, "C", "not that of the user");
     let folder = server.query("SHOW data_directory").unwrap();
     drop(server);
     assert!(!std::path::Path::new(&folder).exists());

@@ -112,6 +112,7 @@ fn a_cluster_replaces_a_killed_primary() {
         matches!(&moved, Reply::Error(why) if why.starts_with("MOVED")),
         "{moved:?}"
     );
+    cluster.fail_soon().unwrap();
     cluster.node(home).unwrap().kill().unwrap();
     until("the replica took over", PATIENCE, || {
         cluster.primary_of("a").is_ok_and(|place| place == home + 3)

@@ -11,6 +11,7 @@ use soldonce_testkit::{PATIENCE, runtime, until};
 
 use super::LULL;
 use super::draw::Draw;
+use crate::awake::Awake;
 use crate::faults::rest;
 use crate::faults::site::{Kind, Servers, Site};
 
@@ -129,9 +130,11 @@ pub(super) struct Storm<'a> {
 }
 
 impl Storm<'_> {
-    /// Blow after blow for so long; all is well again in the end. What happened when.
+    /// Blow after blow for so long, without the time for which the machine stood still; all is well again in the end.
+    /// What happened when.
     pub(super) fn rage(&mut self, seed: u64, time: Duration) -> Vec<String> {
-        let (draw, begun) = (Draw::of(seed), SystemClock.boot());
+        let (draw, begun, awake) = (Draw::of(seed), SystemClock.boot(), Awake::start());
+        let end = awake.clock().boot().plus(time);
         let list = match self.site.kind {
             Kind::Redlock if self.only_losses => KILLS,
             _ if self.only_losses => FLUSHES,
@@ -142,7 +145,7 @@ impl Storm<'_> {
             Kind::Postgres => POSTGRES,
         };
         let mut told = Vec::new();
-        while SystemClock.boot() < begun.plus(time) {
+        while awake.clock().boot() < end {
             let blow = list[draw.place(list.len())];
             told.push(told_at(begun, blow));
             self.strike(blow, &draw);

@@ -8,8 +8,8 @@ use crate::history::{AcquireCall, Held, Recorder};
 use soldonce_lease::backend::Fut;
 use soldonce_lease::backend::redis::RedlockConfig;
 use soldonce_lease::{
-    BootTime, Clock, Doctor, FenceError, FenceKind, FenceSource, FencingToken, Lease, Leases,
-    ReleaseOutcome, SystemClock,
+    BackendError, BootTime, Builder, Clock, Doctor, FenceError, FenceKind, FenceSource,
+    FencingToken, Lease, Leases, ManualClock, ReleaseOutcome, SystemClock,
 };
 use soldonce_testkit::player::Part;
 use soldonce_testkit::runtime;
@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 
 use super::draw::Draw;
 use super::{CLIENTS, NAMES, Plan, Planted, Report};
+use crate::awake::Awake;
 use crate::faults::counter::{Counter, Gate};
 use crate::faults::site::{self, Kind};
 use crate::faults::{PATIENCE, ms, rest};
@@ -68,7 +69,19 @@ pub(super) fn play(mut part: Part) {
     part.say("done");
 }
 
+/// Connects. A busy machine may exceed the little time that calls have.
 async fn connect(plan: &Plan) -> Leases {
+    let end = SystemClock.boot().plus(PATIENCE);
+    loop {
+        match builder(plan).connect().await {
+            Err(BackendError::NotSent(_) | BackendError::Unknown(_))
+                if SystemClock.boot() < end => {}
+            connected => return connected.unwrap(),
+        }
+    }
+}
+
+fn builder(plan: &Plan) -> Builder {
     let builder = match plan.kind {
         Kind::Redis if plan.planted == Some(Planted::BareCounter) => {
             let bare = Leases::redis(&*plan.urls[0]).namespace("app");
@@ -84,13 +97,12 @@ async fn connect(plan: &Plan) -> Leases {
         }
         kind => site::builder(kind, &plan.urls, &plan.numbers),
     };
-    let builder = builder.call_timeout(ms(250)).seed(plan.seed);
-    builder.connect().await.unwrap()
+    builder.call_timeout(ms(250)).seed(plan.seed)
 }
 
 async fn work(plan: &Plan, locks: &Leases) -> Report {
-    let recorder = Recorder::new(Arc::new(SystemClock));
-    let until = SystemClock.boot().plus(plan.time);
+    let (recorder, awake) = (Recorder::new(Arc::new(SystemClock)), Awake::start());
+    let until = awake.clock().boot().plus(plan.time);
     let mut clients = JoinSet::new();
     for n in 0..CLIENTS {
         let client = Client {
@@ -102,7 +114,7 @@ async fn work(plan: &Plan, locks: &Leases) -> Report {
             draw: Draw::of(plan.seed << 8 | u64::from(n)),
             added: BTreeMap::new(),
         };
-        clients.spawn(client.work(until));
+        clients.spawn(client.work(awake.clock(), until));
     }
     let mut report = Report::default();
     for added in clients.join_all().await {
@@ -142,8 +154,9 @@ impl Hold {
 }
 
 impl Client {
-    async fn work(mut self, until: BootTime) -> BTreeMap<String, i64> {
-        while SystemClock.boot() < until {
+    /// Works until `clock`, which stands still with the machine, says so.
+    async fn work(mut self, clock: ManualClock, until: BootTime) -> BTreeMap<String, i64> {
+        while clock.boot() < until {
             let name = NAMES[self.draw.place(NAMES.len())];
             let call = self.recorder.acquire(self.id, name);
             let request = self.locks.lease(name).ttl(ttl(self.plan.kind));

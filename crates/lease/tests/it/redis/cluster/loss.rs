@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Backend, WakeStream};
-use soldonce_lease::{BootTime, Clock, FencingToken, SystemClock};
+use soldonce_lease::{BootTime, Clock, FencingToken, ManualClock, SystemClock};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::FullCoverage;
 
 use super::{BACK_WITHIN, Site, key_of, one, take_turn};
+use crate::awake::Awake;
 use crate::redis::site::{settings, until};
 
 /// A loss is noticed as a time without grants of at least this length.
@@ -24,19 +26,22 @@ enum Loss {
 }
 
 /// Loses the primary of one name while it and a name of another primary are leased in turn, and
-/// tells how long each was without a grant. Tokens rise all the while.
+/// tells how long each was without a grant, by a clock that stands still with the machine. Tokens rise all the while.
 async fn lose_a_primary(how: Loss, coverage: FullCoverage) -> [Duration; 2] {
-    let mut settings = settings();
+    let (awake, mut settings) = (Awake::start(), settings());
+    let clock = awake.clock();
     // One that hangs is noticed by a call without an answer.
     settings.call_timeout = Duration::from_millis(500);
+    settings.clock = Arc::new(clock.clone());
     let mut site = Site::with(coverage, settings).await;
     let backend = Arc::clone(&site.backend);
     // The last primary, so that others can be asked about it while it hangs.
-    let mut stricken = Turns::begin(&backend, site.name_on(2)).await;
-    let mut bystander = Turns::begin(&backend, site.name_on(1)).await;
+    let mut stricken = Turns::begin((&backend, &clock), site.name_on(2)).await;
+    let mut bystander = Turns::begin((&backend, &clock), site.name_on(1)).await;
     let mut wakes = backend.wake(&one(&stricken.name)).await;
     let key = key_of(&stricken.name);
     let place = site.cluster.primary_of(&key).unwrap();
+    site.cluster.fail_soon().unwrap();
     let node = site.cluster.node(place).unwrap();
     match how {
         Loss::Killed => node.kill().unwrap(),
@@ -78,13 +83,14 @@ async fn is_woken_by_the_successor(site: &Site, name: &str, wakes: &mut WakeStre
     .await;
     wakes.forget();
     until("a turn", async || take_turn(&site.backend, name).await).await;
-    let woken = tokio::time::timeout(Duration::from_secs(5), wakes.next()).await;
+    let woken = tokio::time::timeout(PATIENCE, wakes.next()).await;
     assert!(woken.is_ok(), "no word from the successor");
 }
 
 /// One name, leased and given back in turn.
 struct Turns<'a> {
     backend: &'a RedisBackend,
+    clock: &'a ManualClock,
     name: String,
     last: FencingToken,
     at: BootTime,
@@ -93,11 +99,12 @@ struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    async fn begin(backend: &'a RedisBackend, name: String) -> Self {
+    async fn begin((backend, clock): (&'a RedisBackend, &'a ManualClock), name: String) -> Self {
         let last = until("a first turn", async || take_turn(backend, &name).await).await;
-        let (at, longest) = (SystemClock.boot(), Duration::ZERO);
+        let (at, longest) = (clock.boot(), Duration::ZERO);
         Self {
             backend,
+            clock,
             name,
             last,
             at,
@@ -116,7 +123,7 @@ impl<'a> Turns<'a> {
             );
             self.last = token;
             self.longest = self.longest.max(self.away());
-            self.at = SystemClock.boot();
+            self.at = self.clock.boot();
         }
         let pause = SystemClock.boot().plus(Duration::from_millis(20));
         SystemClock.sleep_until(pause).await;
@@ -124,7 +131,7 @@ impl<'a> Turns<'a> {
     }
 
     fn away(&self) -> Duration {
-        SystemClock.boot().since(self.at)
+        self.clock.boot().since(self.at)
     }
 
     async fn take_until_back(&mut self, back: &AtomicBool) {

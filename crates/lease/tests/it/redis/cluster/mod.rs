@@ -18,7 +18,7 @@ use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
 use super::site::{
     Numbers, TTL, ask, granted, group, name, on_cluster, one, refused, release, renew, seeds,
-    settings,
+    settings_of_cluster,
 };
 
 /// A name is granted again within this time after its primary was lost, or its slot moved
@@ -33,7 +33,7 @@ struct Site {
 
 impl Site {
     async fn start(coverage: FullCoverage) -> Self {
-        Self::with(coverage, settings()).await
+        Self::with(coverage, settings_of_cluster()).await
     }
 
     async fn with(coverage: FullCoverage, mut settings: BackendContext) -> Self {
@@ -50,16 +50,14 @@ impl Site {
 
     /// Another backend on the cluster, with epochs above all others'.
     async fn connect(&self) -> RedisBackend {
-        let mut settings = settings();
+        let mut settings = settings_of_cluster();
         settings.fencing = Fencing::Source(Numbers::from(1_000));
         on_cluster(&seeds(&self.cluster), &settings).await
     }
 
-    /// One that waits for an answer as long as a busy machine needs.
+    /// One that only looks.
     async fn witness(&self) -> RedisBackend {
-        let mut settings = settings();
-        settings.call_timeout = PATIENCE;
-        on_cluster(&seeds(&self.cluster), &settings).await
+        on_cluster(&seeds(&self.cluster), &settings_of_cluster()).await
     }
 
     /// What was told of replaced connections since the last look.
@@ -143,15 +141,15 @@ async fn a_release_wakes_waiters_on_every_primary() {
         granted(&site.backend, &mine).await;
         let mut wakes = site.backend.wake(&mine.names).await;
         release(&site.backend, &mine, None).await;
-        tokio::time::timeout(Duration::from_secs(5), wakes.next())
-            .await
-            .unwrap();
+        let woken = tokio::time::timeout(PATIENCE, wakes.next()).await;
+        assert!(woken.is_ok(), "no word from primary {place}");
     }
 }
 
-/// A grant, given back; nothing when it was not granted.
+/// A grant, given back; nothing when it was not granted. One whose release is lost ends soon.
 async fn take_turn(backend: &RedisBackend, text: &str) -> Option<FencingToken> {
-    let mine = ask(one(text));
+    let mut mine = ask(one(text));
+    mine.ttl = Duration::from_secs(10);
     let reply = backend.acquire(&mine).await;
     release(backend, &mine, None).await;
     match reply {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, Names, ReleaseReply, RenewReply};
 use soldonce_lease::{BootTime, Clock, FencingToken, Owner, SystemClock};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 use tokio::task::JoinSet;
 
@@ -220,7 +221,7 @@ async fn a_shard_is_moved_round_under_load(coverage: FullCoverage) {
         })
         .await;
         wakes.forget();
-        let woken = tokio::time::timeout(Duration::from_secs(5), wakes.next()).await;
+        let woken = tokio::time::timeout(PATIENCE, wakes.next()).await;
         assert!(woken.is_ok(), "no word from where the shard is");
     }
     load.stop.store(true, Ordering::Relaxed);

@@ -50,7 +50,7 @@ async fn b7_what_ran_on_a_cluster_unheard_is_unknown() {
     }
 }
 
-/// Nodes are far away: to connect to one takes longer than half a second, and a call may take five.
+/// Nodes are far away: to connect to one takes longer than half a second, and a call may take a minute.
 #[tokio::test]
 async fn a_node_may_be_connected_for_as_long_as_a_call_takes() {
     let site = Site::start(FullCoverage::NotRequired).await;
