@@ -33,7 +33,8 @@ impl Parts {
                 }
             },
         };
-        submit(&self.slot(event).await?, transaction).await
+        let slot = self.slot(event).await?;
+        submit(&slot, transaction).await
     }
 
     /// Returns the slot of an event. Registers new events first if this server does not know it.
