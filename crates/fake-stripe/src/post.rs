@@ -180,8 +180,7 @@ impl Post {
         loop {
             changed.borrow_and_update();
             while let Some((endpoint, webhook)) = self.state().take_due(self.clock.boot()) {
-                let post = Arc::clone(&self);
-                flights.spawn(async move { post.send(&endpoint, webhook).await });
+                flights.spawn(Arc::clone(&self).fly(endpoint, webhook));
             }
             while flights.try_join_next().is_some() {}
             let next = self.state().next_at();
@@ -191,6 +190,10 @@ impl Post {
                 () = self.clock.sleep_until(next.unwrap_or_default()), if next.is_some() => {}
             }
         }
+    }
+
+    async fn fly(self: Arc<Self>, endpoint: Endpoint, webhook: Webhook) {
+        self.send(&endpoint, webhook).await;
     }
 
     async fn send(&self, endpoint: &Endpoint, webhook: Webhook) {
