@@ -161,8 +161,8 @@ impl LeaseBackend {
         owner: Owner,
         terms: Terms,
     ) -> Result<GrantedLease, LeaseError> {
-        let request = self.request(leased).await?.ttl(terms.ttl);
-        let mut request = request.max_lifetime(terms.cap);
+        let mut request = self.request(leased).await?.ttl(terms.ttl);
+        request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
             request = request.floor(floor);
         }
