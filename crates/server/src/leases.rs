@@ -143,11 +143,11 @@ impl LeaseBackend {
     }
 
     async fn request(&self, leased: &Leased) -> Result<Request, LeaseError> {
-        let leases = self.leases().await.map_err(LeaseError::Unavailable)?;
+        let client = self.leases().await.map_err(LeaseError::Unavailable)?;
         Ok(if leased.of_group.is_empty() {
-            leases.lease(&leased.name)
+            client.lease(&leased.name)
         } else {
-            leases.group(&leased.name, &leased.of_group)
+            client.group(&leased.name, &leased.of_group)
         })
     }
 
