@@ -236,8 +236,8 @@ async fn compare(
 
 fn describe(compared: usize, lines: &[Line]) -> String {
     if compared == 0 {
-        return "no payment is open: the provider was not asked, and the key not tried\n"
-            .to_owned();
+        let said = "no payment is open: the provider was not asked, and the key not tried\n";
+        return said.to_owned();
     }
     if lines.is_empty() {
         return format!("{compared} compared: every payment is where it should be\n");

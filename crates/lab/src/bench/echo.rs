@@ -191,9 +191,8 @@ pub(crate) fn run_server() -> anyhow::Result<Exit> {
         let router = Router::new()
             .route("/v1/events/{event}/holds", post(echo))
             .route(HOLD, post(call));
-        let listener = listen("127.0.0.1:0")
-            .await
-            .context("no port on 127.0.0.1")?;
+        let listener = listen("127.0.0.1:0").await;
+        let listener = listener.context("no port on 127.0.0.1")?;
         let address = listener.local_addr()?;
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
         let limits = AcceptLimits::default();

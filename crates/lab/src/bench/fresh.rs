@@ -101,8 +101,8 @@ impl FreshSeats {
         let seats = setting.requests_max;
         let rows = seats.div_ceil(SEATS_PER_ROW).clamp(1, ROWS_MAX);
         let events = seats.div_ceil(rows * SEATS_PER_ROW);
-        let made =
-            Self::make_events(&setting.admin, "fresh", events, (rows, SEATS_PER_ROW)).await?;
+        let size = (rows, SEATS_PER_ROW);
+        let made = Self::make_events(&setting.admin, "fresh", events, size).await?;
         Ok(Self { filling, ..made })
     }
 

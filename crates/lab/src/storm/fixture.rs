@@ -154,10 +154,8 @@ impl Fixture {
 
 async fn snapshot(client: &Client, event: &str) -> anyhow::Result<Value> {
     let path = format!("/v1/events/{event}/seats");
-    Ok(client
-        .send(Method::GET, &path, None)
-        .await?
-        .into_success()?)
+    let answer = client.send(Method::GET, &path, None).await?;
+    Ok(answer.into_success()?)
 }
 
 /// Reads the free seats of an event, in the order of its chart.

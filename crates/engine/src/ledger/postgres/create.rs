@@ -131,9 +131,8 @@ impl Parts {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
-        let rows = connection
-            .rows(events::EVENTS_FROM, &[bind(&first)])
-            .await?;
+        let values = [bind(&first)];
+        let rows = connection.rows(events::EVENTS_FROM, &values).await?;
         for row in &rows {
             match self.register_row(&mut connection, row).await {
                 Err(Failure::Damaged(damage)) => self.leave_out(row, damage)?,

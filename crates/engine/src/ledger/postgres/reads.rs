@@ -334,9 +334,8 @@ async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> 
         last = commit.seq;
     }
     let read = |row: &mut Reader<'_>| Ok(HoldTerms::from(&get_hold(row)?));
-    let holds = database
-        .read(holds::HOLDS_OF_EVENT, &of_event, read)
-        .await?;
+    let holds = database.read(holds::HOLDS_OF_EVENT, &of_event, read);
+    let holds = holds.await?;
     // Read last: terms that have not changed by now did not change before.
     let mut connection = context.database.connection().await?;
     let row = context.charts.event_of(&mut connection, no).await?;

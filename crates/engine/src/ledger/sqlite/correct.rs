@@ -47,8 +47,8 @@ pub fn correct_clock(
         ..
     } = rebuild::open(&folder, options, entropy)?;
     let now = Timestamp::from_ms(clock.wall_ms());
-    let Some(correction) = Correction::new(tails.head.clock, now).map_err(OpenError::Failed)?
-    else {
+    let wanted = Correction::new(tails.head.clock, now).map_err(OpenError::Failed)?;
+    let Some(correction) = wanted else {
         return Ok(ClockCorrected::default());
     };
     let inventory = &mut inventory;

@@ -106,10 +106,8 @@ fn pace(report: &RaceReport) -> Option<(&'static str, String, String)> {
 }
 
 fn deadlocks(report: &RaceReport) -> Option<(&'static str, String, String)> {
-    let unsorted = report
-        .strategies
-        .iter()
-        .find(|one| one.name == "unsorted")?;
+    let mut all = report.strategies.iter();
+    let unsorted = all.find(|one| one.name == "unsorted")?;
     let errors = unsorted.cells.iter().flat_map(|cell| &cell.figures.errors);
     let deadlocks = errors.filter(|(kind, _)| kind.starts_with("deadlock"));
     let deadlocks: u64 = deadlocks.map(|(_, count)| count).sum();

@@ -102,9 +102,8 @@ pub async fn unit_history(
     limit: usize,
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
     let mut connection = open(options).await?;
-    let rows = connection
-        .rows(events::EVENT_BY_ID, &[bind(&event)])
-        .await?;
+    let id = [bind(&event)];
+    let rows = connection.rows(events::EVENT_BY_ID, &id).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };

@@ -45,9 +45,8 @@ impl BatchWrites {
         let of_event = [bind(&no)];
         let counted = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
         let of = |sql| (sql, "batches");
-        let holds = connection
-            .read(of(TOUCHED_HOLDS), &of_event, column)
-            .await?;
+        let holds = connection.read(of(TOUCHED_HOLDS), &of_event, column);
+        let holds = holds.await?;
         let bookings = connection.read(of(TOUCHED_BOOKINGS), &of_event, counted);
         let bookings = bookings.await?.into_iter().collect();
         let holders = connection.read(of(TOUCHED_HOLDERS), &of_event, counted);
