@@ -91,7 +91,8 @@ pub fn fingerprint(json: &[u8]) -> [u8; 32] {
 
 /// Adds the length first, so that no two sequences of parts are hashed alike.
 fn add_bytes(hash: &mut Sha256, bytes: &[u8]) {
-    hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    hash.update(length.to_be_bytes());
     hash.update(bytes);
 }
 

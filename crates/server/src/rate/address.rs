@@ -82,7 +82,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX)))
+            let bits = u128::from(address) & !u128::from(u64::MAX);
+            IpAddr::V6(Ipv6Addr::from(bits))
         }
     }
 }

@@ -115,7 +115,8 @@ impl Stripe {
 
     async fn seen(&self, intent: &IntentId) -> Result<StripeIntent, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
-        let seen = shape::intent(&self.wire.call(&Ask::get(&path)).await?)?;
+        let body = self.wire.call(&Ask::get(&path)).await?;
+        let seen = shape::intent(&body)?;
         if seen.status == Status::Succeeded {
             return seen.with(&self.refunds(intent).await?);
         }
@@ -125,7 +126,8 @@ impl Stripe {
     /// Lists every refund of an intent.
     async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
         let page = format!("/v1/refunds?limit={STRIPE_PAGE_MAX}&payment_intent={intent}");
-        let mut refunds: RefundsShape = shape::read(&self.wire.call(&Ask::get(&page)).await?)?;
+        let body = self.wire.call(&Ask::get(&page)).await?;
+        let mut refunds: RefundsShape = shape::read(&body)?;
         while let Some(after) = refunds.next_after() {
             if refunds.len() >= STRIPE_REFUNDS_MAX {
                 return Err(ProviderError::Refused {
@@ -135,7 +137,8 @@ impl Stripe {
                 });
             }
             let next = format!("{page}&starting_after={after}");
-            let more: RefundsShape = shape::read(&self.wire.call(&Ask::get(&next)).await?)?;
+            let body = self.wire.call(&Ask::get(&next)).await?;
+            let more: RefundsShape = shape::read(&body)?;
             if more.len() == 0 {
                 break;
             }
