@@ -78,7 +78,7 @@ macro_rules! text_id {
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
+                write!(f, "{:?}", &*self.0)
             }
         }
 

@@ -12,7 +12,7 @@ fn check(text: &str) -> Result<(), InvalidId> {
 }
 
 text_id! {
-    /// A free text with a bound: a reason, a reference, a label.
+    /// A free text of at most 256 characters in one line: a reason, a reference, a label.
     Text, check
 }
 

@@ -191,7 +191,7 @@ impl<'a> Auditor<'a> {
             let live = self.memory.live_holds(&terms.holder, self.at);
             let held: usize = live.map(|hold| hold.units.len()).sum();
             if held > index(limit) {
-                let detail = format!("{:?} holds {held}, limit {limit}", terms.holder.name);
+                let detail = format!("{} holds {held}, limit {limit}", terms.holder.name);
                 self.report(None, Invariant::I9OverBudget, detail);
             }
         }

@@ -63,6 +63,12 @@ fn a_text_has_so_many_characters_in_one_line() {
 }
 
 #[test]
+fn debug_of_a_text_shows_where_it_ends() {
+    let text = Text::parse("a\", \u{2028}b").unwrap();
+    assert_eq!(format!("{text:?}"), r#""a\", \u{2028}b""#);
+}
+
+#[test]
 fn a_currency_has_its_digits_behind_the_point() {
     for (code, digits) in [("EUR", 2), ("JPY", 0), ("KWD", 3), ("HUF", 2)] {
         let currency = Currency::parse(code).unwrap();
