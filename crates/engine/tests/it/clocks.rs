@@ -448,7 +448,7 @@ fn a_clock_that_stands_still_is_found() {
     };
     let right = runtime.block_on(walk(false));
     assert!(right.is_empty(), "{right:#?}");
-    // A server that read it, and then stood still for a moment, is ahead of it for good: each of its commits is refused.
+    // A server that stood still for a moment after it read it is ahead of it for good: its commits are refused.
     let is_found = |one: &String| one.starts_with("live after") || one.ends_with(": overloaded");
     let wrong = runtime.block_on(walk(true));
     assert!(wrong.iter().any(is_found), "{wrong:#?}");
