@@ -12,6 +12,13 @@ use soldonce_testkit::chaos::{Fault, FaultProxy};
 use soldonce_testkit::redis::Redis;
 use soldonce_testkit::{PATIENCE, until};
 
+/// Builds `soldonce lease run nightly` on this Redis, with the defaults of all other options.
+fn bare(url: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soldonce"));
+    command.args(["lease", "run", "nightly", "--redis-url", url]);
+    command
+}
+
 /// A private Redis, and the lease `nightly` on it.
 struct Rig {
     redis: Redis,
@@ -27,8 +34,7 @@ impl Rig {
     /// Waits a minute for the lease unless the options say otherwise: a call without an answer, as on a machine that
     /// stalls, is made again.
     fn command(&self, options: &[&str], script: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_soldonce"));
-        command.args(["lease", "run", "nightly", "--redis-url", &self.redis.url()]);
+        let mut command = bare(&self.redis.url());
         if !options.contains(&"--wait") {
             command.args(["--wait", "1m"]);
         }
@@ -123,14 +129,9 @@ fn the_code_of_the_command_is_passed_on() {
 fn a_command_that_cannot_run_or_is_missing_has_its_codes() {
     let rig = Rig::new();
     let run = |program: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_soldonce"));
-        command.args(["lease", "run", "nightly", "--redis-url", &rig.redis.url()]);
-        command
-            .args(["--wait", "1m", "--", program])
-            .output()
-            .unwrap()
-            .status
-            .code()
+        let mut command = bare(&rig.redis.url());
+        command.args(["--wait", "1m", "--", program]);
+        command.output().unwrap().status.code()
     };
     assert_eq!(run("no-such-program"), Some(127));
     assert_eq!(run("/etc/passwd"), Some(126));
@@ -155,7 +156,11 @@ fn the_command_knows_its_lease_and_never_its_owner() {
 fn a_held_lease_is_refused_at_once_or_after_the_wait() {
     let rig = Rig::new();
     let mut first = rig.start(&[], "echo $$; sleep 60");
-    assert_eq!(rig.code(&["--wait", "0"], "exit 0"), Some(110));
+    let at_once = bare(&rig.redis.url()).args(["--", "true"]).output();
+    let at_once = at_once.unwrap();
+    assert_eq!(at_once.status.code(), Some(110));
+    let said = String::from_utf8(at_once.stderr).unwrap();
+    assert!(said.contains("held by another owner; "), "{said}");
     assert_eq!(rig.code(&["--wait", "300ms"], "exit 0"), Some(110));
     first.signal(Signal::TERM);
     assert_eq!(first.code(), Some(143));
@@ -178,8 +183,7 @@ fn an_acquire_without_an_answer_is_unknown_and_nothing_runs() {
     let rig = Rig::new();
     let proxy = FaultProxy::to(rig.redis.address()).unwrap();
     let url = proxy.url(&rig.redis.url(), rig.redis.address());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_soldonce"));
-    command.args(["lease", "run", "nightly", "--redis-url", &url]);
+    let mut command = bare(&url);
     command.args(["--", "echo", "ran"]);
     // A busy machine may take all the time of the call for its connection: then nothing was asked.
     let asked = || {

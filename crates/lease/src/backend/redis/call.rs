@@ -90,14 +90,14 @@ pub(super) struct Calls {
 
 impl Calls {
     fn lease_keys<'a>(&'a self, shard: Shard, names: &'a Names) -> impl Iterator<Item = Key<'a>> {
-        let key = move |name: &'a Name| self.keys.lease(shard, names.group(), name);
+        let key = move |name: &'a Name| self.keys.lease(shard, (names.group(), name));
         names.as_slice().iter().map(key)
     }
 
     /// Returns the queue key of a name. Groups have no queue, so theirs is always empty.
     fn queue<'a>(&'a self, shard: Shard, names: &'a Names) -> Key<'a> {
         let first = names.as_slice().first().or(names.routing_key());
-        let key = first.map(|name| self.keys.queue(shard, names.group(), name));
+        let key = first.map(|name| self.keys.queue(shard, (names.group(), name)));
         key.unwrap_or_default()
     }
 
@@ -159,8 +159,8 @@ impl Calls {
         let names = &command.names;
         let shard = self.keys.shard_of_names(names);
         let keys = names.as_slice().iter().flat_map(|name| {
-            let lease = self.keys.lease(shard, names.group(), name);
-            [lease, self.keys.record(shard, names.group(), name)]
+            let name = (names.group(), name);
+            [self.keys.lease(shard, name), self.keys.record(shard, name)]
         });
         let mut call = Call::new(shard, &self.scripts.rl_acquire, &keys.collect::<Vec<_>>());
         call.command
@@ -237,7 +237,7 @@ impl Calls {
         Call::new(
             shard,
             &self.scripts.inspect,
-            &[self.keys.lease(shard, group, name)],
+            &[self.keys.lease(shard, (group, name))],
         )
     }
 

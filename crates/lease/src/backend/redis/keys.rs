@@ -41,6 +41,9 @@ impl Shard {
     }
 }
 
+/// A name, with the group that it is in.
+pub(super) type NameIn<'a> = (Option<&'a Name>, &'a Name);
+
 /// A key by its parts, which is written into a command without a text of its own.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Key<'a> {
@@ -143,41 +146,21 @@ impl Keyspace {
         self.key(shard, "w")
     }
 
-    pub(super) fn lease<'a>(
-        &'a self,
-        shard: Shard,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Key<'a> {
-        self.named((shard, "l:"), group, name)
+    pub(super) fn lease<'a>(&'a self, shard: Shard, name: NameIn<'a>) -> Key<'a> {
+        self.named(shard, "l:", name)
     }
 
-    pub(super) fn queue<'a>(
-        &'a self,
-        shard: Shard,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Key<'a> {
-        self.named((shard, "q:"), group, name)
+    pub(super) fn queue<'a>(&'a self, shard: Shard, name: NameIn<'a>) -> Key<'a> {
+        self.named(shard, "q:", name)
     }
 
     /// Returns the key of the last token that this node granted for a name, for Redlock.
     #[cfg(feature = "redlock")]
-    pub(super) fn record<'a>(
-        &'a self,
-        shard: Shard,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Key<'a> {
-        self.named((shard, "t:"), group, name)
+    pub(super) fn record<'a>(&'a self, shard: Shard, name: NameIn<'a>) -> Key<'a> {
+        self.named(shard, "t:", name)
     }
 
-    fn named<'a>(
-        &'a self,
-        (shard, kind): (Shard, &'a str),
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Key<'a> {
+    fn named<'a>(&'a self, shard: Shard, kind: &'a str, (group, name): NameIn<'a>) -> Key<'a> {
         Key {
             group,
             name: name.as_str(),
@@ -255,13 +238,14 @@ mod tests {
         let tag = format!("sl:{{app.{:02x}}}:", shard.index());
         for text in ["A-1", "A-2", "x"] {
             let seat = name(text);
-            let key = keys.lease(shard, Some(&group), &seat);
+            let key = keys.lease(shard, (Some(&group), &seat));
             assert_eq!(key.to_string(), format!("{tag}l:hall/{text}"));
         }
         assert_eq!(keys.fence(shard).to_string(), format!("{tag}f"));
         assert_eq!(keys.mark(shard).to_string(), format!("{tag}m"));
         let x = name("x");
-        assert_eq!(keys.queue(shard, None, &x).to_string(), format!("{tag}q:x"));
+        let queue = keys.queue(shard, (None, &x));
+        assert_eq!(queue.to_string(), format!("{tag}q:x"));
     }
 
     #[test]

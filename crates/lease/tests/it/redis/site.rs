@@ -169,7 +169,7 @@ pub(super) async fn timed_out<T>(
     call: impl Future<Output = T>,
 ) -> T {
     let mut call = std::pin::pin!(call);
-    loop {
+    for _ in 0..1_000 {
         // By then it is sent.
         let sent = SystemClock.boot().plus(Duration::from_millis(10));
         tokio::select! {
@@ -178,12 +178,13 @@ pub(super) async fn timed_out<T>(
             () = SystemClock.sleep_until(sent) => clock.advance(step),
         }
     }
+    panic!("no end after 1,000 times {step:?}");
 }
 
 /// Plays a scene with waiters, who are alive for three seconds. If the machine stood still meanwhile, its answers show
 /// nothing, and it is played again on another site.
 pub(super) async fn while_waiters_live<T>(mut scene: impl AsyncFnMut(Site) -> T) -> T {
-    loop {
+    for _ in 0..20 {
         let site = Site::start().await;
         let begun = SystemClock.boot();
         let answers = scene(site).await;
@@ -191,6 +192,7 @@ pub(super) async fn while_waiters_live<T>(mut scene: impl AsyncFnMut(Site) -> T)
             return answers;
         }
     }
+    panic!("no scene within {WAITER_ALIVE:?}, 20 times");
 }
 
 /// Asks until it is so, and fails when it is not so in time.

@@ -1,5 +1,5 @@
-//! Messages as bytes, what is in them is `message.rs`'s. gRPC's framing is tonic's, but for the common case: a command
-//! whose message came plain and whole, and its one answer. tonic would move both from buffer to buffer.
+//! Messages as bytes; what is in them is `message.rs`'s. gRPC's framing is left to tonic, but for the common case: a
+//! command whose message came plain and whole, and its one answer. tonic would copy both from buffer to buffer.
 
 use std::convert::Infallible;
 
