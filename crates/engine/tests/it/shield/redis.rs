@@ -271,6 +271,7 @@ async fn the_nodes_of_a_cluster_share_the_zones() {
     let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
     let url = cluster_url(&cluster);
     let servers = [shield(&url), shield(&url)];
+    let mut shared = 0;
     for no in 0..40 {
         let wanted = [
             seats(no, &[1]),
@@ -289,7 +290,9 @@ async fn the_nodes_of_a_cluster_share_the_zones() {
         assert!(servers[0].drop_claims(ANN, &wanted[1]).await);
         let after = servers[0].try_units(ANN, &wanted).await;
         assert_eq!(things(&after), [(Thing::Seat(UnitNo(1)), Kind::Held)]);
+        shared += 1;
     }
+    assert!(shared > 20, "{shared}");
     let used = cluster.nodes().iter().take(3);
     let keys = used.map(|node| node.cli(&["DBSIZE"]).unwrap().parse::<u32>().unwrap());
     assert!(keys.into_iter().all(|keys| keys > 5), "zones are spread");
