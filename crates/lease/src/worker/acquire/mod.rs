@@ -89,8 +89,8 @@ impl Attempt {
         }
     }
 
-    /// Asks until there is a grant or the wait is over. Repeats its first call if that got no answer and the wait leaves
-    /// no time for another one.
+    /// Asks until there is a grant or the wait is over. Repeats its first call if that got no answer and no time is
+    /// left for another one.
     pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, NotGranted> {
         let result = match wait {
             Wait::No => self.try_once().await.into_result(),
