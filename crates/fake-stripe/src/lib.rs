@@ -45,10 +45,9 @@ pub use post::Sent;
 pub use route::Route;
 
 use account::{Account, Answered, ApiCall};
-use api::{Api, ApiKeys, Holdings, Keeping};
+use api::{Api, ApiKeys};
 use form::Form;
-use idempotency::Keys;
-use journal::Journal;
+use journal::holdings;
 use money::{MoneyEntry, MoneyLine};
 use post::Post;
 use send::Endpoint;
@@ -355,23 +354,6 @@ impl FakeStripe {
         });
         done.context(UNWRITTEN)
     }
-}
-
-/// Restores the account and its keys from the file `path`, if one is given.
-fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
-    let mut keys = Keys::default();
-    let keeping = match path {
-        None => Keeping::None,
-        Some(path) => {
-            let read = Journal::read(path, &mut account, &mut keys);
-            Keeping::Journal(read.with_context(|| format!("the account in {}", path.display()))?)
-        }
-    };
-    Ok(Holdings {
-        account,
-        keys,
-        keeping,
-    })
 }
 
 /// Converts the answer to a payment. A card that declines is no error.
