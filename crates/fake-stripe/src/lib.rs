@@ -35,7 +35,6 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub use api::SeenCall;
@@ -116,7 +115,7 @@ impl FakeStripe {
         let own = Arc::clone(&api);
         let thread = std::thread::Builder::new()
             .name("fake-stripe".to_owned())
-            .spawn(move || run(listener, &own, stopped))?;
+            .spawn(move || server::run(listener, &own, stopped))?;
         Ok(Self {
             address,
             api,
@@ -375,24 +374,4 @@ impl Drop for FakeStripe {
             thread.join().ok();
         }
     }
-}
-
-/// Serves until it is told to stop; calls in progress are dropped with the runtime.
-fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let Ok(runtime) = runtime else { return };
-    runtime.block_on(async {
-        let Ok(listener) = TcpListener::from_std(listener) else {
-            return;
-        };
-        let post = Arc::clone(&api.post);
-        tokio::select! {
-            never = server::serve(listener, Arc::clone(api)) => match never {},
-            () = post.run() => {}
-            // A dropped sender means the same.
-            _ = stopped => {}
-        }
-    });
 }
