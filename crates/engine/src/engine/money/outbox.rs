@@ -311,30 +311,26 @@ fn is_done(effect: Effect, booking: &Booking, intent: &Intent) -> bool {
     }
 }
 
-/// Returns the part of what is to be refunded that staff settled elsewhere.
-fn elsewhere(booking: &Booking) -> Amount {
-    let payment = booking.payment.as_deref();
-    payment.map_or(Amount::ZERO, |payment| payment.elsewhere)
-}
-
 /// Tells whether nothing of a refund is left to the provider, because staff settled the rest elsewhere.
 fn is_settled_elsewhere(effect: Effect, booking: &Booking) -> bool {
     let Effect::Refund { total, .. } = effect else {
         return false;
     };
-    let payment = booking.payment.as_deref();
-    elsewhere(booking) > Amount::ZERO
-        && payment.is_some_and(|payment| payment.owed_of(total) == Amount::ZERO)
+    booking.payment.as_deref().is_some_and(|payment| {
+        payment.elsewhere > Amount::ZERO && payment.owed_of(total) == Amount::ZERO
+    })
 }
 
-/// Returns how much of `total` can go back by the provider: no more than was taken, once it was.
+/// Returns how much of `total` can go back by the provider: no more than was taken, once it was, and without
+/// what staff settled elsewhere.
 fn owed(total: Amount, booking: &Booking, intent: &Intent) -> Amount {
     let all = if intent.captured == Amount::ZERO {
         total
     } else {
         total.min(intent.captured)
     };
-    all.less(elsewhere(booking))
+    let payment = booking.payment.as_deref();
+    all.less(payment.map_or(Amount::ZERO, |payment| payment.elsewhere))
 }
 
 /// Tells whether the money was given up, or its reservation ran out, before any of it was taken:
