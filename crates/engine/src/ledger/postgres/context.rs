@@ -285,7 +285,7 @@ impl Context {
     }
 
     /// Marks the cache of an event as wrong, so that it is read anew, and logs `failure`.
-    pub(super) fn distrust(&self, replica: &mut Replica, failure: &Failure) {
+    fn distrust(&self, replica: &mut Replica, failure: &Failure) {
         let event = replica.no.0;
         tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
         self.observer.distrusted();
@@ -339,7 +339,7 @@ impl Context {
     }
 
     /// Remembers the events of those holds that are live, and forgets those of the others.
-    pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
+    fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
         let mut events = lock(&self.hold_events);
         for id in holds {
             let hold = replica.inventory.hold(*id);
@@ -358,17 +358,6 @@ impl Context {
         // Never the same for two of one server.
         let count = self.next_batch.fetch_add(1, Ordering::Relaxed);
         u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
-    }
-
-    /// Finds the event of a hold or a booking by its id, with this statement. None if not found.
-    pub(super) async fn event_of(
-        &self,
-        sql: &'static str,
-        id: Id,
-    ) -> Result<Option<EventNo>, Failure> {
-        let mut connection = self.database.connection().await.map_err(Failure::of_read)?;
-        let found = connection.one((sql, "events"), &[bind(&id)]).await;
-        found.map_err(Failure::of_read)
     }
 }
 
