@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
 use super::horizon::LastTurn;
 use super::read_set::ReadSet;
-use super::replica::{Account, Replica, ToLoad};
+use super::replica::{Replica, ToLoad};
 use super::resolve;
 use super::tables::{Id, bookings, idempotency, int};
 use super::time::Time;
@@ -252,7 +252,7 @@ impl Context {
             Ok(Some(written)) => {
                 self.time.reached(written);
                 let (id, holds) = (dispatch.id, dispatch.holds);
-                take_over(replica, batch, dispatch.read_set.accounts);
+                replica.take_over(batch, dispatch.read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer
@@ -359,17 +359,4 @@ impl Context {
         let count = self.next_batch.fetch_add(1, Ordering::Relaxed);
         u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
     }
-}
-
-/// Keeps the changes of a stored batch in memory, and raises the versions of the rows it wrote.
-fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
-    for id in batch.bookings() {
-        let version = replica.bookings.entry(id).or_insert(0);
-        *version = version.saturating_add(1);
-    }
-    if batch.renews_event() {
-        replica.event_version = replica.event_version.saturating_add(1);
-    }
-    replica.inventory.keep();
-    replica.accounts_stored(accounts);
 }

@@ -23,6 +23,7 @@ use super::horizon::Horizon;
 use super::tables::bookings::BookingRow;
 use super::tables::holds::{HolderRow, get_holder};
 use super::tables::{Id, bookings, holder_key, holds, int, units};
+use crate::ledger::batch::Batch;
 use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::column;
 
@@ -299,8 +300,16 @@ impl Replica {
         Ok(())
     }
 
-    /// Raises the versions of these accounts' rows, which were stored.
-    pub(super) fn accounts_stored(&mut self, accounts: Vec<Account>) {
+    /// Keeps the changes of a stored batch in memory, and raises the versions of the rows it wrote.
+    pub(super) fn take_over(&mut self, batch: &Batch, accounts: Vec<Account>) {
+        for id in batch.bookings() {
+            let version = self.bookings.entry(id).or_insert(0);
+            *version = version.saturating_add(1);
+        }
+        if batch.renews_event() {
+            self.event_version = self.event_version.saturating_add(1);
+        }
+        self.inventory.keep();
         for account in accounts {
             let version = account.version.saturating_add(1);
             self.holders.note(account.holder, version);
