@@ -12,7 +12,7 @@ use super::account::{Account, ApiCall};
 use super::failure::Failure;
 use super::form::Form;
 use super::idempotency::{Answer, KeyState, Keys};
-use super::journal::Journal;
+use super::journal::{Holdings, Keeping};
 use super::known::{require_parameters, require_version};
 use super::limits::{KEY_BYTES_MAX, OVERSIZED_BYTES, REMEMBERED_MAX};
 use super::plan::{CallFault, Delivery, Fate, Plan};
@@ -76,24 +76,6 @@ pub(super) struct Api {
     released: watch::Sender<u64>,
     /// How many calls are held.
     held: watch::Sender<usize>,
-}
-
-/// Where changes are written to.
-#[derive(Debug)]
-pub(super) enum Keeping {
-    /// Nowhere: the account ends with its process.
-    None,
-    Journal(Journal),
-    /// In a file that could not be written: no request is answered any more.
-    Broken,
-}
-
-/// An account, its keys, and where they are kept.
-#[derive(Debug)]
-pub(super) struct Holdings {
-    pub(super) account: Account,
-    pub(super) keys: Keys,
-    pub(super) keeping: Keeping,
 }
 
 /// The answer to a call; `None` closes its connection.

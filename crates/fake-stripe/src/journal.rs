@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Changes};
@@ -38,7 +39,7 @@ impl Journal {
     ///
     /// # Errors
     /// If it cannot be read, or a complete line is not one that this wrote.
-    pub(super) fn read(path: &Path, account: &mut Account, keys: &mut Keys) -> Result<Self> {
+    fn read(path: &Path, account: &mut Account, keys: &mut Keys) -> Result<Self> {
         let text = match std::fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             read => read?,
@@ -107,6 +108,41 @@ impl Journal {
         self.lines = lines;
         Ok(())
     }
+}
+
+/// Where changes are written to.
+#[derive(Debug)]
+pub(super) enum Keeping {
+    /// Nowhere: the account ends with its process.
+    None,
+    Journal(Journal),
+    /// In a file that could not be written: no request is answered any more.
+    Broken,
+}
+
+/// An account, its keys, and where they are kept.
+#[derive(Debug)]
+pub(super) struct Holdings {
+    pub(super) account: Account,
+    pub(super) keys: Keys,
+    pub(super) keeping: Keeping,
+}
+
+/// Restores the account and its keys from the file `path`, if one is given.
+pub(super) fn holdings(mut account: Account, path: Option<&Path>) -> anyhow::Result<Holdings> {
+    let mut keys = Keys::default();
+    let keeping = match path {
+        None => Keeping::None,
+        Some(path) => {
+            let read = Journal::read(path, &mut account, &mut keys);
+            Keeping::Journal(read.with_context(|| format!("the account in {}", path.display()))?)
+        }
+    };
+    Ok(Holdings {
+        account,
+        keys,
+        keeping,
+    })
 }
 
 fn line_of(changes: Option<Changes>, keys: Vec<KeyRecord>) -> Result<Vec<u8>> {

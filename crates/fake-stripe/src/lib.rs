@@ -35,7 +35,6 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub use api::SeenCall;
@@ -45,10 +44,9 @@ pub use post::Sent;
 pub use route::Route;
 
 use account::{Account, Answered, ApiCall};
-use api::{Api, ApiKeys, Holdings, Keeping};
+use api::{Api, ApiKeys};
 use form::Form;
-use idempotency::Keys;
-use journal::Journal;
+use journal::holdings;
 use money::{MoneyEntry, MoneyLine};
 use post::Post;
 use send::Endpoint;
@@ -117,7 +115,7 @@ impl FakeStripe {
         let own = Arc::clone(&api);
         let thread = std::thread::Builder::new()
             .name("fake-stripe".to_owned())
-            .spawn(move || run(listener, &own, stopped))?;
+            .spawn(move || server::run(listener, &own, stopped))?;
         Ok(Self {
             address,
             api,
@@ -357,23 +355,6 @@ impl FakeStripe {
     }
 }
 
-/// Restores the account and its keys from the file `path`, if one is given.
-fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
-    let mut keys = Keys::default();
-    let keeping = match path {
-        None => Keeping::None,
-        Some(path) => {
-            let read = Journal::read(path, &mut account, &mut keys);
-            Keeping::Journal(read.with_context(|| format!("the account in {}", path.display()))?)
-        }
-    };
-    Ok(Holdings {
-        account,
-        keys,
-        keeping,
-    })
-}
-
 /// Converts the answer to a payment. A card that declines is no error.
 fn paid(answered: Answered) -> Result<Charged> {
     match answered {
@@ -393,24 +374,4 @@ impl Drop for FakeStripe {
             thread.join().ok();
         }
     }
-}
-
-/// Serves until it is told to stop; calls in progress are dropped with the runtime.
-fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let Ok(runtime) = runtime else { return };
-    runtime.block_on(async {
-        let Ok(listener) = TcpListener::from_std(listener) else {
-            return;
-        };
-        let post = Arc::clone(&api.post);
-        tokio::select! {
-            never = server::serve(listener, Arc::clone(api)) => match never {},
-            () = post.run() => {}
-            // A dropped sender means the same.
-            _ = stopped => {}
-        }
-    });
 }

@@ -1,5 +1,5 @@
 //! The HTTP server: reads requests, lets the API answer them, writes the answers. A call continues
-//! when its caller closes the connection, as it does at Stripe.
+//! when its caller closes the connection, as it does at Stripe. The same thread sends the notices.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,8 +36,28 @@ const CORS: [(&str, &str); 4] = [
 /// Calls in progress, also those whose callers closed the connection.
 type Calls = Arc<Mutex<JoinSet<()>>>;
 
+/// Serves until it is told to stop; calls in progress are dropped with the runtime.
+pub(super) fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let Ok(listener) = TcpListener::from_std(listener) else {
+            return;
+        };
+        let post = Arc::clone(&api.post);
+        tokio::select! {
+            never = serve(listener, Arc::clone(api)) => match never {},
+            () = post.run() => {}
+            // A dropped sender means the same.
+            _ = stopped => {}
+        }
+    });
+}
+
 /// Accepts connections until it is dropped; connections and calls in progress end with it.
-pub(super) async fn serve(listener: TcpListener, api: Arc<Api>) -> Infallible {
+async fn serve(listener: TcpListener, api: Arc<Api>) -> Infallible {
     let calls = Calls::default();
     let mut connections = JoinSet::new();
     loop {

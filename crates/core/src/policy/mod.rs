@@ -6,7 +6,9 @@ mod setting;
 use crate::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX};
 use crate::words::words;
 use crate::{Invalid, Span, Timestamp};
-use setting::Setting;
+use setting::{NEVER, Setting};
+
+pub use setting::{PolicyBounds, PolicyKind, PolicyValue};
 
 /// The deadline of something that an event allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -26,75 +28,6 @@ impl Deadline {
             Self::AtStart => starts_at,
             Self::At(time) => Some(time),
             Self::Never => None,
-        }
-    }
-}
-
-/// The word for [`Deadline::Never`].
-const NEVER: &str = "never";
-
-/// The value of one field, as it is stored and sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyValue {
-    /// No limit, no time.
-    Null,
-    /// A count, or milliseconds.
-    Number(u64),
-    Time(Timestamp),
-    Flag(bool),
-    Word(&'static str),
-}
-
-impl PolicyValue {
-    fn number(self) -> Option<u64> {
-        match self {
-            Self::Number(number) => Some(number),
-            Self::Null | Self::Time(_) | Self::Flag(_) | Self::Word(_) => None,
-        }
-    }
-}
-
-/// The kind of values that a field takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyKind {
-    Millis,
-    Count,
-    CountOrNull,
-    TimeOrNull,
-    /// A point of time, or `never`; null is the start of the event.
-    Deadline,
-    Flag,
-    Word(&'static [&'static str]),
-}
-
-/// The least and the greatest value of a field that is a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyBounds {
-    Millis(u64, u64),
-    Count(u32, u32),
-    /// For fields that are no number.
-    None,
-}
-
-impl PolicyBounds {
-    /// Returns the least and the greatest value; `None` for a field that is no number.
-    pub fn range(self) -> Option<(u64, u64)> {
-        match self {
-            Self::Millis(least, most) => Some((least, most)),
-            Self::Count(least, most) => Some((u64::from(least), u64::from(most))),
-            Self::None => None,
-        }
-    }
-
-    /// Tells whether fields of a kind have such bounds.
-    const fn fit(self, kind: PolicyKind) -> bool {
-        match kind {
-            PolicyKind::Millis => matches!(self, Self::Millis(..)),
-            PolicyKind::Count | PolicyKind::CountOrNull => matches!(self, Self::Count(..)),
-            PolicyKind::TimeOrNull
-            | PolicyKind::Deadline
-            | PolicyKind::Flag
-            | PolicyKind::Word(_) => matches!(self, Self::None),
         }
     }
 }
@@ -265,20 +198,6 @@ impl PolicyChange {
         })?;
         self.0.push((field, value));
         Ok(())
-    }
-}
-
-impl PolicyKind {
-    /// Describes which values it takes.
-    pub fn in_words(self) -> String {
-        match self {
-            Self::Millis => "milliseconds".to_owned(),
-            Self::Count => format!("a number up to {}", u32::MAX),
-            Self::CountOrNull => format!("a number up to {}, or null", u32::MAX),
-            Self::TimeOrNull | Self::Deadline => "a time, or null".to_owned(),
-            Self::Flag => "true or false".to_owned(),
-            Self::Word(words) => format!("one of `{}`", words.join("`, `")),
-        }
     }
 }
 

@@ -1,7 +1,90 @@
-//! Conversion of the types of policy fields to and from [`PolicyValue`].
+//! The values of policy fields: their kinds and bounds, and the conversion of the types of fields to and from
+//! [`PolicyValue`].
 
-use super::{Deadline, NEVER, PolicyKind, PolicyValue};
-use crate::{Adjacency, LatePayment, OnPaymentFailure, Span, Timestamp};
+use crate::{Adjacency, Deadline, LatePayment, OnPaymentFailure, Span, Timestamp};
+
+/// The word for [`Deadline::Never`].
+pub(super) const NEVER: &str = "never";
+
+/// The value of one field, as it is stored and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyValue {
+    /// No limit, no time.
+    Null,
+    /// A count, or milliseconds.
+    Number(u64),
+    Time(Timestamp),
+    Flag(bool),
+    Word(&'static str),
+}
+
+impl PolicyValue {
+    pub(super) fn number(self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Null | Self::Time(_) | Self::Flag(_) | Self::Word(_) => None,
+        }
+    }
+}
+
+/// The kind of values that a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyKind {
+    Millis,
+    Count,
+    CountOrNull,
+    TimeOrNull,
+    /// A point of time, or `never`; null is the start of the event.
+    Deadline,
+    Flag,
+    Word(&'static [&'static str]),
+}
+
+impl PolicyKind {
+    /// Describes which values it takes.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Millis => "milliseconds".to_owned(),
+            Self::Count => format!("a number up to {}", u32::MAX),
+            Self::CountOrNull => format!("a number up to {}, or null", u32::MAX),
+            Self::TimeOrNull | Self::Deadline => "a time, or null".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Word(words) => format!("one of `{}`", words.join("`, `")),
+        }
+    }
+}
+
+/// The least and the greatest value of a field that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyBounds {
+    Millis(u64, u64),
+    Count(u32, u32),
+    /// For fields that are no number.
+    None,
+}
+
+impl PolicyBounds {
+    /// Returns the least and the greatest value; `None` for a field that is no number.
+    pub fn range(self) -> Option<(u64, u64)> {
+        match self {
+            Self::Millis(least, most) => Some((least, most)),
+            Self::Count(least, most) => Some((u64::from(least), u64::from(most))),
+            Self::None => None,
+        }
+    }
+
+    /// Tells whether fields of a kind have such bounds.
+    pub(super) const fn fit(self, kind: PolicyKind) -> bool {
+        match kind {
+            PolicyKind::Millis => matches!(self, Self::Millis(..)),
+            PolicyKind::Count | PolicyKind::CountOrNull => matches!(self, Self::Count(..)),
+            PolicyKind::TimeOrNull
+            | PolicyKind::Deadline
+            | PolicyKind::Flag
+            | PolicyKind::Word(_) => matches!(self, Self::None),
+        }
+    }
+}
 
 /// A type that a field of a policy may have.
 pub(super) trait Setting: Sized {

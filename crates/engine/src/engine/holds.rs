@@ -1,31 +1,17 @@
 //! Holds: make, change, extend, release, revoke, and read them. A new one passes the shields first.
 
 use soldonce_core::{
-    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, Holder, HolderName, Invalid,
-    NewHold, OnHold, Rejection, RequestedTerms, Selection, Span, Text, Timestamp, Together, UnitNo,
-    Wish,
+    Authority, Change, Command, EventId, Fence, Hold, HoldId, Holder, HolderName, NewHold, OnHold,
+    Rejection, RequestedTerms, Selection, Span, Text, Timestamp, Together, UnitNo, Wish,
 };
 
+use super::names::resolve_wish;
 use super::shields::ShieldQuery;
-use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
+use super::{Engine, EngineError, ListPage, NamedUnits, Reply, WishAsk};
 use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
 use crate::live::LiveEvent;
 use crate::reply::{self, ReplyKind, StoredReply};
-
-/// The units that a request asks for.
-#[derive(Clone, Debug)]
-pub enum WishAsk<'a> {
-    Named(NamedUnits<'a>),
-    /// The best free ones.
-    Best {
-        quantity: u32,
-        /// Their price class; `None` is any.
-        category: Option<&'a str>,
-        /// Whether they must be neighbours.
-        together: Together,
-    },
-}
 
 /// A request to hold units.
 #[derive(Clone, Debug)]
@@ -321,30 +307,5 @@ impl Engine {
         let hold = self.parts.ledger.hold(id).await?;
         let hold = hold.filter(|hold| by.may_act_for(&hold.holder));
         Ok(hold.ok_or(Rejection::HoldNotFound)?)
-    }
-}
-
-fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
-    match ask {
-        WishAsk::Named(units) => Ok(Wish::Named(units.wanted(&event.chart)?)),
-        WishAsk::Best {
-            quantity,
-            category,
-            together,
-        } => {
-            let category = match category {
-                None => None,
-                Some(name) => Some(event.chart.category(name).ok_or_else(|| {
-                    let known = event.chart.categories().join("`, `");
-                    let text = format!("no category `{name}`; there are `{known}`");
-                    Rejection::Invalid(Invalid::new("best.category", text))
-                })?),
-            };
-            Ok(Wish::Best {
-                quantity: *quantity,
-                category,
-                together: *together,
-            })
-        }
     }
 }

@@ -3,7 +3,21 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use soldonce_core::{Chart, Rejection, Selection, UnitNo};
+use soldonce_core::{Chart, Event, Invalid, Rejection, Selection, Together, UnitNo, Wish};
+
+/// The units that a request asks for.
+#[derive(Clone, Debug)]
+pub enum WishAsk<'a> {
+    Named(NamedUnits<'a>),
+    /// The best free ones.
+    Best {
+        quantity: u32,
+        /// Their price class; `None` is any.
+        category: Option<&'a str>,
+        /// Whether they must be neighbours.
+        together: Together,
+    },
+}
 
 /// Seats by id, places by area and quantity, single places by their public id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,5 +79,31 @@ impl NamedUnits<'_> {
         let areas = self.areas.iter();
         let areas = areas.map(|(area, quantity)| (area.as_ref(), *quantity));
         chart.select(self.seats.iter().map(AsRef::as_ref), areas)
+    }
+}
+
+/// Resolves what a hold of an event is asked for.
+pub(super) fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
+    match ask {
+        WishAsk::Named(units) => Ok(Wish::Named(units.wanted(&event.chart)?)),
+        WishAsk::Best {
+            quantity,
+            category,
+            together,
+        } => {
+            let category = match category {
+                None => None,
+                Some(name) => Some(event.chart.category(name).ok_or_else(|| {
+                    let known = event.chart.categories().join("`, `");
+                    let text = format!("no category `{name}`; there are `{known}`");
+                    Rejection::Invalid(Invalid::new("best.category", text))
+                })?),
+            };
+            Ok(Wish::Best {
+                quantity: *quantity,
+                category,
+                together: *together,
+            })
+        }
     }
 }

@@ -340,7 +340,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// How long to pause after `accept` failed.
 #[derive(Default)]
 struct Backoff {
-    failures: u32,
+    next_ms: u64,
 }
 
 impl Backoff {
@@ -357,10 +357,8 @@ impl Backoff {
         if one_connection.contains(&error.kind()) {
             return None;
         }
-        let pause_ms = ACCEPT_BACKOFF_MS_MIN
-            .saturating_mul(1_u64.checked_shl(self.failures).unwrap_or(u64::MAX))
-            .min(ACCEPT_BACKOFF_MS_MAX);
-        self.failures = self.failures.saturating_add(1);
+        let pause_ms = self.next_ms.max(ACCEPT_BACKOFF_MS_MIN);
+        self.next_ms = (2 * pause_ms).min(ACCEPT_BACKOFF_MS_MAX);
         Some(Duration::from_millis(pause_ms))
     }
 }

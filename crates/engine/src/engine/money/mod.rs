@@ -5,6 +5,7 @@
 //! again with the same key (model.md 6).
 
 mod checkout;
+mod effects;
 mod notices;
 mod outbox;
 mod reconcile;

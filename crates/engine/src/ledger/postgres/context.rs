@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
 use super::horizon::LastTurn;
 use super::read_set::ReadSet;
-use super::replica::{Account, Replica, ToLoad};
+use super::replica::{Replica, ToLoad};
 use super::resolve;
 use super::tables::{Id, bookings, idempotency, int};
 use super::time::Time;
@@ -252,7 +252,7 @@ impl Context {
             Ok(Some(written)) => {
                 self.time.reached(written);
                 let (id, holds) = (dispatch.id, dispatch.holds);
-                take_over(replica, batch, dispatch.read_set.accounts);
+                replica.take_over(batch, dispatch.read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer
@@ -285,7 +285,7 @@ impl Context {
     }
 
     /// Marks the cache of an event as wrong, so that it is read anew, and logs `failure`.
-    pub(super) fn distrust(&self, replica: &mut Replica, failure: &Failure) {
+    fn distrust(&self, replica: &mut Replica, failure: &Failure) {
         let event = replica.no.0;
         tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
         self.observer.distrusted();
@@ -339,7 +339,7 @@ impl Context {
     }
 
     /// Remembers the events of those holds that are live, and forgets those of the others.
-    pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
+    fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
         let mut events = lock(&self.hold_events);
         for id in holds {
             let hold = replica.inventory.hold(*id);
@@ -359,28 +359,4 @@ impl Context {
         let count = self.next_batch.fetch_add(1, Ordering::Relaxed);
         u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
     }
-
-    /// Finds the event of a hold or a booking by its id, with this statement. None if not found.
-    pub(super) async fn event_of(
-        &self,
-        sql: &'static str,
-        id: Id,
-    ) -> Result<Option<EventNo>, Failure> {
-        let mut connection = self.database.connection().await.map_err(Failure::of_read)?;
-        let found = connection.one((sql, "events"), &[bind(&id)]).await;
-        found.map_err(Failure::of_read)
-    }
-}
-
-/// Keeps the changes of a stored batch in memory, and raises the versions of the rows it wrote.
-fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
-    for id in batch.bookings() {
-        let version = replica.bookings.entry(id).or_insert(0);
-        *version = version.saturating_add(1);
-    }
-    if batch.renews_event() {
-        replica.event_version = replica.event_version.saturating_add(1);
-    }
-    replica.inventory.keep();
-    replica.accounts_stored(accounts);
 }

@@ -6,6 +6,8 @@ use soldonce_core::{EventNo, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
+use super::bind::bind;
+use super::context::Context;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::tables::Id;
@@ -65,6 +67,15 @@ impl Parts {
             return found.ok_or(Rejection::BookingNotFound);
         }
         Err(Rejection::HoldNotFound)
+    }
+}
+
+impl Context {
+    /// Finds the event of a hold or a booking by its id, with this statement. None if not found.
+    async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
+        let mut connection = self.database.connection().await.map_err(Failure::of_read)?;
+        let found = connection.one((sql, "events"), &[bind(&id)]).await;
+        found.map_err(Failure::of_read)
     }
 }
 

@@ -48,7 +48,7 @@ use self::published::LiveState;
 use self::readers::Readers;
 use self::writer::{Job, Writer};
 use super::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Read, ReadError,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Read,
     Transaction, Webhooks, Write,
 };
 use crate::keys::{ApiKey, KeyId};
@@ -57,6 +57,7 @@ use crate::locks::lock;
 
 pub use backup::{CopyReport, copy};
 pub use correct::correct_clock;
+pub use fault::OpenError;
 
 /// The options with which a ledger is opened.
 #[derive(Clone, Debug)]
@@ -93,66 +94,6 @@ pub fn library_version() -> &'static str {
     rusqlite::version()
 }
 
-/// Why the ledger does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The folder cannot be made or used.
-    #[error("the data folder `{}` cannot be used: {error}", folder.display())]
-    Folder {
-        folder: PathBuf,
-        /// The error of the system.
-        error: std::io::Error,
-    },
-    /// Another process has it open.
-    #[error(
-        "the data folder `{}` is in use by another process: stop that one, or choose another folder",
-        folder.display()
-    )]
-    Locked { folder: PathBuf },
-    /// A ledger exists where another one was to be written.
-    #[error("there is a ledger in `{}` already: name an empty folder, or move its `ledger.sqlite*` away", folder.display())]
-    Taken { folder: PathBuf },
-    /// There is no ledger to read.
-    #[error("there is no ledger in `{}`", folder.display())]
-    Missing { folder: PathBuf },
-    /// The file has another schema.
-    #[error("the ledger has schema {found}, this program knows {known}: {}", fix(*found, *known))]
-    Schema {
-        found: i64,
-        /// The newest schema of this program.
-        known: i64,
-    },
-    /// Acknowledged commits are missing.
-    #[error(
-        "the ledger in `{}` has lost commits: {what}. Put the newest copy of the folder back, or start \
-         it once with `--accept-loss` (holds and sales since then are gone)",
-        folder.display()
-    )]
-    Behind {
-        folder: PathBuf,
-        /// What shows that they are missing.
-        what: String,
-    },
-    /// It cannot be told whether commits are missing.
-    #[error(
-        "the ledger in `{}` has no file `high-water`, so commits may be missing at its end unseen. Put \
-         the file back; or, if this is the newest copy there is, start it once with `--accept-loss`",
-        folder.display()
-    )]
-    Unmarked { folder: PathBuf },
-    /// The stored rows are illegal or cannot be read.
-    #[error("the ledger cannot be opened: {0} (`soldonce doctor` says what to do)")]
-    Failed(String),
-}
-
-fn fix(found: i64, known: i64) -> &'static str {
-    if found > known {
-        "this program is older than the ledger, start a newer soldonce"
-    } else {
-        "run `soldonce migrate`, or start its server once"
-    }
-}
-
 /// Migrates the tables of a folder; returns what it did. Opening the ledger does so, too.
 ///
 /// # Errors
@@ -180,24 +121,6 @@ pub fn migration(options: &SqliteOptions) -> Result<Migrated, OpenError> {
         rebuild::require_database(&folder)?;
     }
     connection::migration(&folder)
-}
-
-impl From<Fault> for OpenError {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault.to_string())
-    }
-}
-
-impl From<rusqlite::Error> for OpenError {
-    fn from(error: rusqlite::Error) -> Self {
-        Fault::from(error).into()
-    }
-}
-
-impl From<Fault> for ReadError {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault.to_string())
-    }
 }
 
 /// The ledger of one data folder.

@@ -171,7 +171,8 @@ async fn number_oldest(
     let (own_batches, events) = (&context.own_batches, batches.iter().copied().collect());
     let commits = own_batches.commits_of(connection, &events).await?;
     for (n, (id, event)) in (last.saturating_add(1)..).zip(&batches) {
-        let head = heads.get_mut(event).ok_or_else(|| unknown(*event))?;
+        let unknown = || Damaged::new("events", format!("event {} is not known", event.0));
+        let head = heads.get_mut(event).ok_or_else(unknown)?;
         let commits = commits.get(id).map(|commits| commits.as_slice());
         feed.add(n, (*id, *event), head, commits.unwrap_or_default())?;
         newest = (n, *id);
@@ -266,13 +267,6 @@ async fn heads(
     let nos = [bind(&nos)];
     let found = connection.read((HEADS, "feed_heads"), &nos, read).await?;
     Ok(found.into_iter().collect())
-}
-
-fn unknown(event: EventNo) -> Failure {
-    Failure::Damaged(Damaged::new(
-        "events",
-        format!("event {} is not known", event.0),
-    ))
 }
 
 async fn move_heads(

@@ -23,6 +23,7 @@ use super::horizon::Horizon;
 use super::tables::bookings::BookingRow;
 use super::tables::holds::{HolderRow, get_holder};
 use super::tables::{Id, bookings, holder_key, holds, int, units};
+use crate::ledger::batch::Batch;
 use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::reader::column;
 
@@ -299,8 +300,16 @@ impl Replica {
         Ok(())
     }
 
-    /// Raises the versions of these accounts' rows, which were stored.
-    pub(super) fn accounts_stored(&mut self, accounts: Vec<Account>) {
+    /// Keeps the changes of a stored batch in memory, and raises the versions of the rows it wrote.
+    pub(super) fn take_over(&mut self, batch: &Batch, accounts: Vec<Account>) {
+        for id in batch.bookings() {
+            let version = self.bookings.entry(id).or_insert(0);
+            *version = version.saturating_add(1);
+        }
+        if batch.renews_event() {
+            self.event_version = self.event_version.saturating_add(1);
+        }
+        self.inventory.keep();
         for account in accounts {
             let version = account.version.saturating_add(1);
             self.holders.note(account.holder, version);
@@ -308,110 +317,13 @@ impl Replica {
         self.holders.evict(&self.inventory, self.no);
     }
 
-    pub(super) fn take_booking(&mut self, row: BookingRow) {
+    fn take_booking(&mut self, row: BookingRow) {
         self.bookings.insert(row.booking.id, row.version);
         self.inventory.restore_booking(row.booking);
-    }
-
-    /// Forgets holds that are over and bookings that wait for no payment, with the holds that they
-    /// came from: a command that names one reads both back first.
-    pub(super) fn evict(
-        &mut self,
-        holds: impl IntoIterator<Item = HoldId>,
-        bookings: impl IntoIterator<Item = BookingId>,
-    ) {
-        for hold in holds {
-            self.inventory.forget_hold(hold);
-        }
-        let bookings = bookings.into_iter();
-        let all = bookings.flat_map(|id| self.inventory.exchanges(id).collect::<Vec<_>>());
-        for booking in all.collect::<Vec<_>>() {
-            self.forget_booking(booking);
-        }
-    }
-
-    fn forget_booking(&mut self, id: BookingId) {
-        if let Some(hold) = self.inventory.booking(id).and_then(|known| known.hold) {
-            self.inventory.forget_hold(hold);
-        }
-        self.inventory.forget_booking(id);
-        if self.inventory.booking(id).is_none() {
-            self.bookings.remove(&id);
-        }
     }
 }
 
 fn missing(no: EventNo) -> Failure {
     let what = format!("event {} or one of its units is missing", no.0);
     Failure::Damaged(crate::ledger::rows::Damaged::new("events", what))
-}
-
-#[cfg(test)]
-mod tests {
-    use soldonce_core::{
-        Booking, BookingState, CallerId, Fence, Hold, HoldState, Holder, HolderName,
-    };
-
-    use super::*;
-
-    /// Returns a replica with a cancelled booking and its hold, which no request names.
-    fn with_booking() -> (Replica, HoldId, BookingId) {
-        let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));
-        let holder = Holder {
-            caller: CallerId::from_bits(3),
-            name: HolderName::parse("ann").unwrap(),
-        };
-        let mut replica = Replica::new(EventNo(0));
-        replica.inventory.restore_hold(Hold {
-            id: hold,
-            event: EventNo(0),
-            holder: holder.clone(),
-            state: HoldState::Consumed(booking),
-            fence: Fence(1),
-            units: Vec::new(),
-            created_at: Timestamp::MIN,
-            expires_at: Timestamp::MIN,
-            max_expires_at: Timestamp::MIN,
-            together: None,
-        });
-        let row = BookingRow {
-            version: 1,
-            booking: Booking {
-                id: booking,
-                event: EventNo(0),
-                holder,
-                hold: Some(hold),
-                state: BookingState::Cancelled,
-                fence: Fence(1),
-                lines: Vec::new(),
-                reference: None,
-                payment: None,
-                created_at: Timestamp::MIN,
-                confirmed_at: None,
-            },
-        };
-        replica.take_booking(row);
-        (replica, hold, booking)
-    }
-
-    #[test]
-    fn nothing_stays_of_a_booking_that_is_evicted() {
-        let (mut replica, _, booking) = with_booking();
-        replica.evict([], [booking]);
-        assert_eq!(replica.inventory.bookings().count(), 0);
-        assert_eq!(replica.inventory.holds().count(), 0);
-        assert!(replica.bookings.is_empty());
-    }
-
-    #[test]
-    fn a_booking_is_known_with_its_hold() {
-        let (mut replica, hold, booking) = with_booking();
-        let named = ToLoad {
-            bookings: [booking].into(),
-            ..ToLoad::default()
-        };
-        assert!(replica.knows(&named));
-        replica.inventory.forget_hold(hold);
-        assert!(!replica.knows(&named));
-    }
 }

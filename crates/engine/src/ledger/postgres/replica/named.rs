@@ -1,4 +1,4 @@
-//! Loads the holds and bookings that commands name and that were evicted.
+//! Evicts holds and bookings that are over, and loads those of them that commands name.
 
 use std::collections::BTreeSet;
 
@@ -91,5 +91,104 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    /// Forgets holds that are over and bookings that wait for no payment, with the holds that they
+    /// came from: a command that names one reads both back first.
+    pub(in super::super) fn evict(
+        &mut self,
+        holds: impl IntoIterator<Item = HoldId>,
+        bookings: impl IntoIterator<Item = BookingId>,
+    ) {
+        for hold in holds {
+            self.inventory.forget_hold(hold);
+        }
+        let bookings = bookings.into_iter();
+        let all = bookings.flat_map(|id| self.inventory.exchanges(id).collect::<Vec<_>>());
+        for booking in all.collect::<Vec<_>>() {
+            self.forget_booking(booking);
+        }
+    }
+
+    fn forget_booking(&mut self, id: BookingId) {
+        if let Some(hold) = self.inventory.booking(id).and_then(|known| known.hold) {
+            self.inventory.forget_hold(hold);
+        }
+        self.inventory.forget_booking(id);
+        if self.inventory.booking(id).is_none() {
+            self.bookings.remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::{
+        Booking, BookingState, CallerId, EventNo, Fence, Hold, HoldState, Holder, HolderName,
+        Timestamp,
+    };
+
+    use super::*;
+    use crate::ledger::postgres::tables::bookings::BookingRow;
+
+    /// Returns a replica with a cancelled booking and its hold, which no request names.
+    fn with_booking() -> (Replica, HoldId, BookingId) {
+        let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));
+        let holder = Holder {
+            caller: CallerId::from_bits(3),
+            name: HolderName::parse("ann").unwrap(),
+        };
+        let mut replica = Replica::new(EventNo(0));
+        replica.inventory.restore_hold(Hold {
+            id: hold,
+            event: EventNo(0),
+            holder: holder.clone(),
+            state: HoldState::Consumed(booking),
+            fence: Fence(1),
+            units: Vec::new(),
+            created_at: Timestamp::MIN,
+            expires_at: Timestamp::MIN,
+            max_expires_at: Timestamp::MIN,
+            together: None,
+        });
+        let row = BookingRow {
+            version: 1,
+            booking: Booking {
+                id: booking,
+                event: EventNo(0),
+                holder,
+                hold: Some(hold),
+                state: BookingState::Cancelled,
+                fence: Fence(1),
+                lines: Vec::new(),
+                reference: None,
+                payment: None,
+                created_at: Timestamp::MIN,
+                confirmed_at: None,
+            },
+        };
+        replica.take_booking(row);
+        (replica, hold, booking)
+    }
+
+    #[test]
+    fn nothing_stays_of_a_booking_that_is_evicted() {
+        let (mut replica, _, booking) = with_booking();
+        replica.evict([], [booking]);
+        assert_eq!(replica.inventory.bookings().count(), 0);
+        assert_eq!(replica.inventory.holds().count(), 0);
+        assert!(replica.bookings.is_empty());
+    }
+
+    #[test]
+    fn a_booking_is_known_with_its_hold() {
+        let (mut replica, hold, booking) = with_booking();
+        let named = ToLoad {
+            bookings: [booking].into(),
+            ..ToLoad::default()
+        };
+        assert!(replica.knows(&named));
+        replica.inventory.forget_hold(hold);
+        assert!(!replica.knows(&named));
     }
 }
