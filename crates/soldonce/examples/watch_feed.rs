@@ -10,8 +10,18 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Commit {
     seq: u64,
+    /// Tells it from a commit that had its number before a backup was restored.
+    digest: String,
     #[serde(flatten)]
     rest: serde_json::Value,
+}
+
+impl Commit {
+    /// Prints it; gives what to go on from.
+    fn print(&self) -> String {
+        println!("{}: {}", self.seq, self.rest);
+        format!("after={}&digest={}", self.seq, self.digest)
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,41 +29,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     let named = args.next().zip(args.next());
     let (server, event) = named.ok_or("usage: watch_feed SERVER EVENT")?;
     let server = server.trim_start_matches("http://").trim_end_matches('/');
-    let mut seq = snapshot(server, &event)?;
+    let mut known = snapshot(server, &event)?;
     loop {
-        seq = follow(server, &event, seq)?;
+        known = follow(server, &event, known)?;
     }
 }
 
-/// Prints the seats as they are now; gives the number of their last commit.
-fn snapshot(server: &str, event: &str) -> Result<u64, Box<dyn Error>> {
+/// Prints the seats as they are now; gives what to go on from.
+fn snapshot(server: &str, event: &str) -> Result<String, Box<dyn Error>> {
     let body = get(server, &format!("/v1/events/{event}/seats"))?.last();
-    let Commit { seq, rest } = serde_json::from_str(&body.ok_or("no answer")??)?;
-    println!("{seq}: {rest}");
-    Ok(seq)
+    let commit: Commit = serde_json::from_str(&body.ok_or("no answer")??)?;
+    Ok(commit.print())
 }
 
-/// Prints changes until the stream ends; gives the number to go on from.
-fn follow(server: &str, event: &str, mut after: u64) -> Result<u64, Box<dyn Error>> {
+/// Prints changes until the stream ends; gives what to go on from.
+fn follow(server: &str, event: &str, mut known: String) -> Result<String, Box<dyn Error>> {
     let mut kind = String::new();
-    for line in get(
-        server,
-        &format!("/v1/events/{event}/feed?after={after}&each=true"),
-    )? {
+    let path = format!("/v1/events/{event}/feed?{known}&each=true");
+    for line in get(server, &path)? {
         let line = line?;
         if line.is_empty() {
             kind.clear();
         } else if let Some(name) = line.strip_prefix("event: ") {
             name.clone_into(&mut kind);
         } else if let (Some(data), "") = (line.strip_prefix("data: "), kind.as_str()) {
-            let Commit { seq, rest } = serde_json::from_str(data)?;
-            println!("{seq}: {rest}");
-            after = seq;
+            known = serde_json::from_str::<Commit>(data)?.print();
         } else if kind == "reset" {
-            return snapshot(server, event); // what comes next is no longer kept
+            return snapshot(server, event); // what comes next is not kept
         }
     }
-    Ok(after)
+    Ok(known)
 }
 
 /// The lines of an answer, by HTTP/1.0 so that they come as they are.

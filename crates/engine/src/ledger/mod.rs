@@ -279,6 +279,9 @@ pub trait Observer: Send + Sync + 'static {
     /// Starts from the state of a ledger that has just opened.
     fn opened(&self, _inventory: &Inventory) {}
 
+    /// Receives the hash of an event's audit up to its newest commit, before the commits that it covers.
+    fn chained(&self, _event: EventNo, _hash: &[u8; 32]) {}
+
     /// Receives commands that were made durable, in this order.
     fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {}
 

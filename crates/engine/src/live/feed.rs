@@ -3,6 +3,7 @@
 //! its cost does not depend on the number of readers.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{Display, Formatter, Result as Written};
 use std::sync::{Arc, Mutex};
 
 use soldonce_core::{AreaNo, Seq, StateKind, Tally, Timestamp, UnitNo};
@@ -11,6 +12,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits::FEED_COMMITS_MAX;
 use crate::locks::lock;
+
+/// The first bytes of the hash of an event's audit after the batch that stored a commit. It tells commits apart that
+/// got the same number because a copy of the ledger was put back between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest(u32);
+
+impl Digest {
+    pub(super) fn of(hash: &[u8; 32]) -> Self {
+        let first = hash.first_chunk::<4>();
+        Self(first.map_or(0, |first| u32::from_be_bytes(*first)))
+    }
+
+    /// Parses a digest; `None` unless the text is what one is displayed as.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digest = Self(u32::from_str_radix(text, 16).ok()?);
+        (digest.to_string() == text).then_some(digest)
+    }
+}
+
+impl Display for Digest {
+    fn fmt(&self, to: &mut Formatter<'_>) -> Written {
+        write!(to, "{:08x}", self.0)
+    }
+}
 
 /// A change of the public state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +54,8 @@ pub struct Frame {
     pub from: Seq,
     /// The number of its last commit.
     pub seq: Seq,
+    /// The digest of its last commit.
+    pub digest: Digest,
     /// When the last commit was decided.
     pub at: Timestamp,
     /// Each seat and each area at most once; empty when no public state changed.
@@ -57,6 +84,7 @@ impl Frame {
         Some(Self {
             from: first.from,
             seq: last.seq,
+            digest: last.digest,
             at: last.at,
             changes: seats.chain(areas).collect(),
         })
@@ -75,14 +103,17 @@ pub struct FeedSource {
 struct Newest {
     /// The number of the commit before the oldest one that is kept.
     before: Seq,
+    /// The digest of that commit.
+    digest: Digest,
     frames: VecDeque<Arc<Frame>>,
 }
 
 impl FeedSource {
-    /// Creates a feed whose next commit is the one after `last`.
-    pub(super) fn starting_after(last: Seq) -> Self {
+    /// Creates a feed whose next commit is the one after `last`, which has this digest.
+    pub(super) fn starting_after(last: Seq, digest: Digest) -> Self {
         let kept = Newest {
             before: last,
+            digest,
             frames: VecDeque::new(),
         };
         Self {
@@ -99,7 +130,7 @@ impl FeedSource {
         if kept.frames.len() == FEED_COMMITS_MAX
             && let Some(oldest) = kept.frames.pop_front()
         {
-            kept.before = oldest.seq;
+            (kept.before, kept.digest) = (oldest.seq, oldest.digest);
         }
         kept.frames.push_back(Arc::new(frame));
         drop(kept);
@@ -114,6 +145,17 @@ impl FeedSource {
         let end = kept.frames.partition_point(|frame| frame.seq <= until);
         let wanted = kept.frames.range(first..end.max(first));
         (after >= kept.before).then(|| wanted.map(Arc::clone).collect())
+    }
+
+    /// Tells whether the commit of this number has this digest; false if it is no longer kept.
+    pub fn has(&self, seq: Seq, digest: Digest) -> bool {
+        let kept = lock(&self.kept);
+        if seq == kept.before {
+            return digest == kept.digest;
+        }
+        let place = kept.frames.partition_point(|frame| frame.seq < seq);
+        let frame = kept.frames.get(place);
+        frame.is_some_and(|frame| (frame.seq, frame.digest) == (seq, digest))
     }
 
     /// Ends the feed: the event was dropped.

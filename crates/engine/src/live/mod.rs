@@ -13,10 +13,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-pub use feed::{FeedChange, FeedSource, Frame};
+pub use feed::{Digest, FeedChange, FeedSource, Frame};
 use shield::Company;
 pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
@@ -27,7 +27,7 @@ use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Rejecti
 use tokio::sync::watch;
 
 use crate::ledger::Observer;
-use crate::locks::{read, write};
+use crate::locks::{lock, read, write};
 use crate::metrics::Metrics;
 use crate::shield::{SharedShield, Shield};
 
@@ -53,11 +53,12 @@ pub struct LiveEvent {
 }
 
 impl LiveEvent {
-    fn new(inventory: &Inventory, event: &Arc<Event>, company: Company) -> Self {
+    fn new(inventory: &Inventory, event: &Arc<Event>, company: Company, digest: Digest) -> Self {
+        let snapshot = SeatSnapshot::of(inventory, event, digest);
         Self {
             event: watch::Sender::new(Arc::clone(event)),
-            snapshot: RwLock::new(Arc::new(SeatSnapshot::of(inventory, event))),
-            feed: FeedSource::starting_after(inventory.seq(event.no)),
+            feed: FeedSource::starting_after(snapshot.seq, digest),
+            snapshot: RwLock::new(Arc::new(snapshot)),
             shield: LocalShield::of(inventory, event, company),
             holds: AtomicI64::new(0),
         }
@@ -96,9 +97,9 @@ impl LiveEvent {
 
     /// Publishes one commit: its frame under the snapshot's lock, since a reader of the snapshot
     /// continues with the next frame.
-    fn show(&self, commit: &Commit) {
+    fn show(&self, commit: &Commit, digest: Digest) {
         let mut snapshot = write(&self.snapshot);
-        let frame = Arc::make_mut(&mut snapshot).advance(commit);
+        let frame = Arc::make_mut(&mut snapshot).advance(commit, digest);
         self.feed.publish(frame);
     }
 }
@@ -113,8 +114,8 @@ struct Registry {
 }
 
 impl Registry {
-    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, company: Company) {
-        let live = Arc::new(LiveEvent::new(inventory, event, company));
+    fn add(&mut self, live: LiveEvent) {
+        let (event, live) = (live.event(), Arc::new(live));
         self.by_id.insert(event.id.clone(), Ok(Arc::clone(&live)));
         self.by_no.insert(event.no, Ok(live));
     }
@@ -130,6 +131,8 @@ impl Registry {
 /// The public state of every event.
 pub struct Live {
     registry: RwLock<Registry>,
+    /// The digest of each event's newest commit, which may not be shown yet.
+    digests: Mutex<BTreeMap<EventNo, Digest>>,
     metrics: Arc<Metrics>,
     shared_shield: Option<SharedShield>,
 }
@@ -139,6 +142,7 @@ impl Live {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             registry: RwLock::default(),
+            digests: Mutex::default(),
             metrics,
             shared_shield: None,
         }
@@ -164,6 +168,16 @@ impl Live {
             Some(_) => Company::Servers,
             None => Company::None,
         }
+    }
+
+    /// Returns the digest of the event's newest commit; that of an event without one is zero.
+    fn digest(&self, event: EventNo) -> Digest {
+        let known = lock(&self.digests).get(&event).copied();
+        known.unwrap_or_default()
+    }
+
+    fn live_event(&self, inventory: &Inventory, event: &Arc<Event>) -> LiveEvent {
+        LiveEvent::new(inventory, event, self.company(), self.digest(event.no))
     }
 
     /// Finds the event with this id.
@@ -223,7 +237,7 @@ impl Live {
         let mut registry = write(&self.registry);
         // Another task may have added it meanwhile.
         if !registry.by_no.contains_key(&event.no) {
-            registry.add(inventory, event, self.company());
+            registry.add(self.live_event(inventory, event));
         }
     }
 
@@ -254,7 +268,7 @@ impl Live {
         {
             // The shield first, so that a buyer who sees a freed seat is not refused.
             live.shield.note(inventory, commit);
-            live.show(commit);
+            live.show(commit, self.digest(commit.event));
         }
     }
 }
@@ -264,7 +278,7 @@ impl Observer for Live {
         let mut registry = write(&self.registry);
         *registry = Registry::default();
         for event in inventory.events() {
-            registry.add(inventory, event, self.company());
+            registry.add(self.live_event(inventory, event));
         }
         for (id, no) in inventory.dropped() {
             registry.drop_event(no, id);
@@ -274,6 +288,10 @@ impl Observer for Live {
         for event in inventory.events() {
             self.count_holds(inventory, event.no);
         }
+    }
+
+    fn chained(&self, event: EventNo, hash: &[u8; 32]) {
+        lock(&self.digests).insert(event, Digest::of(hash));
     }
 
     fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
@@ -324,7 +342,7 @@ impl Observer for Live {
                 && live.seq() < commit.seq
             {
                 live.shield.show(commit.seq);
-                live.show(commit);
+                live.show(commit, self.digest(commit.event));
             }
         }
     }

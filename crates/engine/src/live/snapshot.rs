@@ -8,7 +8,7 @@ use soldonce_core::{
     AreaNo, Chart, Commit, Event, Inventory, Seating, Seq, StateKind, Tally, UnitNo,
 };
 
-use super::feed::{FeedChange, Frame};
+use super::feed::{Digest, FeedChange, Frame};
 use crate::limits::SNAPSHOT_CHUNK_SEATS;
 
 /// The public state of every unit at one commit number.
@@ -16,6 +16,8 @@ use crate::limits::SNAPSHOT_CHUNK_SEATS;
 pub struct SeatSnapshot {
     /// The number of its last commit.
     pub seq: Seq,
+    /// The digest of that commit.
+    pub digest: Digest,
     /// How many units are in each state.
     pub total: Tally,
     /// The same for each area, in chart order.
@@ -26,7 +28,7 @@ pub struct SeatSnapshot {
 
 impl SeatSnapshot {
     /// Builds the snapshot of an event from a ledger's inventory.
-    pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
+    pub(super) fn of(inventory: &Inventory, event: &Event, digest: Digest) -> Self {
         let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
         let seating = inventory.seating(event.no);
         let seats = UnitNo(chart.seats()).index();
@@ -37,6 +39,7 @@ impl SeatSnapshot {
         let tally = |area| seating.map_or_else(Tally::default, |of| of.area_tally(area));
         Self {
             seq,
+            digest,
             total: seating.map(Seating::tally).unwrap_or_default(),
             areas: areas.map(tally).collect(),
             chunks: kinds.chunks(SNAPSHOT_CHUNK_SEATS).map(Arc::from).collect(),
@@ -65,7 +68,7 @@ impl SeatSnapshot {
 
     /// Applies one commit and returns what changed for the public: of each seat its last state, of
     /// each area its counts.
-    pub(super) fn advance(&mut self, commit: &Commit) -> Frame {
+    pub(super) fn advance(&mut self, commit: &Commit, digest: Digest) -> Frame {
         let (mut seats, mut areas) = (BTreeMap::new(), BTreeSet::new());
         for step in &commit.transitions {
             let (from, to) = (step.from.kind(), step.to.kind());
@@ -81,7 +84,7 @@ impl SeatSnapshot {
             self.set(step.unit, to);
             seats.insert(step.unit, to);
         }
-        self.seq = commit.seq;
+        (self.seq, self.digest) = (commit.seq, digest);
         let seat = |(unit, kind)| FeedChange::Seat(unit, kind);
         let area = |area| FeedChange::Area(area, self.area(area));
         let areas = areas.into_iter().map(area);
@@ -89,6 +92,7 @@ impl SeatSnapshot {
         Frame {
             from: commit.seq,
             seq: commit.seq,
+            digest,
             at: commit.at,
             changes,
         }

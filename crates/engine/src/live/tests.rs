@@ -12,8 +12,9 @@ use soldonce_core::{
     StateKind, Tally, Text, Timestamp, TtlMax, UnitNo, Wish,
 };
 
-use super::{FeedChange, Frame, Live, SeatSnapshot, Verdict};
+use super::{Digest, FeedChange, FeedSource, Frame, Live, SeatSnapshot, Verdict};
 use crate::ledger::Observer;
+use crate::limits::FEED_COMMITS_MAX;
 use crate::metrics::Metrics;
 
 const HALL: &str = r#"{"format":"seats",
@@ -282,6 +283,34 @@ proptest! {
             let replayed = replay(old, &world, &cuts);
             prop_assert_eq!(replayed, (last.seq, kinds.clone(), last.areas[0]));
         }
+    }
+}
+
+#[test]
+fn a_commit_is_known_by_its_digest_as_long_as_it_is_kept() {
+    let digest = |seq: u64| Digest::of(&[u8::try_from(seq % 251).expect("it fits"); 32]);
+    let feed = FeedSource::starting_after(Seq(7), digest(7));
+    assert!(feed.has(Seq(7), digest(7)) && !feed.has(Seq(7), digest(8)));
+    let last = 8 + u64::try_from(FEED_COMMITS_MAX).expect("it fits");
+    for seq in 8..=last {
+        feed.publish(Frame {
+            from: Seq(seq),
+            seq: Seq(seq),
+            digest: digest(seq),
+            at: Timestamp::ZERO,
+            changes: Vec::new(),
+        });
+    }
+    let kept = [(7, false), (8, true), (9, true), (last, true)];
+    for (seq, is_kept) in kept.into_iter().chain([(last + 1, false)]) {
+        assert_eq!(feed.has(Seq(seq), digest(seq)), is_kept, "{seq}");
+        assert!(!feed.has(Seq(seq), digest(seq + 1)), "{seq}");
+    }
+    let text = digest(254).to_string();
+    assert_eq!(text, "03030303");
+    assert_eq!(Digest::parse(&text), Some(digest(3)));
+    for text in ["", "3030303", "+3030303", "0303030A", "003030303"] {
+        assert_eq!(Digest::parse(text), None, "{text}");
     }
 }
 

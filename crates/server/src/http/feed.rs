@@ -11,13 +11,15 @@ use axum::http::HeaderName;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use soldonce_core::Seq;
+use soldonce_engine::live::Digest;
 use tokio::sync::watch::Receiver;
 
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::frames::{Cut, Hub, Surroundings, Tick, event_message};
-use super::operation::{Tag, get};
+use super::operation::{DIGEST, Tag, get};
 use super::problem::{Handled, Problem};
+use super::query::KnownCommit;
 use super::route::Admission::Look;
 use super::streams::StreamPermit;
 use super::table::Table;
@@ -38,6 +40,7 @@ pub(super) fn routes(table: &mut Table) {
                     "The `seq` that is known; else the feed begins with what comes next",
                     "integer",
                 ),
+                DIGEST,
                 (
                     "each",
                     "`true`: a frame for each commit, with each seat by its id",
@@ -51,7 +54,7 @@ pub(super) fn routes(table: &mut Table) {
             .refuses(&[&[&kinds::FORBIDDEN]])
             .sends(
                 "text/event-stream",
-                "`id:` is the `seq`, `data:` a FeedFrame; `event: reset` asks for a new \
+                "`id:` is `seq.digest`, `data:` a FeedFrame; `event: reset` asks for a new \
                  snapshot",
             ),
         feed,
@@ -61,7 +64,7 @@ pub(super) fn routes(table: &mut Table) {
 async fn feed(req: ApiRequest) -> Handled {
     origin::require_own(&req.app.settings, &req.parts)?;
     let event = req.event_id()?;
-    let (after, cut) = (after(&req)?, cut(&req)?);
+    let (known, cut) = (known(&req)?, cut(&req)?);
     let app = &req.app;
     let permit = app.enter_stream(&req.parts)?;
     let live = app.engine.live(&event).await?;
@@ -71,7 +74,7 @@ async fn feed(req: ApiRequest) -> Handled {
         tick: Duration::from_millis(app.settings.feed.tick_ms),
     };
     let (hub, ticks) = app.feeds.join(live, &around);
-    let body = match Reader::begin(Arc::clone(app), hub, ticks, (after, cut)) {
+    let body = match Reader::begin(Arc::clone(app), hub, ticks, (known, cut)) {
         Ok(reader) => Body::from_stream(unfold((reader, permit), Reader::next_part)),
         Err(reset) => Body::from(reset),
     };
@@ -80,15 +83,24 @@ async fn feed(req: ApiRequest) -> Handled {
 
 /// Reads the last commit that the reader knows: a browser that reconnects sends it itself; a new
 /// reader may name it in the query; without either (None) it begins with what comes next.
-fn after(req: &ApiRequest) -> Result<Option<Seq>, Problem> {
-    let after = req.query()?.number("after")?;
-    if let Some(value) = req.parts.headers.get(LAST_EVENT_ID) {
-        let number = value.to_str().ok().and_then(|text| text.parse().ok());
-        let rule = "the number of a commit";
-        let number = number.ok_or_else(|| Problem::invalid("Last-Event-ID", rule));
-        return Ok(Some(Seq(number?)));
-    }
-    Ok(after.map(Seq))
+fn known(req: &ApiRequest) -> Result<Option<KnownCommit>, Problem> {
+    let known = req.query()?.commit()?;
+    let Some(value) = req.parts.headers.get(LAST_EVENT_ID) else {
+        return Ok(known);
+    };
+    let id = value.to_str().ok().and_then(commit_of);
+    let rule = "the id of a frame";
+    id.map(Some)
+        .ok_or_else(|| Problem::invalid("Last-Event-ID", rule))
+}
+
+/// Reads the id of a frame; a server of an earlier version wrote the number alone.
+fn commit_of(id: &str) -> Option<KnownCommit> {
+    let (seq, digest) = match id.split_once('.') {
+        Some((seq, digest)) => (seq, Some(Digest::parse(digest)?)),
+        None => (id, None),
+    };
+    Some((Seq(seq.parse().ok()?), digest))
 }
 
 fn cut(req: &ApiRequest) -> Result<Cut, Problem> {
@@ -126,14 +138,14 @@ impl Reader {
         app: Arc<App>,
         hub: Arc<Hub>,
         mut ticks: Receiver<Tick>,
-        (after, cut): (Option<Seq>, Cut),
+        (known, cut): (Option<KnownCommit>, Cut),
     ) -> Result<Self, String> {
         let tick = ticks.borrow_and_update().clone();
         let summary = hub.summary();
         let last = summary.snapshot.seq;
-        let after = after.unwrap_or(last);
-        let known = (after <= last).then_some(after);
-        let missed = known.and_then(|after| hub.lacking(cut, after));
+        let (after, digest) = known.unwrap_or((last, None));
+        let is_ours = after <= last && hub.has(after, digest);
+        let missed = is_ours.then(|| hub.lacking(cut, after)).flatten();
         let (missed, seen) = missed.ok_or_else(|| reset(last))?;
         let retry = format!("retry: {}\n", retry_ms(&app));
         let event = event_message(&summary, app.engine.now());

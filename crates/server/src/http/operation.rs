@@ -19,6 +19,11 @@ pub(super) const BOOKING_SECRET: (&str, &str) = (
 pub(super) const IF_NONE_MATCH: (&str, &str) =
     ("If-None-Match", "The `ETag` of the answer that is known");
 pub(super) const AFTER: Parameter = ("after", "The `next` of the page before", "string");
+pub(super) const DIGEST: Parameter = (
+    "digest",
+    "The `digest` that came with that `seq`; a reset if another commit has the number now",
+    "string",
+);
 pub(super) const LIMIT: Parameter = ("limit", "Most entries on the page, 1 to 100", "integer");
 
 /// A route, and what the description says of it.

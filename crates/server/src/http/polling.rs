@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
-use soldonce_core::Seq;
 use soldonce_engine::EventSummary;
 use soldonce_engine::live::Frame;
 
 use super::api_request::ApiRequest;
 use super::event_body::terms;
 use super::frames::{Cut, FrameBody, json, json_reset};
-use super::operation::{Tag, get};
+use super::operation::{DIGEST, Tag, get};
 use super::problem::Handled;
 use super::response;
 use super::route::Admission::Look;
@@ -28,30 +27,35 @@ pub(super) fn routes(table: &mut Table) {
             .summary(
                 "The changes of the seats since a commit, for readers that poll through a cache",
             )
-            .query(&[(
-                "after",
-                "The `seq` that is known; else the frame is empty and tells the last one",
-                "integer",
-            )])
+            .query(&[
+                (
+                    "after",
+                    "The `seq` that is known; else the frame is empty and tells the last one",
+                    "integer",
+                ),
+                DIGEST,
+            ])
             .gives_bare::<FrameBody<'_>>("All commits since, merged; or `reset`"),
         frames,
     );
 }
 
 async fn frames(req: ApiRequest) -> Handled {
-    let after = req.query()?.number("after")?;
+    let known = req.query()?.commit()?;
     let app = &*req.app;
     let live = app.engine.live(&req.event_id()?).await?;
     let summary = EventSummary::of(&live);
-    let last = summary.snapshot.seq;
-    let after = after.map_or(last, Seq);
-    let kept = live.feed.between(after, last).filter(|_| after <= last);
+    let (last, last_digest) = (summary.snapshot.seq, summary.snapshot.digest);
+    let (after, digest) = known.unwrap_or((last, None));
+    let is_ours = after <= last && digest.is_none_or(|digest| live.feed.has(after, digest));
+    let kept = live.feed.between(after, last).filter(|_| is_ours);
     // A snapshot is written once for all; so many changes would be merged for this reader alone.
     let changes = |kept: &[Arc<Frame>]| kept.iter().map(|frame| frame.changes.len()).sum::<usize>();
     let kept = kept.filter(|kept| kept.len() <= 1 || changes(kept) <= POLLED_CHANGES_MAX);
     let nothing = || Frame {
         from: after.next(),
         seq: after,
+        digest: last_digest,
         at: app.engine.now(),
         changes: Vec::new(),
     };
@@ -61,7 +65,7 @@ async fn frames(req: ApiRequest) -> Handled {
         json(&frame, Cut::Merged, &summary.event.chart, Some(terms))
     });
     let body = body.filter(|body| body.len() <= FRAME_BYTES_MAX);
-    let body = body.unwrap_or_else(|| json_reset(last, app.engine.now()));
+    let body = body.unwrap_or_else(|| json_reset((last, last_digest), app.engine.now()));
     let mut response = response::json(StatusCode::OK, Body::from(body));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, briefly(app)?);

@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
-use soldonce_core::{Fence, HolderName};
+use soldonce_core::{Fence, HolderName, Seq};
+use soldonce_engine::live::Digest;
 
 use super::problem::Problem;
 use super::route::Parameter;
 use crate::limits::PAGE_MAX;
+
+/// A commit that a reader knows, with its digest if the reader has that, too.
+pub(super) type KnownCommit = (Seq, Option<Digest>);
 
 /// Most characters of an unknown name that a refusal quotes.
 const NAME_CHARS_MAX: usize = 64;
@@ -63,6 +67,16 @@ impl<'a> Query<'a> {
                 Err(Problem::invalid("limit", reason))
             }
         }
+    }
+
+    /// Parses `after` and `digest`; None where `after` is not given.
+    pub(super) fn commit(&self) -> Result<Option<KnownCommit>, Problem> {
+        let digest = self.get("digest").map(|text| {
+            let rule = "it must be the `digest` of a snapshot or of a frame";
+            Digest::parse(text).ok_or_else(|| Problem::invalid("digest", rule))
+        });
+        let digest = digest.transpose()?;
+        Ok(self.number("after")?.map(|after| (Seq(after), digest)))
     }
 
     pub(super) fn fence(&self) -> Result<Option<Fence>, Problem> {

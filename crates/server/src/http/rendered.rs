@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock};
 use soldonce_core::{EventId, Seq};
+use soldonce_engine::live::Digest;
 use tokio::task::spawn_blocking;
 
 use super::coding::{Coding, OpenBody};
@@ -19,6 +20,7 @@ use crate::limits::{
 #[derive(Clone, Debug)]
 pub(super) struct Rendering {
     pub(super) seq: Seq,
+    pub(super) digest: Digest,
     pub(super) body: OpenBody,
 }
 
@@ -167,6 +169,7 @@ mod tests {
     fn rendering(seq: u64, bytes: usize) -> Rendering {
         Rendering {
             seq: Seq(seq),
+            digest: Digest::default(),
             body: OpenBody::new(Coding::Identity, vec![b'x'; bytes].into()),
         }
     }

@@ -13,7 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 use soldonce_core::{Chart, Event, Seq, StateKind};
 use soldonce_engine::chart;
-use soldonce_engine::live::SeatSnapshot;
+use soldonce_engine::live::{Digest, SeatSnapshot};
 
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -56,7 +56,7 @@ async fn snapshot(req: ApiRequest) -> Handled {
     let found = app.engine.event(&req.event_id()?).await?;
     let seq = found.snapshot.seq;
     let coding = Coding::accepted(&req.parts.headers);
-    let tag = etag(&found.event, seq)?;
+    let tag = etag(&found.event, seq, found.snapshot.digest)?;
     if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, briefly(app)?));
     }
@@ -69,6 +69,7 @@ async fn snapshot(req: ApiRequest) -> Handled {
         let units = newest.event.chart.units();
         let write = move || Rendering {
             seq: newest.snapshot.seq,
+            digest: newest.snapshot.digest,
             body: OpenBody::new(coding, write_snapshot(&newest.event, &newest.snapshot)),
         };
         Ok((units, write))
@@ -83,7 +84,8 @@ async fn snapshot(req: ApiRequest) -> Handled {
     let mut response = response::json(StatusCode::OK, body);
     let headers = response.headers_mut();
     coding.tell(headers);
-    headers.insert(header::ETAG, etag(&found.event, rendering.seq)?);
+    let tag = etag(&found.event, rendering.seq, rendering.digest)?;
+    headers.insert(header::ETAG, tag);
     headers.insert(header::CACHE_CONTROL, briefly(app)?);
     Ok(response)
 }
@@ -92,7 +94,7 @@ async fn chart_of(req: ApiRequest) -> Handled {
     req.query()?;
     let app = &*req.app;
     let event = app.engine.find_event(&req.event_id()?).await?;
-    let tag = etag(&event, Seq(0))?;
+    let tag = etag(&event, Seq(0), Digest::default())?;
     // A shared cache may keep what is public, and nothing else.
     let scope = if app.is_open() { "public" } else { "private" };
     let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
@@ -105,6 +107,7 @@ async fn chart_of(req: ApiRequest) -> Handled {
     let newest = async || {
         let write = move || Rendering {
             seq: Seq(0),
+            digest: Digest::default(),
             body: OpenBody::whole(coding, &write_chart(&chart)),
         };
         Ok((event.chart.units(), write))
@@ -133,9 +136,11 @@ pub(super) fn briefly(app: &App) -> Result<HeaderValue, Problem> {
 }
 
 /// Builds the version of an event's answer. Weak, because the server's time differs; and told apart
-/// from an event that had this id in another ledger.
-fn etag(event: &Event, seq: Seq) -> Result<HeaderValue, Problem> {
-    let tag = format!("W/\"{}.{}.{}\"", event.id, event.created_at.ms(), seq.0);
+/// from an event that had this id in another ledger, and from a commit that had this number before a
+/// copy of the ledger was put back.
+fn etag(event: &Event, seq: Seq, digest: Digest) -> Result<HeaderValue, Problem> {
+    let created_at = event.created_at.ms();
+    let tag = format!("W/\"{}.{created_at}.{}.{digest}\"", event.id, seq.0);
     HeaderValue::try_from(tag).map_err(|error| Problem::internal(&error))
 }
 
@@ -159,6 +164,7 @@ fn write_chart(chart: &Chart) -> Bytes {
 struct Head<'a> {
     event: &'a str,
     seq: u64,
+    digest: String,
     total: u32,
     free: u32,
 }
@@ -168,6 +174,7 @@ fn write_snapshot(event: &Event, snapshot: &SeatSnapshot) -> Bytes {
     let head = Head {
         event: event.id.as_str(),
         seq: snapshot.seq.0,
+        digest: snapshot.digest.to_string(),
         total: snapshot.total.total(),
         free: snapshot.total.free,
     };

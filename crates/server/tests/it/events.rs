@@ -348,8 +348,8 @@ async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
         .await
         .expect(StatusCode::OK);
     let expected = json!({
-        "event": "hall", "seq": 0, "server_time": "2026-12-01T12:00:00.000Z", "total": 22,
-        "free": 22, "held": [], "sold": [], "blocked": [],
+        "event": "hall", "seq": 0, "digest": "00000000", "server_time": "2026-12-01T12:00:00.000Z",
+        "total": 22, "free": 22, "held": [], "sold": [], "blocked": [],
         "areas": [{"area": "floor", "capacity": 20, "free": 20, "held": 0, "sold": 0, "blocked": 0}],
     });
     assert_eq!(seats.json(), expected);

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, Response, StatusCode};
 use futures_util::poll;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -35,11 +35,21 @@ impl Stream {
         let response = app.get(path).start().await;
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self::of(response)
+    }
+
+    fn of(response: Response<Body>) -> Self {
         Self {
             body: response.into_body(),
             unread: Vec::new(),
             event: Vec::new(),
         }
+    }
+
+    /// As a browser opens it that reconnects.
+    async fn again(app: &TestApp, path: &str, last: &str) -> Self {
+        let ask = app.get(path).header("last-event-id", last);
+        Self::of(ask.start().await)
     }
 
     /// The next bytes; nothing at the end.
@@ -86,7 +96,7 @@ fn read(block: &str) -> Option<Sent> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
     let data = field("data: ")?;
     Some(Sent {
-        id: field("id: ").map(|id| id.parse().unwrap()),
+        id: field("id: ").map(|id| id.split_once('.').unwrap().0.parse().unwrap()),
         event: field("event: ").map(str::to_owned),
         data: serde_json::from_str(data).unwrap(),
     })
@@ -214,7 +224,9 @@ async fn snapshot_and_frames_are_the_state() {
         {"area": "floor", "free": 18, "held": 2, "sold": 0, "blocked": 0},
     ]});
     let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1&each=true").await;
-    assert_eq!(again.next().await.unwrap().data, frame);
+    let mut sent = again.next().await.unwrap().data;
+    sent.as_object_mut().unwrap().remove("digest");
+    assert_eq!(sent, frame);
     assert_eq!(again.next().await.unwrap().id, Some(3));
     for after in 0..5 {
         let mut merged = Stream::open(&app, &format!("/v1/events/hall/feed?after={after}")).await;
@@ -255,16 +267,7 @@ async fn a_reader_that_comes_again_misses_nothing() {
     drop(stream);
     app.held("b", &["A-5"]).await;
     // A browser that reconnects sends what it heard last; the address is the old one.
-    let again = app
-        .get("/v1/events/hall/feed?after=0")
-        .header("last-event-id", "2")
-        .start()
-        .await;
-    let mut again = Stream {
-        body: again.into_body(),
-        unread: Vec::new(),
-        event: Vec::new(),
-    };
+    let mut again = Stream::again(&app, "/v1/events/hall/feed?after=0", "2").await;
     known.follow(&app, &mut again, 3).await;
     app.held("c", &["A-7"]).await;
     known.follow(&app, &mut again, 4).await;
@@ -298,19 +301,44 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
             "the reader comes again after a new snapshot"
         );
     }
-    for wrong in ["?after=x", "?after=-1", "?from=1", "?each=1"] {
+    for wrong in ["?after=x", "?after=-1", "?from=1", "?each=1", "?digest=1"] {
         let answer = app
             .get(&format!("/v1/events/hall/feed{wrong}"))
             .send()
             .await;
         answer.refused(400, "invalid_request");
     }
-    let answer = app
-        .get("/v1/events/hall/feed")
-        .header("last-event-id", "x")
-        .send()
-        .await;
-    answer.refused(400, "invalid_request");
+    for wrong in ["x", "1.x"] {
+        let ask = app
+            .get("/v1/events/hall/feed")
+            .header("last-event-id", wrong);
+        ask.send().await.refused(400, "invalid_request");
+    }
+}
+
+/// The digest of a commit that the ledger lacks is that of one from before a copy was put back.
+#[tokio::test]
+async fn a_reader_that_knows_another_commit_of_the_same_number_is_reset() {
+    let app = TestApp::open().await.with_hall(1).await;
+    app.held("a", &["A-1"]).await;
+    let seats = app.get("/v1/events/hall/seats").send().await;
+    let own = seats.json()["digest"].as_str().unwrap().to_owned();
+    let tag = seats.header("etag");
+    assert!(tag.ends_with(&format!(".1.{own}\"")), "{tag}");
+    app.held("b", &["A-2"]).await;
+    let told = async |digest: &str| {
+        let polled = format!("/v1/events/hall/frames?after=1&digest={digest}");
+        let polled = app.get(&polled).send().await.json();
+        let path = format!("/v1/events/hall/feed?after=1&digest={digest}");
+        let mut asked = Stream::open(&app, &path).await;
+        let id = format!("1.{digest}");
+        let mut again = Stream::again(&app, "/v1/events/hall/feed?after=0", &id).await;
+        let (asked, again) = (asked.next().await.unwrap(), again.next().await.unwrap());
+        (polled["reset"].clone(), asked.event, again.event)
+    };
+    assert_eq!(told(&own).await, (Value::Null, None, None));
+    let reset = Some("reset".to_owned());
+    assert_eq!(told("00000000").await, (json!(true), reset.clone(), reset));
 }
 
 #[tokio::test]

@@ -632,6 +632,10 @@ async fn a_feed_goes_on_where_it_broke() {
     );
     let mut lost = Watched::new(watch(first + 1_000, false).await, "WatchFeedResponse");
     lost.next("reset").await;
+    let other = json!({"event": "hall", "after": first, "digest": "00000000"});
+    let other = start(&app, "Sales", "WatchFeed", other, &[]).await;
+    let mut other = Watched::new(other, "WatchFeedResponse");
+    other.next("reset").await;
     app.shutdown.cancel();
     let ended = watched.body.collect().await.unwrap();
     assert_eq!(

@@ -3,7 +3,8 @@
 import "./browser.mjs";
 import "./document.mjs";
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
+import { Feed } from "../../web/js/feed.js";
 import { FREE, HELD, Inventory, SOLD } from "../../web/js/inventory.js";
 import { Layer } from "../../web/js/layer.js";
 import { Plan } from "../../web/js/plan.js";
@@ -22,12 +23,13 @@ const CHART = /** @type {any} */ ({
 
 const inventory = () => {
   const made = new Inventory(new Plan(CHART, { S: 1 }));
-  made.applySnapshot(/** @type {any} */ ({ seq: 5, held: [], sold: [], blocked: [], areas: [] }));
+  made.applySnapshot(/** @type {any} */ ({ seq: 5, digest: "5e884898", held: [], sold: [], blocked: [], areas: [] }));
   return made;
 };
 const frame = (/** @type {number} */ seq, /** @type {any[]} */ ...changes) => ({
   from: seq,
   seq,
+  digest: `0000000${seq}`,
   at: "2030-01-01T12:00:00.000Z",
   changes,
 });
@@ -69,6 +71,39 @@ test("a copy of the ledger that was put back counts, and not what was answered b
   map.applySnapshot(/** @type {any} */ ({ seq: 4, held: [], sold: [], blocked: [], areas: [] }));
   map.applyFrame(frame(5, { state: "sold", seats: ["A-2"] }));
   assert.deepEqual(["A-1", "A-2"].map((id) => stateOf(map, id)), [FREE, SOLD]);
+});
+
+test("the server is told which commit the page knows, and another one of that number counts", async () => {
+  const map = inventory();
+  /** @type {string[]} */ const asked = [];
+  const seats = { seq: 6, digest: "00000007", held: ["A-1"], sold: [], blocked: [], areas: [] };
+  mock.method(globalThis, "fetch", async (/** @type {string} */ path) => {
+    asked.push(path);
+    return Response.json(seats, { headers: { ETag: '"7"' } });
+  });
+  const EventSource = class {
+    constructor(/** @type {string} */ path) {
+      asked.push(path);
+    }
+    addEventListener() {}
+  };
+  Object.assign(globalThis, { EventSource });
+  const quiet = { event: "evening", inventory: map, version: { etag: "" }, heardAt: 0, state: "polling" };
+  const feed = Object.assign(Object.create(Feed.prototype), quiet);
+  feed.open();
+  feed.frame(frame(6, { state: "sold", seats: ["A-1"] }));
+  await feed.readFrames();
+  assert.equal(stateOf(map, "A-1"), SOLD);
+  await feed.poll();
+  assert.deepEqual([stateOf(map, "A-1"), map.digest, feed.version.etag], [HELD, "00000007", '"7"']);
+  seats.held = [];
+  await feed.poll();
+  mock.restoreAll();
+  assert.equal(stateOf(map, "A-1"), HELD, "it is the commit that the page knows");
+  assert.deepEqual(asked.slice(0, 2), [
+    "/v1/events/evening/feed?after=5&digest=5e884898",
+    "/v1/events/evening/frames?after=6&digest=00000006",
+  ]);
 });
 
 test("each of a thousand categories keeps its own price", () => {

@@ -108,8 +108,9 @@ export async function request(call) {
   const { body, version, isLasting } = call;
   const [method, template] = call.route.split(" ");
   const path = template.replace(/\{.*?\}/, encodeURIComponent(call.id ?? ""));
-  const { after, fence } = call;
-  const query = after ? `?after=${encodeURIComponent(after)}` : fence === undefined ? "" : `?fence=${fence}`;
+  const { after, digest, fence } = call;
+  const known = digest ? `&digest=${digest}` : "";
+  const query = after ? `?after=${encodeURIComponent(after)}${known}` : fence === undefined ? "" : `?fence=${fence}`;
   const requestId = newKey();
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MS);

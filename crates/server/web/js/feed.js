@@ -99,8 +99,10 @@ export class Feed extends EventTarget {
       this.nextFrames();
       return;
     }
-    const path = `/v1/events/${encodeURIComponent(this.event)}/feed?after=${this.inventory.seq}`;
-    const source = new EventSource(path);
+    const { seq, digest } = this.inventory;
+    const path = `/v1/events/${encodeURIComponent(this.event)}/feed?after=${seq}`;
+    // A server of an earlier version tells no digest, and takes none.
+    const source = new EventSource(digest ? `${path}&digest=${digest}` : path);
     this.source = source;
     source.onopen = () => {
       this.failures = 0;
@@ -130,9 +132,10 @@ export class Feed extends EventTarget {
   }
 
   async readFrames() {
-    const after = String(this.inventory.seq);
+    const { seq, digest } = this.inventory;
     try {
-      const frame = await asAnyone({ route: "GET /v1/events/{event}/frames", id: this.event, after });
+      const known = { after: String(seq), digest };
+      const frame = await asAnyone({ route: "GET /v1/events/{event}/frames", id: this.event, ...known });
       if (this.closed || this.syncing || this.framesTimer === undefined) return;
       this.failures = 0;
       if (frame.reset) {
@@ -215,9 +218,12 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       if (this.state === "lost") this.become("polling");
+      if (!snapshot) return;
+      const { seq, digest } = snapshot.seats;
+      const isKnown = seq === this.inventory.seq && digest === this.inventory.digest;
       // As frames said before: the next one needs only be told that nothing has changed since.
-      if (snapshot?.seats.seq === this.inventory.seq) this.version = snapshot.version;
-      if (!snapshot || snapshot.seats.seq <= this.inventory.seq) return;
+      if (isKnown) this.version = snapshot.version;
+      if (isKnown || seq < this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
       this.apply(snapshot);
       // Frames that should have come did not: the connection is dead without knowing it.

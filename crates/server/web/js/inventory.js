@@ -25,6 +25,7 @@ export class Inventory extends EventTarget {
     super();
     this.plan = plan;
     this.seq = -1;
+    /** Tells the commit `seq` from one that had its number before a backup was restored. */ this.digest = "";
     this.state = new Uint8Array(plan.size);
     // An answer to our own command may overtake the feed. Per seat, frames up to the answer's
     // seq are old and would make the seat flicker back.
@@ -62,6 +63,7 @@ export class Inventory extends EventTarget {
     }
     for (const area of snapshot.areas) this.setArea(area.area, area);
     this.seq = snapshot.seq;
+    this.digest = snapshot.digest;
     if (!redraw) this.onMany();
     this.changed();
   }
@@ -94,6 +96,7 @@ export class Inventory extends EventTarget {
       }
     }
     this.seq = frame.seq;
+    this.digest = frame.digest;
     if (!redraw) this.onMany();
     this.changed();
   }

@@ -81,7 +81,9 @@ export interface Call<R extends Route = Route> {
   isAgain?: boolean;
   /** Must get through: repeated as long as the server asks for short pauses, within reason. */
   isPatient?: boolean;
-  /** The `next` of the page before. */
+  /** The `next` of the page before, or the commit that is known. */
   after?: string;
+  /** What came with that commit. */
+  digest?: string;
 }
 export type CallOf<R extends Route> = Omit<Call<R>, "route">;

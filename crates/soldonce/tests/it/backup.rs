@@ -29,6 +29,8 @@ const COPIES: usize = 3;
 /// Seats that are for sale from the end of one copy to that of the next, however long that one takes.
 const PORTION: usize = 140;
 const SEATS: usize = COPIES * PORTION;
+/// The map of the event.
+const MAP: &str = "/v1/events/hamlet-1/seats";
 
 /// The exit code of the program, and what it says.
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
@@ -135,8 +137,8 @@ struct Story {
     lost_sale: Value,
     /// Made after it, not confirmed.
     open: Value,
-    /// The last change of the event.
-    seq: u64,
+    /// The last change of the event, and how it is told from another of its number.
+    last: (u64, String),
 }
 
 impl Story {
@@ -151,30 +153,20 @@ impl Story {
         let lost_sale = confirm(client, &lost, "lost-sale").json();
         let open = hold(client, "A-3", "open").json();
         assert!(confirm(client, &kept, "kept-sale").is_success());
-        let seats = || "/v1/events/hamlet-1/seats".to_owned();
-        let mut seq = 0;
-        until("the map shows all", PATIENCE, || {
-            seq = client.ask(&Ask::get(seats())).unwrap().json()["seq"]
-                .as_u64()
-                .unwrap();
-            seq == 5
-        })
-        .unwrap();
         Self {
             kept,
             lost,
             lost_sale,
             open,
-            seq,
+            last: newest(client, 5),
         }
     }
 
     /// What was made after the copy has no claim on the restored ledger, and its names are not taken for others.
     fn goes_on(&self, client: &mut Client) {
         // A reader that is ahead is sent for a new snapshot.
-        let path = format!("/v1/events/hamlet-1/frames?after={}", self.seq);
-        let frames = client.ask(&Ask::get(path)).unwrap().json();
-        assert_eq!(frames["reset"], json!(true), "{frames}");
+        let (seq, digest) = &self.last;
+        assert!(is_reset(client, &seq.to_string()));
         // What is lost is unknown, and its units are free.
         let stale = confirm(client, &self.open, "open-sale");
         assert_eq!(
@@ -194,7 +186,29 @@ impl Story {
         assert_ne!(sold.json()["id"], self.lost_sale["id"]);
         // What the copy has is as it was.
         assert!(confirm(client, &self.kept, "kept-sale").is_success());
+        // So is a reader whose number was given again, if it says which commit it knows.
+        for seat in ["A-3", "A-4"] {
+            assert!(hold(client, seat, seat).is_success());
+        }
+        let (now, newest) = newest(client, seq + 1);
+        assert!(is_reset(client, &format!("{seq}&digest={digest}")));
+        assert!(!is_reset(client, &seq.to_string()));
+        assert!(!is_reset(client, &format!("{now}&digest={newest}")));
     }
+}
+
+/// The newest commit, once it has this number, with its digest.
+fn newest(client: &mut Client, seq: u64) -> (u64, String) {
+    let shown = shop::until(client, MAP, |seats| seats["seq"] == seq);
+    (seq, shown["digest"].as_str().unwrap().to_owned())
+}
+
+/// Whether a reader that knows this commit is sent for a new snapshot.
+fn is_reset(client: &mut Client, known: &str) -> bool {
+    let path = format!("/v1/events/hamlet-1/frames?after={known}");
+    let heard = client.ask(&Ask::get(path)).unwrap();
+    assert!(heard.is_success(), "{}", heard.shown());
+    heard.json()["reset"] == json!(true)
 }
 
 #[test]

@@ -23,10 +23,11 @@ use crate::ledger::rows::charts::{self, digest, sha256};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::events::put;
 use crate::ledger::rows::policy::{policy_to_json, prices_to_json};
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::{Done, ReadError, Transaction};
 
 const HEAD: &str = "-- head
-SELECT seq FROM feed_heads WHERE event_no = $1";
+SELECT seq, hash FROM feed_heads WHERE event_no = $1";
 
 /// Selects units as they were at the event's last number: before the first transition without one.
 const UNITS_SHOWN: &str = concat!(
@@ -206,7 +207,8 @@ impl Parts {
         };
         let every: Vec<UnitNo> = (0..event.chart.units()).map(UnitNo).collect();
         let mut shown = Inventory::starting_at(slot.no);
-        shown.restore_event(Event::clone(&event), at.seq);
+        let seq = at.head.map(|(seq, _)| seq).unwrap_or_default();
+        shown.restore_event(Event::clone(&event), seq);
         for (unit, state) in at.units {
             // It is one of this chart, or the event would not have been loaded.
             shown.restore_unit(slot.no, unit, state).unwrap_or_default();
@@ -216,15 +218,19 @@ impl Parts {
             ..Applied::unchanged(Answer::Event(event))
         };
         let observer = &self.context.observer;
+        if let Some((_, hash)) = &at.head {
+            observer.chained(slot.no, hash);
+        }
         observer.stored_unnumbered(&shown, &[applied]);
-        slot.show(at.seq);
+        slot.show(seq);
         observer.refreshed(&replica.inventory, slot.no, &every);
     }
 }
 
 /// The units of an event as they were at its last number, which may be before what is stored.
 struct ShownUnits {
-    seq: Seq,
+    /// That number, and the hash of the event's audit there; none before the first.
+    head: Option<(Seq, [u8; 32])>,
     units: Vec<(UnitNo, Unit)>,
 }
 
@@ -234,10 +240,12 @@ impl ShownUnits {
         let of_event = [bind(&no)];
         connection.begin(SNAPSHOT).await?;
         let read = async {
-            let head = connection.one((HEAD, "feed_heads"), &of_event).await?;
+            let head = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
+            let head = connection.first((HEAD, "feed_heads"), &of_event, head);
+            let head = head.await?;
             let units = (UNITS_SHOWN, "units");
             Ok::<_, Failure>(Self {
-                seq: head.unwrap_or_default(),
+                head,
                 units: connection.read(units, &of_event, units::get).await?,
             })
         };

@@ -40,7 +40,7 @@ fn new_bookings(batch: &Batch) -> Vec<BookingId> {
 }
 
 /// Lists every event whose units changed, once.
-fn moved_events(batch: &Batch) -> Vec<EventNo> {
+pub(super) fn moved_events(batch: &Batch) -> Vec<EventNo> {
     distinct(batch.commits().map(|commit| commit.event))
 }
 

@@ -152,6 +152,10 @@ impl SqliteLedger {
         folder.sync()?;
         let masters = opened.masters.clone();
         let shared = Arc::new(LiveState::new(opened.tails.head.clock, Arc::clone(&clock)));
+        let chains = (0..).map(EventNo).zip(&opened.tails.chains);
+        for (event, chain) in chains.filter(|(_, chain)| chain.steps > 0) {
+            observer.chained(event, &chain.hash);
+        }
         observer.opened(&opened.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
         let deps = writer::Deps {

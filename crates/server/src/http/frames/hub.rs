@@ -11,7 +11,7 @@ use bytes::Bytes;
 use soldonce_clock::{BootTime, Clock};
 use soldonce_core::{Event, EventNo, Seq};
 use soldonce_engine::limits::FEED_COMMITS_MAX;
-use soldonce_engine::live::LiveEvent;
+use soldonce_engine::live::{Digest, LiveEvent};
 use soldonce_engine::{Engine, EventSummary};
 use tokio::sync::watch::{Receiver, Sender};
 use tokio::task::JoinSet;
@@ -63,6 +63,11 @@ impl Hub {
     /// Returns the event as it is now.
     pub(in crate::http) fn summary(&self) -> EventSummary {
         EventSummary::of(&self.live)
+    }
+
+    /// Tells whether this commit is the one that a reader knows; yes if the reader names no digest.
+    pub(in crate::http) fn has(&self, seq: Seq, digest: Option<Digest>) -> bool {
+        digest.is_none_or(|digest| self.live.feed.has(seq, digest))
     }
 
     /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use soldonce_core::{AreaNo, Chart, Seq, StateKind, Tally, Timestamp, UnitName, UnitNo};
-use soldonce_engine::live::{FeedChange, Frame};
+use soldonce_engine::live::{Digest, FeedChange, Frame};
 
 use super::written::{Cut, json as written, messages};
 use crate::limits::FRAME_BYTES_MAX;
@@ -23,6 +23,7 @@ fn frame(seq: u64, changes: Vec<FeedChange>) -> Frame {
     Frame {
         from: Seq(seq),
         seq: Seq(seq),
+        digest: Digest::parse("5e884898").unwrap(),
         at: Timestamp::from_ms(1_000),
         changes,
     }
@@ -97,7 +98,8 @@ fn a_frame_has_seats_by_state_and_areas() {
     let frame = frame(3, all.collect());
     let (text, count) = messages(&[Arc::new(frame)], Cut::Merged, &chart).unwrap();
     let expected = concat!(
-        "id: 3\ndata: {\"from\":3,\"seq\":3,\"at\":\"1970-01-01T00:00:01.000Z\",\"changes\":[",
+        "id: 3.5e884898\ndata: {\"from\":3,\"seq\":3,\"digest\":\"5e884898\",",
+        "\"at\":\"1970-01-01T00:00:01.000Z\",\"changes\":[",
         "{\"state\":\"free\",\"seats\":[\"A-3\"]},",
         "{\"state\":\"sold\",\"seats\":[[\"A-1\",\"A-2\"],\"B-1\"]},",
         "{\"area\":\"floor\",\"free\":6,\"held\":2,\"sold\":1,\"blocked\":0}]}\n\n",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soldonce_core::{Chart, Seq, StateKind, Timestamp, UnitName, UnitNo};
-use soldonce_engine::live::{FeedChange, Frame};
+use soldonce_engine::live::{Digest, FeedChange, Frame};
 use soldonce_engine::reply::Rfc3339;
 use utoipa::ToSchema;
 
@@ -46,7 +46,7 @@ pub(super) fn messages(frames: &[Arc<Frame>], cut: Cut, chart: &Chart) -> Option
 }
 
 fn message(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
-    let id = format!("id: {}\ndata: ", frame.seq.0);
+    let id = format!("id: {}.{}\ndata: ", frame.seq.0, frame.digest);
     [id.as_bytes(), &json(frame, cut, chart, None), b"\n\n"].concat()
 }
 
@@ -55,6 +55,7 @@ pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart, terms: Optio
     let body = FrameBody {
         from: frame.from.0,
         seq: frame.seq.0,
+        digest: frame.digest.to_string(),
         at: Rfc3339(frame.at),
         changes: changes(frame, cut, chart),
         reset: None,
@@ -73,11 +74,13 @@ pub(in crate::http) struct FrameBody<'a> {
     from: u64,
     /// The last commit in it.
     seq: u64,
+    /// Tells that commit from one that had its number before a backup was restored. Send it with `after`.
+    digest: String,
     /// When the last commit was made.
     #[schema(value_type = String, format = DateTime)]
     at: Rfc3339,
     changes: Vec<ChangeBody<'a>>,
-    /// Only of `GET ../frames`, and `true`: the commits are no longer kept, read the seats again.
+    /// Only of `GET ../frames`, and `true`: the commits are no longer kept, or are others. Read the seats again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reset: Option<bool>,
@@ -89,10 +92,11 @@ pub(in crate::http) struct FrameBody<'a> {
 }
 
 /// Writes what is sent in place of a frame where a reader needs a new snapshot.
-pub(in crate::http) fn json_reset(seq: Seq, at: Timestamp) -> Vec<u8> {
+pub(in crate::http) fn json_reset((seq, digest): (Seq, Digest), at: Timestamp) -> Vec<u8> {
     let body = FrameBody {
         from: seq.next().0,
         seq: seq.0,
+        digest: digest.to_string(),
         at: Rfc3339(at),
         changes: Vec::new(),
         reset: Some(true),

@@ -237,8 +237,8 @@ fn content(answer: &Answer) -> Option<Value> {
         }
         Content::Media(EVENTS) => {
             let reset = json!({"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}});
-            let frame = r#"{"from":1,"seq":1,"at":"2026-12-01T12:00:44.428Z","changes":[{"state":"held","seats":["A-1"]}]}"#;
-            let example = json!({"id": "1", "event": "message", "data": frame});
+            let frame = r#"{"from":1,"seq":1,"digest":"5e884898","at":"2026-12-01T12:00:44.428Z","changes":[{"state":"held","seats":["A-1"]}]}"#;
+            let example = json!({"id": "1.5e884898", "event": "message", "data": frame});
             let types = [
                 ("message", reference("FeedFrame")),
                 ("event", reference("Event")),
@@ -268,7 +268,7 @@ fn events(types: &[(&str, Value)], example: &Value) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "id": {"type": "string", "pattern": "^[0-9]+$"},
+                "id": {"type": "string", "pattern": "^[0-9]+\\.[0-9a-f]{8}$"},
                 "event": {"type": "string", "enum": [kind]},
                 "data": {
                     "type": "string", "contentMediaType": "application/json", "contentSchema": data,

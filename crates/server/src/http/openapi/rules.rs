@@ -62,7 +62,8 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "fence" => json!({"minimum": 0, "maximum": u64::MAX}),
         // The id of an event in one list, a number where it has no rule of its own.
         "after" => json!({"pattern": ID, "minimum": 0, "maximum": u64::MAX}),
-        "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
+        "digest" => json!({"pattern": "^[0-9a-f]{8}$"}),
+        "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}(\\.[0-9a-f]{8})?$"}),
         _ => return None,
     })
 }

@@ -75,6 +75,8 @@ pub(in crate::http) struct Area {
 pub(in crate::http) struct Seats {
     event: String,
     seq: u64,
+    /// Tells that commit from one that had its number before a backup was restored. Send it with `after`.
+    digest: String,
     /// Units in all, area places included.
     total: u32,
     free: u32,

@@ -31,7 +31,7 @@ SELECT (SELECT coalesce(max(n), 0) FROM feed), ",
 );
 
 const NUMBERED: &str = "-- numbered
-SELECT f.n, f.event_no, f.first_seq, f.batch, b.server
+SELECT f.n, f.event_no, f.first_seq, f.batch, b.server, f.hash
 FROM feed f JOIN batches b ON b.id = f.batch
 WHERE f.n > $1 ORDER BY f.n LIMIT $2";
 
@@ -47,10 +47,10 @@ SELECT (SELECT array_agg(DISTINCT b.event_no) FROM ",
 );
 
 const NOT_SHOWN: &str = "-- not_shown
-SELECT first_seq, batch FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
+SELECT first_seq, batch, hash FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
 
-/// A batch and its first number.
-type NumberedBatch = (Id, Seq);
+/// A batch, its first number, and the hash of the event's audit after it.
+type NumberedBatch = (Id, Seq, [u8; 32]);
 
 /// What of an event is to be published.
 enum Tail {
@@ -189,7 +189,7 @@ impl Follower {
             last = row.get()?;
             let (batches, writers) = news.entry(row.get()?).or_insert((Vec::new(), Writers::Own));
             let (first, batch, server): (_, _, Id) = (row.get()?, row.get()?, row.get()?);
-            batches.push((batch, first));
+            batches.push((batch, first, row.get()?));
             if server != context.server {
                 *writers = Writers::Others;
             }
@@ -265,7 +265,7 @@ impl EventPublisher {
         let mut connection = self.context.database.connection().await?;
         let read = |row: &mut Reader<'_>| {
             let first = row.get()?;
-            Ok((row.get()?, first))
+            Ok((row.get()?, first, row.get()?))
         };
         connection.read((NOT_SHOWN, "feed"), &values, read).await
     }
@@ -289,11 +289,11 @@ impl EventPublisher {
     /// Publishes those of these batches that are not published yet.
     async fn number(&self, mut batches: Vec<NumberedBatch>) -> Result<(), Failure> {
         let shown = self.slot.shown();
-        batches.retain(|(_, first)| *first > shown);
+        batches.retain(|(_, first, _)| *first > shown);
         if batches.is_empty() {
             return Ok(());
         }
-        let events = batches.iter().map(|(id, _)| (*id, self.slot.no));
+        let events = batches.iter().map(|(id, ..)| (*id, self.slot.no));
         let mut found = {
             let _one = self.connections.acquire().await;
             let mut connection = self.context.database.connection().await?;
@@ -304,15 +304,16 @@ impl EventPublisher {
         };
         // What has no other owner need not be copied. If they are shown in vain, they are read back.
         self.context.own_batches.forget(found.keys().copied());
-        let mut commits: Vec<Commit> = Vec::new();
-        for (id, first) in &batches {
+        for (id, first, hash) in &batches {
             let batch = found.remove(id).unwrap_or_default();
             let numbered = (first.0..).map(Seq).zip(Arc::unwrap_or_clone(batch));
-            commits.extend(numbered.map(|(seq, commit)| Commit { seq, ..commit }));
-        }
-        if let Some(last) = commits.last() {
-            self.context.observer.numbered(&commits);
-            self.slot.show(last.seq);
+            let numbered = numbered.map(|(seq, commit)| Commit { seq, ..commit });
+            let commits: Vec<Commit> = numbered.collect();
+            if let Some(last) = commits.last() {
+                self.context.observer.chained(self.slot.no, hash);
+                self.context.observer.numbered(&commits);
+                self.slot.show(last.seq);
+            }
         }
         Ok(())
     }

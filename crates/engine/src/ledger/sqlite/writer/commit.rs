@@ -84,6 +84,7 @@ impl Writer {
                 .shared
                 .note_holds(inventory, batch.holds().into_iter());
             self.deps.observer.batch(self.waiters.len(), took);
+            self.note_hashes(&batch);
             self.deps.observer.committed(inventory, &batch.applied);
         }
         let (holds, bookings) = (batch.holds(), batch.bookings());
@@ -91,6 +92,15 @@ impl Writer {
         answer_all(batch.applied, self.waiters.drain(..), seq);
         self.evict(&holds, &bookings);
         self.tidy_log()
+    }
+
+    /// Tells the observer where the audits end to which the batch was added.
+    fn note_hashes(&self, batch: &Batch) {
+        for event in batch::moved_events(batch) {
+            if let Some(chain) = self.tails.chains.get(event.index()) {
+                self.deps.observer.chained(event, &chain.hash);
+            }
+        }
     }
 
     /// Writes the batch in one transaction. A failure in it is final.
