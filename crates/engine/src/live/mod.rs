@@ -319,6 +319,7 @@ impl Observer for Live {
         if let Some(live) = registry.drop_event(event, id) {
             live.feed.end();
         }
+        lock(&self.digests).remove(&event);
     }
 
     fn event_unreadable(&self, event: EventNo, id: &EventId) {

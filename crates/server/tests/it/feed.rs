@@ -46,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// As a browser opens it that reconnects.
+    /// Opens it as a browser that reconnects does.
     async fn again(app: &TestApp, path: &str, last: &str) -> Self {
         let ask = app.get(path).header("last-event-id", last);
         Self::of(ask.start().await)
@@ -301,7 +301,14 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
             "the reader comes again after a new snapshot"
         );
     }
-    for wrong in ["?after=x", "?after=-1", "?from=1", "?each=1", "?digest=1"] {
+    for wrong in [
+        "?after=x",
+        "?after=-1",
+        "?from=1",
+        "?each=1",
+        "?digest=1",
+        "?digest=5e884898",
+    ] {
         let answer = app
             .get(&format!("/v1/events/hall/feed{wrong}"))
             .send()

@@ -600,23 +600,24 @@ impl Watched {
 async fn a_feed_goes_on_where_it_broke() {
     let app = TestApp::open().await.with_hall(1).await;
     app.held("a", &["A-1", "A-2"]).await;
-    let watch = |after: u64, each: bool| {
-        let after = json!({"event": "hall", "after": after, "each": each});
-        start(&app, "Sales", "WatchFeed", after, &[])
+    let watch = |after: u64, digest: &Value, each: bool| {
+        let known = json!({"event": "hall", "after": after, "digest": digest, "each": each});
+        start(&app, "Sales", "WatchFeed", known, &[])
     };
-    let first = app.get("/v1/events/hall/seats").send().await.json()["seq"]
-        .as_u64()
-        .unwrap();
-    let mut watched = Watched::new(watch(first, true).await, "WatchFeedResponse");
+    let seats = app.get("/v1/events/hall/seats").send().await.json();
+    let (first, digest) = (seats["seq"].as_u64().unwrap(), &seats["digest"]);
+    let mut watched = Watched::new(watch(first, digest, true).await, "WatchFeedResponse");
     assert_eq!(watched.next("event").await["id"], "hall");
     app.held("b", &["A-3"]).await;
     app.clock.advance(std::time::Duration::from_secs(1));
     let frame = watched.next("frame").await;
     assert_eq!(frame["seq"], (first + 1).to_string());
     assert_eq!(frame["changes"][0]["seats"], json!([{"first": "A-3"}]));
+    let digest = &frame["digest"];
     drop(watched);
     app.held("c", &["A-4", "A-5"]).await;
-    let mut watched = Watched::new(watch(first + 1, false).await, "WatchFeedResponse");
+    let goes_on = watch(first + 1, digest, false).await;
+    let mut watched = Watched::new(goes_on, "WatchFeedResponse");
     app.clock.advance(std::time::Duration::from_secs(1));
     let frame = watched.next("frame").await;
     assert_eq!(
@@ -630,12 +631,10 @@ async fn a_feed_goes_on_where_it_broke() {
         frame["changes"][0]["seats"],
         json!([{"first": "A-4", "last": "A-5"}])
     );
-    let mut lost = Watched::new(watch(first + 1_000, false).await, "WatchFeedResponse");
-    lost.next("reset").await;
-    let other = json!({"event": "hall", "after": first, "digest": "00000000"});
-    let other = start(&app, "Sales", "WatchFeed", other, &[]).await;
-    let mut other = Watched::new(other, "WatchFeedResponse");
-    other.next("reset").await;
+    for (after, digest) in [(first + 1_000, digest), (first, &json!("00000000"))] {
+        let lost = watch(after, digest, false).await;
+        Watched::new(lost, "WatchFeedResponse").next("reset").await;
+    }
     app.shutdown.cancel();
     let ended = watched.body.collect().await.unwrap();
     assert_eq!(

@@ -3,7 +3,7 @@
 import "./browser.mjs";
 import "./document.mjs";
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 import { Feed } from "../../web/js/feed.js";
 import { FREE, HELD, Inventory, SOLD } from "../../web/js/inventory.js";
 import { Layer } from "../../web/js/layer.js";
@@ -73,11 +73,38 @@ test("a copy of the ledger that was put back counts, and not what was answered b
   assert.deepEqual(["A-1", "A-2"].map((id) => stateOf(map, id)), [FREE, SOLD]);
 });
 
-test("the server is told which commit the page knows, and another one of that number counts", async () => {
+test("a page that is reset takes a copy whose newest commit it began with, and forgets its own answers", async (t) => {
+  const map = inventory();
+  const seats = { seq: 5, digest: "5e884898", held: [], sold: [], blocked: [], areas: [] };
+  const reply = (/** @type {string} */ path, /** @type {any} */ { headers }) => {
+    if (path.includes("/frames")) return Response.json({ reset: true });
+    if (headers["If-None-Match"]) return new Response(null, { status: 304 });
+    return Response.json(seats, { headers: { ETag: '"5"' } });
+  };
+  t.mock.method(globalThis, "fetch", async (/** @type {string} */ path, /** @type {any} */ ask) => reply(path, ask));
+  const polling = { event: "evening", inventory: map, polls: true, state: "live", version: { etag: '"5"' } };
+  const feed = Object.assign(Object.create(Feed.prototype), polling);
+  feed.frame(frame(6, { state: "sold", seats: ["A-1"] }));
+  map.applyAnswer(["A-2"], "held", 7);
+  const isReset = async () => {
+    Object.assign(feed, { framesTimer: 1 });
+    await feed.readFrames();
+    while (feed.syncing) await new Promise(setImmediate);
+    feed.shut();
+  };
+  await isReset();
+  assert.deepEqual([map.seq, stateOf(map, "A-1"), stateOf(map, "A-2")], [5, FREE, FREE]);
+  seats.seq = 9;
+  map.applyAnswer(["A-2"], "held", 10);
+  await isReset();
+  assert.deepEqual([map.seq, stateOf(map, "A-2")], [9, FREE]);
+});
+
+test("the server is told which commit the page knows, and another one of that number counts", async (t) => {
   const map = inventory();
   /** @type {string[]} */ const asked = [];
   const seats = { seq: 6, digest: "00000007", held: ["A-1"], sold: [], blocked: [], areas: [] };
-  mock.method(globalThis, "fetch", async (/** @type {string} */ path) => {
+  t.mock.method(globalThis, "fetch", async (/** @type {string} */ path) => {
     asked.push(path);
     return Response.json(seats, { headers: { ETag: '"7"' } });
   });
@@ -88,6 +115,7 @@ test("the server is told which commit the page knows, and another one of that nu
     addEventListener() {}
   };
   Object.assign(globalThis, { EventSource });
+  t.after(() => Reflect.deleteProperty(globalThis, "EventSource"));
   const quiet = { event: "evening", inventory: map, version: { etag: "" }, heardAt: 0, state: "polling" };
   const feed = Object.assign(Object.create(Feed.prototype), quiet);
   feed.open();
@@ -98,7 +126,6 @@ test("the server is told which commit the page knows, and another one of that nu
   assert.deepEqual([stateOf(map, "A-1"), map.digest, feed.version.etag], [HELD, "00000007", '"7"']);
   seats.held = [];
   await feed.poll();
-  mock.restoreAll();
   assert.equal(stateOf(map, "A-1"), HELD, "it is the commit that the page knows");
   assert.deepEqual(asked.slice(0, 2), [
     "/v1/events/evening/feed?after=5&digest=5e884898",

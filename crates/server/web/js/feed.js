@@ -93,6 +93,12 @@ export class Feed extends EventTarget {
     this.version = version;
   }
 
+  /** The server does not have our commit: it may be a copy that ends where we began, and lacks what it answered us. */
+  forget() {
+    this.version = { etag: "" };
+    this.inventory.forgetAnswers();
+  }
+
   open() {
     if (this.polls) {
       this.become("live");
@@ -112,6 +118,7 @@ export class Feed extends EventTarget {
     source.onmessage = (message) => this.frame(JSON.parse(message.data));
     source.addEventListener("reset", () => {
       this.shut();
+      this.forget();
       this.retryTimer = setTimeout(() => this.resync(), Math.random() * RESET_SPREAD_MS);
     });
     source.addEventListener("event", (message) => {
@@ -139,6 +146,7 @@ export class Feed extends EventTarget {
       if (this.closed || this.syncing || this.framesTimer === undefined) return;
       this.failures = 0;
       if (frame.reset) {
+        this.forget();
         this.resync();
         return;
       }
@@ -220,7 +228,8 @@ export class Feed extends EventTarget {
       if (this.state === "lost") this.become("polling");
       if (!snapshot) return;
       const { seq, digest } = snapshot.seats;
-      const isKnown = seq === this.inventory.seq && digest === this.inventory.digest;
+      // A server of an earlier version tells no digest.
+      const isKnown = seq === this.inventory.seq && (!digest || digest === this.inventory.digest);
       // As frames said before: the next one needs only be told that nothing has changed since.
       if (isKnown) this.version = snapshot.version;
       if (isKnown || seq < this.inventory.seq) return;

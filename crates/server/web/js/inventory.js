@@ -44,10 +44,15 @@ export class Inventory extends EventTarget {
     this.onMany = () => {};
   }
 
+  /** What the server answered to our commands counts no more: a copy of its ledger may lack it. */
+  forgetAnswers() {
+    this.answeredSeq.fill(-1);
+  }
+
   /** @param {SeatsSnapshot} snapshot */
   applySnapshot(snapshot) {
-    // Numbers go back if a copy of the ledger was put back, which knows nothing of our answers.
-    if (snapshot.seq < this.seq) this.answeredSeq.fill(-1);
+    // Numbers go back if a copy of the ledger was put back.
+    if (snapshot.seq < this.seq) this.forgetAnswers();
     this.next.fill(FREE);
     this.note(snapshot.held, HELD);
     this.note(snapshot.sold, SOLD);

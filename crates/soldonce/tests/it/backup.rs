@@ -135,6 +135,8 @@ struct Story {
     /// Made and sold after it.
     lost: Value,
     lost_sale: Value,
+    /// The last change of the event that the copy has, and its digest.
+    copied: (u64, String),
     /// Made after it, not confirmed.
     open: Value,
     /// The last change of the event, and how it is told from another of its number.
@@ -149,6 +151,7 @@ impl Story {
 
     /// Four commits.
     fn after(client: &mut Client, kept: Value) -> Self {
+        let copied = newest(client, 1);
         let lost = hold(client, "A-2", "lost").json();
         let lost_sale = confirm(client, &lost, "lost-sale").json();
         let open = hold(client, "A-3", "open").json();
@@ -157,6 +160,7 @@ impl Story {
             kept,
             lost,
             lost_sale,
+            copied,
             open,
             last: newest(client, 5),
         }
@@ -164,7 +168,11 @@ impl Story {
 
     /// What was made after the copy has no claim on the restored ledger, and its names are not taken for others.
     fn goes_on(&self, client: &mut Client) {
-        // A reader that is ahead is sent for a new snapshot.
+        // A reader that knows the last commit of the copy goes on.
+        let (seq, digest) = &self.copied;
+        assert_eq!(newest(client, *seq), self.copied);
+        assert!(!is_reset(client, &format!("{seq}&digest={digest}")));
+        // One that is ahead is sent for a new snapshot.
         let (seq, digest) = &self.last;
         assert!(is_reset(client, &seq.to_string()));
         // What is lost is unknown, and its units are free.
@@ -197,13 +205,13 @@ impl Story {
     }
 }
 
-/// The newest commit, once it has this number, with its digest.
+/// Waits until the newest commit has this number; returns it with its digest.
 fn newest(client: &mut Client, seq: u64) -> (u64, String) {
     let shown = shop::until(client, MAP, |seats| seats["seq"] == seq);
     (seq, shown["digest"].as_str().unwrap().to_owned())
 }
 
-/// Whether a reader that knows this commit is sent for a new snapshot.
+/// Tells whether a reader that knows this commit is sent for a new snapshot.
 fn is_reset(client: &mut Client, known: &str) -> bool {
     let path = format!("/v1/events/hamlet-1/frames?after={known}");
     let heard = client.ask(&Ask::get(path)).unwrap();

@@ -244,13 +244,14 @@ fn content(answer: &Answer) -> Option<Value> {
                 ("event", reference("Event")),
                 ("reset", reset),
             ];
-            Some(events(&types, &example))
+            Some(events(&types, Some("^[0-9]+\\.[0-9a-f]{8}$"), &example))
         }
         Content::Events(types, schema) => {
             let data = reference(&(schema.name)());
             let types: Vec<_> = types.iter().map(|kind| (*kind, data.clone())).collect();
             let lease = r#"{"token":"0000004294967297","remaining_ms":29698}"#;
-            Some(events(&types, &json!({"event": "held", "data": lease})))
+            let example = json!({"event": "held", "data": lease});
+            Some(events(&types, None, &example))
         }
         // Its shape is another standard's.
         Content::Media(media @ "application/json") => {
@@ -261,20 +262,21 @@ fn content(answer: &Answer) -> Option<Value> {
     }
 }
 
-/// Describes a stream of server-sent events of these types, with their data. OpenAPI before 3.2 has
-/// no word for the items of a stream, so its schema is that of each event.
-fn events(types: &[(&str, Value)], example: &Value) -> Value {
+/// Describes a stream of server-sent events of these types, with their data and the pattern of
+/// their ids. OpenAPI before 3.2 has no word for the items of a stream, so its schema is that of
+/// each event.
+fn events(types: &[(&str, Value)], id: Option<&str>, example: &Value) -> Value {
     let events = types.iter().map(|(kind, data)| {
-        json!({
-            "type": "object",
-            "properties": {
-                "id": {"type": "string", "pattern": "^[0-9]+\\.[0-9a-f]{8}$"},
-                "event": {"type": "string", "enum": [kind]},
-                "data": {
-                    "type": "string", "contentMediaType": "application/json", "contentSchema": data,
-                },
+        let mut properties = json!({
+            "event": {"type": "string", "enum": [kind]},
+            "data": {
+                "type": "string", "contentMediaType": "application/json", "contentSchema": data,
             },
-        })
+        });
+        if let Some(pattern) = id {
+            properties["id"] = json!({"type": "string", "pattern": pattern});
+        }
+        json!({"type": "object", "properties": properties})
     });
     let events: Vec<_> = events.collect();
     let schema = json!({"description": "One server-sent event", "anyOf": events});

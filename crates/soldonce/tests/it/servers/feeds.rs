@@ -44,6 +44,17 @@ impl Feed {
             }
         }
     }
+
+    /// The commit of the next frame, as its `id` names it.
+    fn frame(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "no frame came");
+            if let Some(id) = line.strip_prefix("id: ") {
+                return id.trim_end().to_owned();
+            }
+        }
+    }
 }
 
 fn seq(client: &mut Client) -> u64 {
@@ -74,6 +85,27 @@ fn terms_that_change_at_one_server_are_told_to_readers_at_another() {
     }
     took.sort();
     assert!(took[2] < TOLD, "{took:?}");
+}
+
+/// The digest of a commit is the same at every server, however its commits are batched there.
+#[test]
+fn a_reader_goes_on_at_another_server() {
+    let (_database, one, two) = two_servers("feeds-digests");
+    let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
+    create(&mut at_one);
+    let first = seq(&mut at_two);
+    let sales = 3;
+    for n in 1..=sales {
+        for (client, row) in [(&mut at_one, "A"), (&mut at_two, "B")] {
+            let held = ask(client, &hold(&format!("{row}{n}"), &format!("{row}-{n}")));
+            assert_eq!(held.status, 201, "{}", held.shown());
+        }
+    }
+    let told = |server| {
+        let mut feed = Feed::open(server, &format!("{first}&each=true"));
+        (0..2 * sales).map(|_| feed.frame()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&one), told(&two));
 }
 
 /// A server that starts has the entries that come, and not those before: a reader takes a snapshot then.
@@ -108,11 +140,6 @@ fn a_reader_of_a_server_that_was_started_anew_goes_on_or_takes_a_snapshot() {
     let mut feed = Feed::open(&server, &format!("{last}&digest={digest}"));
     feed.next("event");
     assert_eq!(ask(&mut client, &hold("bob", "A-2")).status, 201);
-    let mut line = String::new();
-    while !line.starts_with("id: ") {
-        line.clear();
-        assert_ne!(feed.0.read_line(&mut line).unwrap(), 0);
-    }
-    let next = format!("id: {}.", last + 1);
-    assert!(line.starts_with(&next), "one is left out: {line}");
+    let (frame, next) = (feed.frame(), format!("{}.", last + 1));
+    assert!(frame.starts_with(&next), "one is left out: {frame}");
 }
