@@ -1,7 +1,8 @@
 //! Clocks on which a machine that is busy or stands still is no server that does not answer.
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use soldonce_lease::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
@@ -44,6 +45,8 @@ const TICK_MOST: Duration = Duration::from_millis(100);
 /// Goes on as long as this value lives.
 pub(crate) struct Awake {
     clock: ManualClock,
+    /// By how much it is slower than the machine's clock.
+    slower_by: Arc<AtomicU32>,
     _end: Sender<()>,
 }
 
@@ -51,16 +54,26 @@ impl Awake {
     pub(crate) fn start() -> Self {
         let clock = ManualClock::at(1_000_000);
         let (end, ended) = channel();
-        let ticking = clock.clone();
+        let (ticking, slower_by) = (clock.clone(), Arc::new(AtomicU32::new(1)));
+        let pace = Arc::clone(&slower_by);
         std::thread::spawn(move || {
             let mut last = SystemClock.boot();
             while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let now = SystemClock.boot();
-                ticking.advance(now.since(last).min(TICK_MOST));
+                ticking.advance(now.since(last).min(TICK_MOST) / pace.load(Ordering::Relaxed));
                 last = now;
             }
         });
-        Self { clock, _end: end }
+        Self {
+            clock,
+            slower_by,
+            _end: end,
+        }
+    }
+
+    /// Goes so much slower than the machine's clock from now on: by 10, the 200 ms of a vote are two seconds.
+    pub(crate) fn slow_down(&self, by: u32) {
+        self.slower_by.store(by, Ordering::Relaxed);
     }
 
     pub(crate) fn clock(&self) -> ManualClock {
