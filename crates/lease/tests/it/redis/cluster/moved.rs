@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, Names, ReleaseReply, RenewReply};
-use soldonce_lease::{BootTime, Clock, FencingToken, Owner, SystemClock};
+use soldonce_lease::{BootTime, Clock, FencingToken, ManualClock, Owner, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 use tokio::task::JoinSet;
 
 use super::{BACK_WITHIN, Site, TTL, ask, granted, group, key_of, one, release, renew};
+use crate::awake::Awake;
 use crate::redis::site::until;
 
 /// The group whose shard is moved.
@@ -28,9 +29,11 @@ fn neighbours(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// What is known of all grants.
-#[derive(Default)]
-struct Ledger(Mutex<BTreeMap<String, Track>>);
+/// What is known of all grants, by a clock that stands still with the machine.
+struct Ledger {
+    clock: ManualClock,
+    tracks: Mutex<BTreeMap<String, Track>>,
+}
 
 /// One name.
 struct Track {
@@ -42,12 +45,17 @@ struct Track {
 }
 
 impl Ledger {
+    fn by(clock: ManualClock) -> Self {
+        let tracks = Mutex::default();
+        Self { clock, tracks }
+    }
+
     fn tracks(&self) -> MutexGuard<'_, BTreeMap<String, Track>> {
-        self.0.lock().unwrap()
+        self.tracks.lock().unwrap()
     }
 
     fn granted(&self, ask: &Acquire, token: FencingToken) {
-        let (now, mut tracks) = (SystemClock.boot(), self.tracks());
+        let (now, mut tracks) = (self.clock.boot(), self.tracks());
         for text in texts(&ask.names) {
             let mut longest = Duration::ZERO;
             if let Some(track) = tracks.get(&text) {
@@ -115,20 +123,22 @@ impl Load {
     }
 
     async fn give_back(&self, ask: &Acquire) {
-        let end = SystemClock.boot().plus(BACK_WITHIN);
+        let clock = &self.ledger.clock;
+        let end = clock.boot().plus(BACK_WITHIN);
         while let ReleaseReply::Failed(error) = release(&self.site.backend, ask, None).await {
-            assert!(SystemClock.boot() < end, "not released: {error}");
+            assert!(clock.boot() < end, "not released: {error}");
             pause(Duration::from_millis(10)).await;
         }
     }
 
     /// Keeps a lease all the while; the longest time without a confirmed renewal.
     async fn keeps(self: Arc<Self>, held: Acquire, token: FencingToken) -> Duration {
-        let (mut at, mut longest) = (SystemClock.boot(), Duration::ZERO);
+        let clock = &self.ledger.clock;
+        let (mut at, mut longest) = (clock.boot(), Duration::ZERO);
         while !self.stop.load(Ordering::Relaxed) {
             match renew(&self.site.backend, &held, token, TTL).await {
                 RenewReply::Renewed { .. } => {
-                    let now = SystemClock.boot();
+                    let now = clock.boot();
                     (longest, at) = (longest.max(now.since(at)), now);
                 }
                 RenewReply::Failed(_) => {}
@@ -136,7 +146,7 @@ impl Load {
             }
             pause(Duration::from_millis(20)).await;
         }
-        longest.max(SystemClock.boot().since(at))
+        longest.max(clock.boot().since(at))
     }
 }
 
@@ -175,7 +185,7 @@ fn move_slot(cluster: &RedisCluster, key: &str, (from, to): (usize, usize)) {
 }
 
 async fn a_shard_is_moved_round_under_load(coverage: FullCoverage) {
-    let site = Site::start(coverage).await;
+    let (site, awake) = (Site::start(coverage).await, Awake::start());
     let (home, bystander) = (
         site.cluster.node_of(&key_of(GROUP)).unwrap(),
         site.name_on(1),
@@ -188,7 +198,7 @@ async fn a_shard_is_moved_round_under_load(coverage: FullCoverage) {
     let mut wakes = site.backend.wake(&one(&waited)).await;
     let load = Arc::new(Load {
         site,
-        ledger: Ledger::default(),
+        ledger: Ledger::by(awake.clock()),
         stop: AtomicBool::new(false),
     });
     let mut tasks = JoinSet::new();
@@ -211,7 +221,7 @@ async fn a_shard_is_moved_round_under_load(coverage: FullCoverage) {
             move_slot(&moved.site.cluster, &key_of(GROUP), (from, to));
         });
         moving.join_next().await.unwrap().unwrap();
-        let done = SystemClock.boot();
+        let done = awake.clock().boot();
         until("all are granted again", async || {
             load.ledger.is_back_since(done).then_some(())
         })
@@ -269,7 +279,7 @@ fn grant_of(text: &str, counter: u32) -> (Acquire, FencingToken) {
 #[test]
 #[should_panic(expected = "a has two holders")]
 fn two_holders_are_seen() {
-    let ledger = Ledger::default();
+    let ledger = Ledger::by(ManualClock::at(0));
     for counter in [1, 2] {
         let (ask, token) = grant_of("a", counter);
         ledger.granted(&ask, token);
@@ -279,7 +289,7 @@ fn two_holders_are_seen() {
 #[test]
 #[should_panic(expected = "after 0000004294967298")]
 fn a_token_that_falls_is_seen() {
-    let ledger = Ledger::default();
+    let ledger = Ledger::by(ManualClock::at(0));
     for counter in [2, 1] {
         let (ask, token) = grant_of("a", counter);
         ledger.granted(&ask, token);
