@@ -183,8 +183,9 @@ async fn a_row_locked_by_another_is_a_refusal_and_a_renewal_that_did_not_run() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_is_a_refusal() {
+    // A server looks once, that long after a wait began: the other must wait for ours by then, on a busy machine too.
     let server = Server::options()
-        .line("deadlock_timeout = 1s")
+        .line("deadlock_timeout = 5s")
         .start()
         .unwrap();
     migrated(&config(&server)).await.unwrap();
