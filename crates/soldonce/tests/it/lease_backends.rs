@@ -71,7 +71,8 @@ fn on_postgresql_the_first_runs_make_the_tables() {
     let start = |n: i32| {
         let name = format!("job-{n}");
         let mut command = soldonce(["lease", "run", &name, "--database-url", &url]);
-        command.args(["--", "true"]).spawn().unwrap()
+        command.args(["--wait", "1m", "--", "true"]);
+        command.spawn().unwrap()
     };
     let mut runs: Vec<Child> = (0..4).map(start).collect();
     for run in &mut runs {
@@ -172,7 +173,7 @@ fn a_database_that_only_anchors_may_be_gone() {
     let options = ["--redis-url", &url, "--database-url", &database.url()];
     let before = token_of(&options);
     database.kill().unwrap();
-    let output = run(&options);
+    let output = run(&[&options[..], &["--wait", "1m"]].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(text(&output.stdout).trim().parse::<u64>().unwrap() > before);
     assert!(text(&output.stderr).contains("PostgreSQL"), "{output:?}");
@@ -215,9 +216,10 @@ impl Held {
     fn start() -> Self {
         let redis = Redis::start().unwrap();
         let url = redis.url();
-        let options = ["--ttl", "10s", "--grace", "1s", "--meta", "host=db-1"];
+        let times = ["--ttl", "10s", "--grace", "1s", "--wait", "1m"];
         let mut command = soldonce(["lease", "run", "nightly", "--redis-url", &url]);
-        command.args(options).args(["--", "sleep", "60"]);
+        command.args(times).args(["--meta", "host=db-1"]);
+        command.args(["--", "sleep", "60"]);
         let run = command.stderr(Stdio::null()).spawn().unwrap();
         let held = Self { redis, run };
         let is_held = || held.ask("inspect", &[]).status.code() == Some(0);
