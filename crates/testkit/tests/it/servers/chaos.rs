@@ -127,6 +127,7 @@ fn a_delay_holds_replies_of_one_connection_only() {
     rig.proxy.set_for(1, Fault::Delay(PATIENCE * 60));
     slow.set_read_timeout(Some(SILENCE)).unwrap();
     assert_eq!(incr(&mut slow), Err(ErrorKind::WouldBlock));
+    until("it has run", PATIENCE, || rig.count() == "3").unwrap();
     assert_eq!(incr(&mut quick).unwrap(), "4");
 }
 
