@@ -77,7 +77,7 @@ fn drop_everywhere(locks: &Leases) -> u64 {
 
 async fn end_everywhere(kind: Kind) {
     let site = Site::start(kind).await;
-    let locks = site.builder(&[]).call_timeout(Duration::from_secs(5));
+    let locks = site.builder(&[]).call_timeout(PATIENCE);
     let locks = locks.connect().await.unwrap();
     let own = locks.clone();
     let dropped = std::thread::spawn(move || drop_everywhere(&own))
@@ -102,7 +102,7 @@ async fn end_everywhere(kind: Kind) {
     );
     assert!(last.token().is_err() && site.left().is_empty());
     // Leases that are not shut down end with their last guard.
-    let locks = site.builder(&[]).call_timeout(Duration::from_secs(5));
+    let locks = site.builder(&[]).call_timeout(PATIENCE);
     let locks = locks.connect().await.unwrap();
     let guard = locks
         .lease("guard")
