@@ -41,7 +41,7 @@ const CALL: Duration = Duration::from_secs(1);
 /// How much longer than `--wait` says the help that a silent backend may take.
 const LONGER: Duration = Duration::from_secs(4);
 /// How long the machine may stand still meanwhile. A call without its limit would take half a minute.
-const STALL: Duration = Duration::from_secs(6);
+const STALL: Duration = Duration::from_secs(15);
 
 #[test]
 fn a_silent_database_is_told_within_the_limit_of_a_call() {

@@ -1,6 +1,7 @@
 //! Three servers are one: what begins at one goes on at another.
 
 use serde_json::{Value, json};
+use soldonce_clock::{Clock, SystemClock};
 
 use super::fleet::{Fleet, SERVERS};
 use super::{SEATS, ask, confirm, counted, hold, until};
@@ -83,7 +84,7 @@ fn rate_budgets_hold_across_servers() {
     let fleet = Fleet::start("fleet-rates", &["--limit-keys", "30/1m"]);
     fleet.event(1, &json!({}));
     // Each server alone would let all of its thirty in.
-    let mut let_in = 0;
+    let (mut let_in, began) = (0, SystemClock.boot());
     for n in 0..90 {
         let mut client = fleet.client(n, &format!("client-{n}"));
         let heard = ask(&mut client, &Ask::get(SEATS.to_owned()));
@@ -102,8 +103,10 @@ fn rate_budgets_hold_across_servers() {
             )
         })
         .sum();
+    // One more each two seconds, however long the machine takes.
+    let more = SystemClock.boot().since(began).as_secs() / 2;
     assert!(
-        let_in <= 45 + alone,
-        "{let_in} of 90 were let in, {alone} counted alone"
+        let_in <= 45 + more + alone,
+        "{let_in} of 90 were let in, {more} of them later, {alone} counted alone"
     );
 }
