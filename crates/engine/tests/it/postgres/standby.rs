@@ -2,7 +2,6 @@
 //! read it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::Rejection;
@@ -83,7 +82,7 @@ async fn an_address_that_moves_to_a_standby_gives_no_answers_from_there() {
         assert_eq!(wish, Err(Rejection::ReadOnly), "{n}");
     }
     proxy.retarget(servers.database.address());
-    let limit = SystemClock.boot().plus(Duration::from_secs(15));
+    let limit = SystemClock.boot().plus(PATIENCE);
     let mut wish = servers.hold(0, &event, "bob", &["A-2"]).await;
     while matches!(wish, Err(Rejection::ReadOnly | Rejection::OutcomeUnknown)) {
         assert!(SystemClock.boot() < limit, "it goes on by itself");
