@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use soldonce_testkit::postgres::{Postgres, PostgresOptions};
-use soldonce_testkit::{Authority, Certificate, PATIENCE, TempFolder, Validity};
+use soldonce_testkit::{Authority, Certificate, PATIENCE, Port, TempFolder, Validity};
 use soldonce_tls::postgres::{self, read};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -165,12 +165,6 @@ async fn a_password_is_bound_to_the_certificate_that_was_shown() {
     assert!(unbound.unwrap_err().contains("channel binding"));
 }
 
-/// Where nothing listens.
-fn closed() -> std::net::SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
-
 #[tokio::test]
 async fn a_server_that_says_nothing_keeps_none_waiting() {
     // The kernel takes connections for it, as for a process that is stopped.
@@ -180,6 +174,7 @@ async fn a_server_that_says_nothing_keeps_none_waiting() {
     let url = format!("postgres://postgres@{}/postgres", hosts.join(","));
     assert_eq!(timeout(PATIENCE, link(&url)).await, Ok(Clear));
     // Nor where no other takes it: a server that is asked again is perhaps promoted.
-    let standby = url.replace(&hosts[1], &closed().to_string());
+    let closed = Port::reserve().unwrap();
+    let standby = url.replace(&hosts[1], &format!("127.0.0.1:{}", closed.number()));
     assert_eq!(timeout(PATIENCE, link(&standby)).await, Ok(Refused));
 }
