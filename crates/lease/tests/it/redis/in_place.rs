@@ -154,9 +154,9 @@ fn what_a_dropped_runtime_was_about_to_do_leaves_nothing() {
     drop(caller);
     outside(until("nothing is left", async || {
         let left = redis.cli(&["KEYS", "sl:*:l:*"]).unwrap();
-        left.is_empty().then_some(())
+        // The answer to the last release may still be on its way.
+        (left.is_empty() && locks.stats().live == 0).then_some(())
     }));
-    assert_eq!(locks.stats().live, 0);
 }
 
 /// Polls so often, and is done then, whether the future is or not.
