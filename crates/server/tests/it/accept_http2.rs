@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::drained;
+use crate::accept::{HALF_A_SECOND_MS, drained};
 use crate::frames::{
     Client, DATA, END_STREAM_AND_HEADERS, GET_ROOT, GOAWAY, HEADERS, RST_STREAM, frame,
 };
@@ -102,8 +102,8 @@ async fn a_flood_of_resets_ends_the_connection() {
 #[tokio::test]
 async fn a_silent_connection_is_told_goaway() {
     let limits = AcceptLimits {
-        idle_ms: 40,
-        header_read_ms: 40,
+        idle_ms: HALF_A_SECOND_MS,
+        header_read_ms: HALF_A_SECOND_MS,
         ..AcceptLimits::default()
     };
     let mut server = start(limits).await;
@@ -117,7 +117,7 @@ async fn a_silent_connection_is_told_goaway() {
 #[tokio::test]
 async fn a_first_head_that_does_not_end_is_cut() {
     let limits = AcceptLimits {
-        header_read_ms: 40,
+        header_read_ms: HALF_A_SECOND_MS,
         ..AcceptLimits::default()
     };
     let mut server = start(limits).await;
@@ -133,8 +133,8 @@ async fn a_first_head_that_does_not_end_is_cut() {
 #[tokio::test]
 async fn a_peer_that_ignores_goaway_is_cut() {
     let limits = AcceptLimits {
-        idle_ms: 40,
-        header_read_ms: 40,
+        idle_ms: HALF_A_SECOND_MS,
+        header_read_ms: HALF_A_SECOND_MS,
         ..AcceptLimits::default()
     };
     let mut server = start(limits).await;
