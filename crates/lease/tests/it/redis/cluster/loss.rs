@@ -15,9 +15,6 @@ use super::{BACK_WITHIN, Site, key_of, one, take_turn};
 use crate::awake::Awake;
 use crate::redis::site::{settings, until};
 
-/// A loss is noticed as a time without grants of at least this length.
-const NOTICED: Duration = Duration::from_secs(1);
-
 /// How a primary is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Loss {
@@ -48,8 +45,9 @@ async fn lose_a_primary(how: Loss, coverage: FullCoverage) -> [Duration; 2] {
         Loss::Hung => node.pause().unwrap(),
     }
     let back = AtomicBool::new(false);
+    let replaced = || site.cluster.primary_of(&key).is_ok_and(|now| now != place);
     tokio::join!(
-        stricken.take_until_back(&back),
+        stricken.take_until_back(replaced, &back),
         bystander.take_while_away(&back)
     );
     let name = stricken.name.clone();
@@ -134,8 +132,8 @@ impl<'a> Turns<'a> {
         self.clock.boot().since(self.at)
     }
 
-    async fn take_until_back(&mut self, back: &AtomicBool) {
-        while !self.take().await || self.longest < NOTICED {
+    async fn take_until_back(&mut self, replaced: impl Fn() -> bool, back: &AtomicBool) {
+        while !self.take().await || !replaced() {
             assert!(
                 self.away() < BACK_WITHIN,
                 "{}: {:?}",
