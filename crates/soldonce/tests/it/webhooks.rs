@@ -165,7 +165,8 @@ fn deliver_and_kill(store: &Store, folder: &Path) {
             create(&mut client);
             (endpoint, secret) = listen(&mut client, &receiver);
         }
-        let goal = receiver.received().len() + STEPS;
+        // On a busy machine all may have arrived before a look at them.
+        let goal = (receiver.received().len() + STEPS).min(2 * BOOKINGS);
         thread::scope(|scope| {
             let client = server.client("seller");
             scope.spawn(|| sell_and_cancel(client, &mut told));
