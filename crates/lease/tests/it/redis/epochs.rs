@@ -218,7 +218,7 @@ impl FenceSource for Disk {
         above: u64,
     ) -> Fut<'a, Result<u64, FenceError>> {
         Box::pin(async move {
-            let written = SystemClock.boot().plus(Duration::from_millis(50));
+            let written = SystemClock.boot().plus(Duration::from_millis(250));
             SystemClock.sleep_until(written).await;
             self.0.next(FenceKind::Epoch, namespace, above).await
         })
