@@ -212,7 +212,15 @@ async fn cut(bench: Bench, calls: &[Call]) {
         let drained = locks.shutdown(PATIENCE).await;
         assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
     }
-    assert!(site.left().iter().all(is_ticket), "{:?}", site.left());
+    // A vote of a call that was cut may have come to one node of a Redlock since, and is given back.
+    let clean = || site.left().iter().all(is_ticket);
+    within_by(
+        &bench.awake.clock(),
+        CLEAN_WITHIN,
+        "no key came later",
+        clean,
+    )
+    .await;
     // A call that was cut off while it connected has ended too.
     within(PATIENCE, "no connection is left", || {
         site.connections() == 0
