@@ -249,7 +249,7 @@ async fn a_file_left_by_a_crash_before_the_rename_means_nothing() {
 #[tokio::test]
 async fn an_answer_that_nobody_took_is_not_given_again() {
     let folder = TempFolder::new().unwrap();
-    // The call that nobody awaits has the lock for as long as the disk takes.
+    // The call whose answer is lost has the lock for as long as the disk takes.
     let epochs = Arc::new(FileFence::new(folder.path()).clock(Arc::new(Endless)));
     // The answer is lost: the future is dropped after its first step, wherever that got to.
     let mut lost = epochs.next(FenceKind::Epoch, "app", 0);
