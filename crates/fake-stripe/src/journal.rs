@@ -1,6 +1,6 @@
 //! The file of an account that outlives its process: a line of JSON for each change, written before
-//! a request is answered. The file is rewritten when most of its lines are out of date. It outlives
-//! the process, not a crash of the machine (no fsync): it is about no real money.
+//! a request is answered. When most of its lines are out of date, the file is rewritten as one line.
+//! It outlives the process, not a crash of the machine (no fsync): it is about no real money.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use super::account::{Account, Changes};
 use super::idempotency::{KeyRecord, Keys};
 use super::limits::{JOURNAL_LINES_MIN, JOURNAL_LINES_PER_KEPT};
 
-/// What one call changed.
+/// What one call changed, or all that is kept.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,20 +92,10 @@ impl Journal {
     fn write_anew(&mut self, account: &Account, keys: &Keys) -> Result<()> {
         let anew = self.path.with_extension("new");
         let mut file = private().truncate(true).open(&anew)?;
-        let mut lines = 0;
-        let mut text = Vec::new();
-        for changes in account.everything().apart() {
-            text.extend(line_of(Some(changes), Vec::new())?);
-            lines += 1;
-        }
-        for kept in keys.all_answered() {
-            text.extend(line_of(None, vec![kept])?);
-            lines += 1;
-        }
-        file.write_all(&text)?;
+        file.write_all(&line_of(Some(account.everything()), keys.all_answered())?)?;
         std::fs::rename(&anew, &self.path)?;
         self.file = Some(file);
-        self.lines = lines;
+        self.lines = 1;
         Ok(())
     }
 }

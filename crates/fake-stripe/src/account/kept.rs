@@ -24,21 +24,6 @@ impl Changes {
     pub(in super::super) const fn is_empty(&self) -> bool {
         self.intents.is_empty() && self.refunds.is_empty()
     }
-
-    /// Splits it into one value for each intent and each refund.
-    pub(in super::super) fn apart(self) -> impl Iterator<Item = Self> {
-        let (salt, named) = (self.salt, self.named);
-        let line = move |intents, refunds| Self {
-            salt,
-            named,
-            intents,
-            refunds,
-        };
-        let intents = self.intents.into_iter();
-        let refunds = self.refunds.into_iter();
-        let intents = intents.map(move |intent| line(vec![intent], Vec::new()));
-        intents.chain(refunds.map(move |refund| line(Vec::new(), vec![refund])))
-    }
 }
 
 impl Account {
