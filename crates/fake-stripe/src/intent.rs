@@ -98,16 +98,8 @@ pub(super) struct Intent {
 impl Intent {
     /// Tells whether no money of it can move any more, unless a refund fails.
     pub(super) fn is_over(&self) -> bool {
-        match self.status {
-            Status::Canceled => true,
-            Status::Succeeded => self.refundable() == 0,
-            Status::RequiresPaymentMethod
-            | Status::RequiresConfirmation
-            | Status::RequiresAction
-            | Status::Processing
-            | Status::OutOfReach
-            | Status::RequiresCapture => false,
-        }
+        let is_refunded = self.status == Status::Succeeded && self.refundable() == 0;
+        is_refunded || self.status == Status::Canceled
     }
 
     /// Finds the card of its payment method; `None` if it has none.
@@ -142,11 +134,6 @@ impl Intent {
             Expansion::Named => Value::from(charge.id.clone()),
             Expansion::InFull => self.charge_json(charge),
         });
-        let capture_method = if self.captures_itself {
-            "automatic"
-        } else {
-            "manual"
-        };
         let received = self.charge.as_ref().map_or(0, |charge| charge.captured);
         let next_action = self
             .bank_page
@@ -159,7 +146,7 @@ impl Intent {
             "amount_capturable": self.capturable(),
             "amount_received": received,
             "cancellation_reason": self.cancellation_reason,
-            "capture_method": capture_method,
+            "capture_method": if self.captures_itself { "automatic" } else { "manual" },
             "client_secret": self.client_secret,
             "created": self.created_ms / 1_000,
             "currency": self.currency,

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::Value;
 use soldonce_clock::{BootTime, Clock};
@@ -31,8 +30,7 @@ pub struct Sent {
 impl Sent {
     /// Tells whether it was accepted: answered with a 2xx status.
     pub fn is_taken(&self) -> bool {
-        self.status
-            .is_some_and(|status| (200..300).contains(&status))
+        matches!(self.status, Some(200..300))
     }
 }
 
@@ -91,23 +89,13 @@ impl Post {
                 return;
             }
             let mut webhooks = webhooks(notice, way);
-            match way {
-                Delivery::HeldBack => state.held_back.append(&mut webhooks),
-                Delivery::AfterNext => state.behind_next.append(&mut webhooks),
-                Delivery::Plain
-                | Delivery::Copies(_)
-                | Delivery::BeforeReply
-                | Delivery::Dropped
-                | Delivery::ReplayedOld
-                | Delivery::ReplayedResigned
-                | Delivery::WrongAmount
-                | Delivery::WrongAccount
-                | Delivery::WrongCurrency
-                | Delivery::Forged
-                | Delivery::SecondSecret => {
-                    webhooks.append(&mut state.behind_next);
-                    state.enqueue(now, webhooks);
-                }
+            if way == Delivery::HeldBack {
+                state.held_back.append(&mut webhooks);
+            } else if way == Delivery::AfterNext {
+                state.behind_next.append(&mut webhooks);
+            } else {
+                webhooks.append(&mut state.behind_next);
+                state.enqueue(now, webhooks);
             }
         });
     }
@@ -253,10 +241,8 @@ impl State {
         if is_done {
             return;
         }
-        let wait_ms = RETRY_MS
-            .saturating_mul(1 << webhook.tries)
-            .min(RETRY_MS_MAX);
-        let at = now.plus(Duration::from_millis(wait_ms));
+        let wait_ms = RETRY_MS.saturating_mul(1 << webhook.tries);
+        let at = now.plus_ms(wait_ms.min(RETRY_MS_MAX));
         self.waiting.push_back((at, webhook.again()));
     }
 }

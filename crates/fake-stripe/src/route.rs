@@ -46,17 +46,10 @@ impl Route {
 
     /// Tells whether it changes the account; only then its idempotency key is used.
     pub(super) const fn has_effect(self) -> bool {
-        match self {
-            Self::CreateIntent
-            | Self::Confirm
-            | Self::Capture
-            | Self::Cancel
-            | Self::CreateRefund
-            | Self::Authenticate => true,
-            Self::RetrieveIntent | Self::RetrieveRefund | Self::ListRefunds | Self::ListEvents => {
-                false
-            }
-        }
+        !matches!(
+            self,
+            Self::RetrieveIntent | Self::RetrieveRefund | Self::ListRefunds | Self::ListEvents
+        )
     }
 
     /// Tells whether a browser may make it, with the intent's client secret.
