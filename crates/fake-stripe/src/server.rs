@@ -36,7 +36,7 @@ const CORS: [(&str, &str); 4] = [
 /// Calls in progress, also those whose callers closed the connection.
 type Calls = Arc<Mutex<JoinSet<()>>>;
 
-/// Serves until it is told to stop; calls in progress are dropped with the runtime.
+/// Serves until the sender of `stopped` is dropped; calls in progress are dropped with the runtime.
 pub(super) fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -50,7 +50,7 @@ pub(super) fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: ones
         tokio::select! {
             never = serve(listener, Arc::clone(api)) => match never {},
             () = post.run() => {}
-            // A dropped sender means the same.
+            // Its sender was dropped.
             _ = stopped => {}
         }
     });
@@ -74,11 +74,9 @@ async fn connection(stream: TcpStream, api: Arc<Api>, calls: Calls) {
         async move { respond(request, api, &calls).await }
     });
     let stream = TokioIo::new(stream);
+    let served = http1::Builder::new().serve_connection(stream, service);
     // A caller that closes its connection is not our failure.
-    http1::Builder::new()
-        .serve_connection(stream, service)
-        .await
-        .ok();
+    served.await.ok();
 }
 
 /// Answers a request. An error closes its connection without an answer.
@@ -135,9 +133,8 @@ async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
 
 /// Parses the form of a body. The bank's page sends JSON, whose only field is `ok`.
 fn posted(headers: &HeaderMap, body: &[u8]) -> Option<Form> {
-    let kind = headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok());
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok());
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
         let json: Value = serde_json::from_slice(body).ok()?;
         let is_ok = json.get("ok").and_then(Value::as_bool) == Some(true);
