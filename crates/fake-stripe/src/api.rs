@@ -199,10 +199,8 @@ impl Api {
         request: &Request,
         fault: Option<CallFault>,
     ) -> Reply {
-        if fault == Some(CallFault::CloseBefore) {
-            return None;
-        }
         match fault {
+            Some(CallFault::CloseBefore) => return None,
             Some(CallFault::RateLimited) => return Some(refusal(&Failure::rate())),
             Some(CallFault::RateLimitedFor(span)) => {
                 return Some(Answer {

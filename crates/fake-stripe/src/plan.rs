@@ -120,9 +120,8 @@ impl Plan {
             CallFault::CloseBefore,
             CallFault::RateLimited,
         ];
-        let notices = Delivery::HOSTILE
-            .into_iter()
-            .filter(|way| *way != Delivery::HeldBack);
+        let notices = Delivery::HOSTILE.into_iter();
+        let notices = notices.filter(|way| *way != Delivery::HeldBack);
         Self {
             seed,
             calls: calls.map(|fault| (fault, 5)).to_vec(),

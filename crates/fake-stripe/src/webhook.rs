@@ -118,15 +118,10 @@ pub(super) fn webhooks(notice: &Value, way: Delivery) -> Vec<Webhook> {
 /// Copies a notice with `ending` appended to its id.
 fn renamed(notice: &Value, ending: &str) -> Value {
     let mut other = notice.clone();
-    let id = notice.get("id").and_then(Value::as_str).unwrap_or_default();
-    set(&mut other, "id", &format!("{id}{ending}"));
-    other
-}
-
-fn set(notice: &mut Value, name: &str, text: &str) {
-    if let Some(fields) = notice.as_object_mut() {
-        fields.insert(name.to_owned(), text.into());
+    if let Some(Value::String(id)) = other.get_mut("id") {
+        id.push_str(ending);
     }
+    other
 }
 
 fn other_amount(notice: &Value) -> Value {
@@ -154,7 +149,9 @@ fn other_currency(notice: &Value) -> Value {
 
 fn other_account(notice: &Value) -> Value {
     let mut other = renamed(notice, "account");
-    set(&mut other, "account", "acct_of_another");
+    if let Some(fields) = other.as_object_mut() {
+        fields.insert("account".to_owned(), "acct_of_another".into());
+    }
     other
 }
 

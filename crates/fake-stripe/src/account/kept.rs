@@ -93,10 +93,9 @@ impl Account {
     }
 
     fn forget_over(&mut self) {
-        while self.over.len() > OVER_MAX {
-            let Some(id) = self.over.pop_front() else {
-                return;
-            };
+        while self.over.len() > OVER_MAX
+            && let Some(id) = self.over.pop_front()
+        {
             // A refund that came back may have revived it.
             let Some(intent) = self.intents.get(&id).filter(|intent| intent.is_over()) else {
                 continue;

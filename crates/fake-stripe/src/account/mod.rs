@@ -137,10 +137,8 @@ impl Account {
         }
         let amount = amount_of(form, "amount")?.ok_or_else(|| Failure::omitted("amount"))?;
         let currency = form.get("currency");
-        let currency = currency
-            .ok_or_else(|| Failure::omitted("currency"))?
-            .to_owned();
-        if !is_currency(&currency) {
+        let currency = currency.ok_or_else(|| Failure::omitted("currency"))?;
+        if !is_currency(currency) {
             let why = format!("{currency} is none of the currencies of payments, in lower case");
             return Err(Failure::parameter("currency", &why));
         }
@@ -161,10 +159,10 @@ impl Account {
         let id = self.name("pi");
         let client_secret = format!("{id}_secret_{:016x}", self.salt ^ self.named << 32);
         let intent = Intent {
-            id,
+            id: id.clone(),
             client_secret,
             amount,
-            currency,
+            currency: currency.to_owned(),
             captures_itself,
             metadata: form.inside("metadata").collect(),
             status: match payment_method {
@@ -180,9 +178,8 @@ impl Account {
             created_ms: self.now_ms,
             refunds: Vec::new(),
         };
-        self.changed.insert(intent.id.clone());
+        self.changed.insert(id.clone());
         self.tell_intent("payment_intent.created", &intent);
-        let id = intent.id.clone();
         self.intents.insert(id.clone(), intent);
         if is_confirmed {
             self.confirm(&id, form)?;
@@ -293,10 +290,8 @@ fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
     let Some(text) = form.get(name) else {
         return Ok(None);
     };
-    let amount = text
-        .parse()
-        .ok()
-        .filter(|amount| (1..=AMOUNT_MAX).contains(amount));
+    let amount = text.parse().ok();
+    let amount = amount.filter(|amount| (1..=AMOUNT_MAX).contains(amount));
     let why = || Failure::parameter(name, "a number of minor units, at least 1");
     amount.map(Some).ok_or_else(why)
 }

@@ -15,10 +15,9 @@ impl Account {
 
     /// Adds a notice of the charge of an intent, if it has one.
     pub(super) fn tell_charge(&mut self, kind: &str, intent: &str) {
-        let Some(intent) = self.intents.get(intent) else {
-            return;
-        };
-        if let Some(charge) = &intent.charge {
+        if let Some(intent) = self.intents.get(intent)
+            && let Some(charge) = &intent.charge
+        {
             let shown = intent.charge_json(charge);
             self.tell(kind, &shown);
         }

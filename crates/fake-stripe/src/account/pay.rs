@@ -132,15 +132,12 @@ impl Account {
 
     pub(super) fn cancel(&mut self, id: &str, form: &Form) -> Answered {
         self.known_if(id, "canceled", Status::may_cancel)?;
-        let reason = form.get("cancellation_reason").map(str::to_owned);
-        if reason
-            .as_deref()
-            .is_some_and(|reason| !REASONS.contains(&reason))
-        {
+        let reason = form.get("cancellation_reason");
+        if reason.is_some_and(|reason| !REASONS.contains(&reason)) {
             let why = format!("one of {}", REASONS.join(", "));
             return Err(Failure::parameter("cancellation_reason", &why));
         }
-        self.give_up(id, reason, MoneyEffect::Voided)
+        self.give_up(id, reason.map(str::to_owned), MoneyEffect::Voided)
     }
 
     /// Cancels an intent whose authorisation was not captured in time.

@@ -14,18 +14,16 @@ impl Account {
     pub(super) fn create_refund(&mut self, asked: &ApiCall<'_>) -> Answered {
         let form = asked.form;
         let id = form.get("payment_intent");
-        let id = id
-            .ok_or_else(|| Failure::omitted("payment_intent"))?
-            .to_owned();
+        let id = id.ok_or_else(|| Failure::omitted("payment_intent"))?;
         let wanted = amount_of(form, "amount")?;
-        let intent = self.known(&id)?;
+        let intent = self.known(id)?;
         let amount = refundable(intent, wanted)?;
         let charge = intent.charge.as_ref().map(|charge| charge.id.clone());
         let currency = intent.currency.clone();
         let returns = intent.card() == Some(Card::TakesNothingBack);
         let refund = Refund {
             id: self.name("re"),
-            intent: id.clone(),
+            intent: id.to_owned(),
             charge: charge.unwrap_or_default(),
             amount,
             currency,
@@ -36,11 +34,11 @@ impl Account {
         let name = refund.id.clone();
         self.changed.insert(name.clone());
         self.refunds.insert(name.clone(), refund.clone());
-        self.known_mut(&id)?.refunds.push(name.clone());
-        self.add_refunded(&id, amount);
-        self.enter(&id, MoneyEffect::Refunded, amount);
+        self.known_mut(id)?.refunds.push(name.clone());
+        self.add_refunded(id, amount);
+        self.enter(id, MoneyEffect::Refunded, amount);
         self.tell("refund.created", &refund.json());
-        self.tell_charge("charge.refunded", &id);
+        self.tell_charge("charge.refunded", id);
         if asked.refund_fails {
             return self.fail_refund(&name);
         }
@@ -53,9 +51,8 @@ impl Account {
 
     /// Fails a refund: the buyer's bank sends the money back. Does nothing if it failed before.
     pub(crate) fn fail_refund(&mut self, name: &str) -> Answered {
-        let Some(refund) = self.refunds.get_mut(name) else {
-            return Err(Failure::missing("refund", name));
-        };
+        let refund = self.refunds.get_mut(name);
+        let refund = refund.ok_or_else(|| Failure::missing("refund", name))?;
         if refund.status == RefundStatus::Failed {
             return Ok(refund.json());
         }
