@@ -55,6 +55,16 @@ impl LoadReport {
         let good: u64 = good.map(|(_, count)| count).sum();
         self.missed == 0 && self.sent > 0 && good == self.sent
     }
+
+    /// Describes the answers with another status than these, and the requests without an answer.
+    pub(crate) fn odd_answers(&self, expected: &[u16]) -> Vec<String> {
+        let odd = self.statuses.iter();
+        let odd = odd.filter(|(status, _)| !expected.contains(status));
+        let odd = odd.map(|(status, count)| format!("{count} answers of status {status}"));
+        let failed = self.errors.iter();
+        let failed = failed.map(|(error, count)| format!("{count} without an answer: {error:?}"));
+        odd.chain(failed).collect()
+    }
 }
 
 /// The counts of one connection, or of several added up.

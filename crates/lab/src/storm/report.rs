@@ -11,6 +11,8 @@ use crate::load::Transport;
 
 /// The status of a new hold.
 pub(super) const CREATED: u16 = 201;
+/// What a storm expects: won, won before, taken, or beyond the rate limit.
+const EXPECTED: [u16; 4] = [CREATED, 200, 409, 429];
 
 #[derive(Debug, Serialize)]
 pub(super) struct StormReport {
@@ -53,13 +55,7 @@ fn violations(
             "{winners} holds were acknowledged, {held} are there"
         ));
     }
-    let odd = load
-        .statuses
-        .iter()
-        .filter(|(status, _)| !is_expected(transport, **status));
-    violations.extend(odd.map(|(status, count)| format!("{count} answers of status {status}")));
-    let failed = load.errors.iter();
-    violations.extend(failed.map(|(error, count)| format!("{count} without an answer: {error:?}")));
+    violations.extend(load.odd_answers(&EXPECTED.map(|status| transport.status(status))));
     if unaccounted > 0 {
         violations.push(format!("{unaccounted} requests are not accounted for"));
     }
@@ -69,13 +65,6 @@ fn violations(
 /// Counts the holds of one seat that may begin in a storm, each after the end of the one before.
 fn holds_in_turn(storm_ms: u64, hold_ms: u64) -> u64 {
     1 + storm_ms / hold_ms.max(1)
-}
-
-/// Tells whether a storm expects this: won, won before, taken, or beyond the rate limit.
-fn is_expected(transport: Transport, status: u16) -> bool {
-    [CREATED, 200, 409, 429]
-        .iter()
-        .any(|expected| transport.status(*expected) == status)
 }
 
 impl StormReport {
@@ -90,12 +79,8 @@ impl StormReport {
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
         let generator_cpu = u64::try_from(generator_cpu.as_nanos()).unwrap_or(u64::MAX);
-        let violations = violations(
-            (transport, size),
-            fixture,
-            &load,
-            (winners, held, unaccounted),
-        );
+        let counts = (winners, held, unaccounted);
+        let violations = violations((transport, size), fixture, &load, counts);
         Self {
             transport,
             users: size.users,

@@ -1,6 +1,5 @@
 //! Memory and CPU time of a server under the load of `endure`.
 
-use std::fmt::Write as _;
 use std::sync::PoisonError;
 
 use serde::Serialize;
@@ -66,35 +65,21 @@ impl EnduranceReport {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = String::from("    second  resident KiB  of a core\n");
-        for sample in &self.samples {
-            let Sample {
-                second,
-                resident_kib,
-                cpu_permille,
-            } = sample;
-            // Writing to memory does not fail.
-            let cpu = thousandths(*cpu_permille);
-            writeln!(text, "{second:10}  {resident_kib:12}  {cpu}").unwrap_or_default();
-        }
-        let Self {
-            warm_kib,
-            most_kib,
-            growth_permille,
-            ..
-        } = self;
+        let mut lines = vec!["    second  resident KiB  of a core".to_owned()];
+        lines.extend(self.samples.iter().map(|one| {
+            let cpu = thousandths(one.cpu_permille);
+            format!("{:10}  {:12}  {cpu}", one.second, one.resident_kib)
+        }));
+        let (warm, most, growth) = (self.warm_kib, self.most_kib, self.growth_permille);
         let goal = if self.is_flat { "met" } else { "MISSED" };
-        writeln!(
-            text,
-            "{}: {} requests, {}/s, p99 {} us; {warm_kib} KiB when warm, {most_kib} at most: {growth_permille} \
-             thousandths more, goal {ENDURE_GROWTH_PERMILLE_MAX}: {goal}",
+        lines.push(format!(
+            "{}: {} requests, {}/s, p99 {} us; {warm} KiB when warm, {most} at most: {growth} thousandths more, goal \
+             {ENDURE_GROWTH_PERMILLE_MAX}: {goal}",
             self.ledger, self.load.sent, self.load.rate_per_s, self.load.latency_us.p99,
-        )
-        .unwrap_or_default();
-        for violation in &self.violations {
-            writeln!(text, "VIOLATION: {violation}").unwrap_or_default();
-        }
-        text.trim_end().to_owned()
+        ));
+        let violations = self.violations.iter();
+        lines.extend(violations.map(|violation| format!("VIOLATION: {violation}")));
+        lines.join("\n")
     }
 }
 
@@ -103,16 +88,9 @@ fn violations(load: &LoadReport, odd: &Odd, findings: usize) -> Vec<String> {
     let at_steps = odd.iter();
     let at_steps = at_steps
         .map(|((step, status), count)| format!("{count} answers of status {status} to {step:?}"));
-    let strange = load
-        .statuses
-        .iter()
-        .filter(|(status, _)| !EXPECTED.contains(status));
-    let strange = strange.map(|(status, count)| format!("{count} answers of status {status}"));
-    let failed = load.errors.iter();
-    let failed = failed.map(|(error, count)| format!("{count} without an answer: {error:?}"));
     let found = (findings > 0).then(|| format!("verify has {findings} findings"));
     let missed = load.missed;
     let missed = (missed > 0).then(|| format!("{missed} planned requests were never sent"));
-    let all = at_steps.chain(strange).chain(failed);
+    let all = at_steps.chain(load.odd_answers(&EXPECTED));
     all.chain(missed).chain(found).collect()
 }
