@@ -22,9 +22,8 @@ pub(super) fn makers(transport: Transport, address: SocketAddr, fixture: &Fixtur
         let (seats, event) = (Arc::clone(&seats), Arc::clone(&event));
         Box::new(move |turn, buffer| {
             let number = turn.request;
-            let at = usize::try_from(number)
-                .unwrap_or_default()
-                .wrapping_add(connection);
+            let at = usize::try_from(number).unwrap_or_default();
+            let at = at.wrapping_add(connection);
             let Some((holds, seat)) = holds.as_ref().zip(seats.get(at % seats.len().max(1))) else {
                 return false;
             };

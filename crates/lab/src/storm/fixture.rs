@@ -70,8 +70,7 @@ impl Fixture {
             sessions.push(text(&opened, "session")?);
         }
         let client = client.with_key(sessions.first().context("a storm has users")?);
-        let events = client.send(Method::GET, "/v1/events", None).await?;
-        let events = events.into_success()?;
+        let events = get(&client, "/v1/events").await?;
         for listed in list(&events, "events") {
             let event = text(listed, "id")?;
             let free = free_seats(&client, &event).await?;
@@ -111,7 +110,7 @@ impl Fixture {
 
     /// Counts the wanted seats that the published snapshot shows as held.
     pub(super) async fn held(&self) -> anyhow::Result<u64> {
-        let seats = snapshot(&self.client, &self.event).await?;
+        let seats = get(&self.client, &format!("/v1/events/{}/seats", self.event)).await?;
         let held = list(&seats, "held").iter().filter_map(Value::as_str);
         let wanted = held.filter(|seat| self.seats.iter().any(|wanted| wanted == seat));
         Ok(u64::try_from(wanted.count())?)
@@ -138,10 +137,7 @@ impl Fixture {
     async fn release(&self, sessions: &[String]) -> anyhow::Result<()> {
         for session in sessions {
             let client = self.client.with_key(session);
-            let own = client
-                .send(Method::GET, "/v1/holds", None)
-                .await?
-                .into_success()?;
+            let own = get(&client, "/v1/holds").await?;
             for hold in list(&own, "holds") {
                 let path = format!("/v1/holds/{}", text(hold, "id")?);
                 // A session that has no command left is refused: its hold ends by its time.
@@ -152,28 +148,22 @@ impl Fixture {
     }
 }
 
-async fn snapshot(client: &Client, event: &str) -> anyhow::Result<Value> {
-    let path = format!("/v1/events/{event}/seats");
-    let answer = client.send(Method::GET, &path, None).await?;
+async fn get(client: &Client, path: &str) -> anyhow::Result<Value> {
+    let answer = client.send(Method::GET, path, None).await?;
     Ok(answer.into_success()?)
 }
 
 /// Reads the free seats of an event, in the order of its chart.
 async fn free_seats(client: &Client, event: &str) -> anyhow::Result<Vec<String>> {
-    let taken = snapshot(client, event).await?;
+    let taken = get(client, &format!("/v1/events/{event}/seats")).await?;
     let is_taken = |seat: &str| {
         let states = ["held", "sold", "blocked"].into_iter();
         let mut taken = states.flat_map(|state| list(&taken, state));
         taken.any(|taken| taken == seat)
     };
-    let path = format!("/v1/events/{event}/chart");
-    let chart = client
-        .send(Method::GET, &path, None)
-        .await?
-        .into_success()?;
-    let rows = list(&chart, "zones")
-        .iter()
-        .flat_map(|zone| list(zone, "rows"));
+    let chart = get(client, &format!("/v1/events/{event}/chart")).await?;
+    let rows = list(&chart, "zones").iter();
+    let rows = rows.flat_map(|zone| list(zone, "rows"));
     let seats = rows.flat_map(|row| list(row, "seats"));
     let ids = seats.filter_map(|seat| text(seat, "seat").ok());
     Ok(ids.filter(|seat| !is_taken(seat)).collect())
@@ -187,7 +177,6 @@ fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
 
 fn text(body: &Value, name: &str) -> anyhow::Result<String> {
     let text = body.get(name).and_then(Value::as_str);
-    Ok(text
-        .with_context(|| format!("an answer without {name}"))?
-        .to_owned())
+    let text = text.with_context(|| format!("an answer without {name}"))?;
+    Ok(text.to_owned())
 }

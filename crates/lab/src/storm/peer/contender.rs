@@ -62,10 +62,7 @@ impl Contender {
     }
 
     pub(super) fn is_product(self) -> bool {
-        match self {
-            Self::Embedded | Self::Shared => true,
-            Self::Peer(_) => false,
-        }
+        !matches!(self, Self::Peer(_))
     }
 }
 

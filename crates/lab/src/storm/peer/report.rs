@@ -9,8 +9,8 @@ use super::super::report::StormReport;
 use super::Run;
 use super::contender::{ALL, Contender, RIVAL, SECOND_RIVAL};
 use crate::kit::{
-    Bound, LatencyUs, LoadError, LoadReport, Machine, Verdict, add_counts, closing_lines, list,
-    median, median_ratio, millis, number, table, thousandths,
+    Bound, LatencyUs, LoadError, LoadReport, Machine, Verdict, add_counts, closing_lines, median,
+    median_ratio, millis, number, table, thousandths,
 };
 
 /// The figures of `GigaScale`'s article.
@@ -167,15 +167,10 @@ impl Figures {
 
     fn row(&self) -> [String; 8] {
         let latency = self.latency_us;
-        let answers = [
-            list(&self.statuses, |status, count| {
-                format!("{status}: {}", number(count))
-            }),
-            list(&self.errors, |error, count| {
-                format!("{error:?}: {}", number(count))
-            }),
-        ];
-        let answers: Vec<_> = answers.into_iter().filter(|one| !one.is_empty()).collect();
+        let statuses = self.statuses.iter();
+        let statuses = statuses.map(|(status, count)| format!("{status}: {}", number(count)));
+        let errors = self.errors.iter();
+        let errors = errors.map(|(error, count)| format!("{error:?}: {}", number(count)));
         [
             self.name.to_owned(),
             number(self.rate_per_s),
@@ -184,7 +179,7 @@ impl Figures {
             thousandths(self.latency_times_permille),
             millis(latency.p50),
             millis(latency.p99),
-            answers.join(", "),
+            statuses.chain(errors).collect::<Vec<_>>().join(", "),
         ]
     }
 

@@ -29,47 +29,36 @@ enum Servers {
 }
 
 impl Servers {
+    fn nodes(&self) -> &[Redis] {
+        match self {
+            Self::One(redis) => redis.private.as_slice(),
+            Self::Cluster(cluster) => cluster.nodes(),
+        }
+    }
+
     /// Returns its address as the product takes it.
     fn url(&self) -> String {
         match self {
             Self::One(redis) => redis.url.clone(),
-            Self::Cluster(cluster) => format!("redis+cluster://{}", addresses(cluster.nodes())),
+            Self::Cluster(_) => format!("redis+cluster://{}", self.addresses()),
         }
     }
 
     /// Returns its addresses as the peer takes them: `HOST:PORT,HOST:PORT`.
     fn addresses(&self) -> String {
-        match self {
-            Self::One(redis) => addresses(redis.private.as_slice()),
-            Self::Cluster(cluster) => addresses(cluster.nodes()),
-        }
+        let nodes = self.nodes().iter();
+        let nodes = nodes.map(|node| node.address().to_string());
+        nodes.collect::<Vec<_>>().join(",")
     }
 
     fn describe(&self) -> String {
+        let nodes = self.nodes();
+        let node = nodes.first().map(redis_version).unwrap_or_default();
         match self {
-            Self::One(redis) => redis
-                .private
-                .as_ref()
-                .map(redis_version)
-                .unwrap_or_default(),
-            Self::Cluster(cluster) => {
-                let node = cluster
-                    .nodes()
-                    .first()
-                    .map(redis_version)
-                    .unwrap_or_default();
-                format!("Redis Cluster of {} nodes: {node}", cluster.nodes().len())
-            }
+            Self::One(_) => node,
+            Self::Cluster(_) => format!("Redis Cluster of {} nodes: {node}", nodes.len()),
         }
     }
-}
-
-fn addresses(nodes: &[Redis]) -> String {
-    let nodes: Vec<_> = nodes
-        .iter()
-        .map(|node| node.address().to_string())
-        .collect();
-    nodes.join(",")
 }
 
 impl Services {
