@@ -15,7 +15,6 @@ use std::time::Duration;
 use deadpool_postgres::tokio_postgres::{Error, Row};
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
-use soldonce_core::History;
 
 use super::outcome::Outcome;
 use super::plan::{Hall, Want};
@@ -144,14 +143,6 @@ impl Textbook {
     /// Tells whether it has a holder that can be stopped.
     pub(super) fn has_holder(method: Method) -> bool {
         matches!(method, Method::Lease | Method::Redlock)
-    }
-
-    pub(super) async fn fill(&self, hall: &Hall) -> anyhow::Result<()> {
-        tables::fill(&self.pool, hall).await
-    }
-
-    pub(super) async fn history(&self, hall: &Hall) -> anyhow::Result<History> {
-        tables::history(&self.pool, hall).await
     }
 
     pub(super) fn close(&self) {

@@ -11,6 +11,7 @@ use soldonce_core::{
 
 use super::super::plan::Hall;
 use super::super::pool::Pool;
+use super::Textbook;
 
 /// What the database refuses by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,28 +65,28 @@ pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Resul
     Ok(())
 }
 
-/// Fills a hall with free seats.
-pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
-    let seats = i32::try_from(hall.seats())?;
-    let connection = pool.get().await?;
-    let statement = connection.prepare_cached(FILL).await?;
-    connection
-        .execute(&statement, &[&hall.number, &seats])
-        .await?;
-    Ok(())
-}
+impl Textbook {
+    /// Fills a hall with free seats.
+    pub(in super::super) async fn fill(&self, hall: &Hall) -> anyhow::Result<()> {
+        let seats = i32::try_from(hall.seats())?;
+        let connection = self.pool.get().await?;
+        let fill = connection.prepare_cached(FILL).await?;
+        connection.execute(&fill, &[&hall.number, &seats]).await?;
+        Ok(())
+    }
 
-/// Reads the sales of a hall, in the order in which they were written, as a history.
-pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History> {
-    let connection = pool.get().await?;
-    let statement = connection.prepare_cached(SOLD).await?;
-    let rows = connection.query(&statement, &[&hall.number]).await?;
-    let read = |row: &Row| {
-        let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
-        anyhow::Ok((u32::try_from(seat)?, u32::try_from(buyer)?))
-    };
-    let sold: Vec<(u32, u32)> = rows.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(history_of(hall.seats(), &sold))
+    /// Reads the sales of a hall, in the order in which they were written, as a history.
+    pub(in super::super) async fn history(&self, hall: &Hall) -> anyhow::Result<History> {
+        let connection = self.pool.get().await?;
+        let statement = connection.prepare_cached(SOLD).await?;
+        let rows = connection.query(&statement, &[&hall.number]).await?;
+        let read = |row: &Row| {
+            let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
+            anyhow::Ok((u32::try_from(seat)?, u32::try_from(buyer)?))
+        };
+        let sold: Vec<(u32, u32)> = rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(history_of(hall.seats(), &sold))
+    }
 }
 
 /// Builds a history of sales `(seat, buyer)`: every buyer's purchase is a commit, and each of its seats goes from free
