@@ -115,14 +115,11 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
         let wrong = anyhow!("--connections {given}: must be 2 to {RACE_CONNECTIONS_MAX}");
         return Err(usage(wrong));
     }
-    let strategies = match Strategy::chosen(&args.strategies).map_err(usage)? {
+    let mut strategies = Strategy::chosen(&args.strategies).map_err(usage)?;
+    if args.ceilings {
         // The one without guards has no ceiling.
-        all if args.ceilings => all
-            .into_iter()
-            .filter(|one| one.promise == Promise::SoldOnce)
-            .collect(),
-        all => all,
-    };
+        strategies.retain(|one| one.promise == Promise::SoldOnce);
+    }
     if let Some(file) = &args.report {
         // Known before the race, which takes minutes; one of an earlier race stays until this one has ended.
         let opened = OpenOptions::new().create(true).append(true).open(file);

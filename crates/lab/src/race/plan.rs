@@ -56,22 +56,19 @@ impl Hall {
 impl Cell {
     /// Lists every cell of these numbers, those of one shape together.
     pub(super) fn all(buyers: &[u32], seats: &[u32]) -> Vec<Self> {
-        let shapes = |seats: u32| match seats {
+        let mut cells = Vec::new();
+        for &seats in seats {
             // One seat cannot be wanted in two directions.
-            1 => vec![Shape::Same],
-            _ => vec![Shape::Same, Shape::Crossed],
-        };
-        let shapes = seats
-            .iter()
-            .flat_map(|&seats| shapes(seats).into_iter().map(move |shape| (seats, shape)));
-        let of = |(seats, shape)| {
-            buyers.iter().map(move |&buyers| Self {
-                buyers,
-                seats,
-                shape,
-            })
-        };
-        shapes.flat_map(of).collect()
+            let shapes = if seats == 1 { 1 } else { 2 };
+            for shape in [Shape::Same, Shape::Crossed].into_iter().take(shapes) {
+                cells.extend(buyers.iter().map(|&buyers| Self {
+                    buyers,
+                    seats,
+                    shape,
+                }));
+            }
+        }
+        cells
     }
 
     /// Returns the name of the shape in tables and titles.

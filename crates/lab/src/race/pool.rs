@@ -23,9 +23,8 @@ impl Pool {
         // A statement that hangs is an answer.
         config.options(format!("{given} -c statement_timeout={RACE_ANSWER_MS}"));
         let wait = Duration::from_millis(RACE_ANSWER_MS);
-        config
-            .application_name("soldonce-lab")
-            .connect_timeout(wait);
+        config.application_name("soldonce-lab");
+        config.connect_timeout(wait);
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
         let pool = Connections::builder(manager)

@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::RaceArgs;
 use super::judge::{Judged, Promise, faults};
-use super::plan::{Cell, Shape};
-use super::strategies::Strategy;
+use super::plan::Shape;
 use super::tally::Figures;
 use super::textbook::{Guards, Scene};
 use crate::kit::{Machine, kinds, millis, number, table};
@@ -54,37 +53,7 @@ pub(super) struct CellReport {
     pub(super) judged: Judged,
 }
 
-impl CellReport {
-    pub(super) fn new(cell: Cell, rounds: u32, figures: Figures, judged: Judged) -> Self {
-        Self {
-            seats: cell.seats,
-            shape: cell.shape,
-            shape_name: cell.shape_name(),
-            buyers: cell.buyers,
-            rounds,
-            figures,
-            judged,
-        }
-    }
-}
-
 impl StrategyReport {
-    pub(super) fn new(
-        strategy: &'static Strategy,
-        statements: &'static [&'static str],
-        cells: Vec<CellReport>,
-    ) -> Self {
-        Self {
-            name: strategy.name,
-            promise: strategy.promise,
-            mechanism: strategy.mechanism,
-            why: strategy.why,
-            statements,
-            double_sales: cells.iter().map(|cell| cell.judged.double_sales).sum(),
-            cells,
-        }
-    }
-
     /// Sums the requests of all of its cells.
     pub(super) fn requests(&self) -> u64 {
         self.cells.iter().map(|cell| cell.figures.requests).sum()
@@ -150,10 +119,7 @@ impl RaceReport {
         let of_shape = self.cells().filter(|(_, cell)| cell.shape_name == shape);
         let mut cells: Vec<_> = of_shape.collect();
         cells.sort_by_key(|(_, cell)| cell.buyers);
-        cells
-            .into_iter()
-            .map(|(strategy, cell)| row(strategy, cell))
-            .collect()
+        cells.into_iter().map(row).collect()
     }
 
     /// Formats the report for a terminal: a table for each shape, and violations.
@@ -163,10 +129,8 @@ impl RaceReport {
             lines.push(format!("{shape}, wanted by every buyer of a round"));
             lines.push(table(HEADER, self.rows(shape), &[1]));
         }
-        let Machine {
-            cores, processor, ..
-        } = &self.machine;
-        let servers = self.servers.join("; ");
+        let (machine, servers) = (&self.machine, self.servers.join("; "));
+        let (cores, processor) = (machine.cores, &machine.processor);
         lines.push(format!("{cores} cores, {processor}; {servers}"));
         lines.push(
             "Latencies from a buyer's request to the answer, a refusal too. Figures of one run on \
@@ -184,12 +148,11 @@ impl RaceReport {
     /// Describes the result of a race without faults in a sentence.
     pub(super) fn verdict(&self) -> String {
         let broken = self.of_promise(Promise::Broken).0.into_iter();
-        let mut parts: Vec<String> = broken
-            .map(|one| {
-                let (name, count) = (one.name, number(one.double_sales));
-                format!("{name} sold units twice {count} times, as it must without guards")
-            })
-            .collect();
+        let broken = broken.map(|one| {
+            let (name, count) = (one.name, number(one.double_sales));
+            format!("{name} sold units twice {count} times, as it must without guards")
+        });
+        let mut parts: Vec<String> = broken.collect();
         let (_, _, others) = self.of_promise(Promise::SoldOnce);
         if others > 0 {
             parts.push(format!(
@@ -214,7 +177,7 @@ pub(super) const HEADER: [&str; 9] = [
     "answers/s",
 ];
 
-fn row(strategy: &StrategyReport, cell: &CellReport) -> [String; 9] {
+fn row((strategy, cell): (&StrategyReport, &CellReport)) -> [String; 9] {
     let figures = &cell.figures;
     let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>();
     [

@@ -34,7 +34,7 @@ pub(super) async fn race_all(
     for &strategy in strategies {
         let name = strategy.name;
         let contender = Contender::open(strategy, environment).await?;
-        let mut raced = Vec::new();
+        let mut raced: Vec<CellReport> = Vec::new();
         for &cell in cells {
             let (shape, buyers) = (cell.shape_name(), cell.buyers);
             bar.set_message(format!("{name}: {shape}, {buyers} buyers"));
@@ -50,7 +50,15 @@ pub(super) async fn race_all(
             bar.inc(1);
         }
         contender.close().await;
-        reports.push(StrategyReport::new(strategy, contender.statements(), raced));
+        reports.push(StrategyReport {
+            name,
+            promise: strategy.promise,
+            mechanism: strategy.mechanism,
+            why: strategy.why,
+            statements: contender.statements(),
+            double_sales: raced.iter().map(|cell| cell.judged.double_sales).sum(),
+            cells: raced,
+        });
     }
     Ok(reports)
 }
@@ -92,8 +100,7 @@ async fn race(
     let warm_up = run_round(&sale, cell.warm_up(rounds)).await?;
     winners.warm_up = confirm(&sale, warm_up, &mut winners.unconfirmed).await;
     let (mut tally, mut raced) = (Tally::default(), 0);
-    let span = Duration::from_millis(RACE_CELL_MS_MAX);
-    let until = SystemClock.boot().plus(span);
+    let until = SystemClock.boot().plus_ms(RACE_CELL_MS_MAX);
     while raced < rounds && (raced == 0 || SystemClock.boot() < until) {
         let round = run_round(&sale, cell.wants(raced)).await?;
         for (_, outcome, took) in &round.answers {
@@ -104,8 +111,15 @@ async fn race(
         winners.rounds.extend(confirmed);
         raced += 1;
     }
-    let judged = judge(&winners, &sale.history().await?);
-    Ok(CellReport::new(cell, raced, tally.figures(), judged))
+    Ok(CellReport {
+        seats: cell.seats,
+        shape: cell.shape,
+        shape_name: cell.shape_name(),
+        buyers: cell.buyers,
+        rounds: raced,
+        figures: tally.figures(),
+        judged: judge(&winners, &sale.history().await?),
+    })
 }
 
 struct Round {
@@ -152,12 +166,8 @@ async fn confirm(sale: &Sale, round: Round, unconfirmed: &mut BTreeMap<String, u
             confirms.spawn(async move { sale.confirm(hold).await });
         }
     }
-    for why in confirms
-        .join_all()
-        .await
-        .into_iter()
-        .filter_map(Result::err)
-    {
+    let ended = confirms.join_all().await;
+    for why in ended.into_iter().filter_map(Result::err) {
         *unconfirmed.entry(why).or_default() += 1;
     }
     winners

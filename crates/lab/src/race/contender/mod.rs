@@ -34,15 +34,13 @@ impl Contender {
         strategy: &Strategy,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let opened = async {
-            if strategy.method == Method::Queue {
-                return anyhow::Ok(Self::Product(Product::open(&environment.options()).await?));
-            }
-            Ok(Self::Textbook(Arc::new(
-                textbook(strategy, environment).await?,
-            )))
+        let opened = if strategy.method == Method::Queue {
+            let product = Product::open(&environment.options()).await;
+            product.map(Self::Product)
+        } else {
+            let textbook = textbook(strategy, environment).await;
+            textbook.map(|textbook| Self::Textbook(Arc::new(textbook)))
         };
-        let opened = opened.await;
         opened.with_context(|| format!("strategy {} does not start", strategy.name))
     }
 
@@ -104,21 +102,13 @@ pub(super) async fn textbook(
     strategy: &Strategy,
     environment: &Environment,
 ) -> anyhow::Result<Textbook> {
-    let redis = match strategy.method {
-        Method::Lease => vec![environment.redis_url()?.to_owned()],
-        Method::Redlock => environment.redlock_urls(),
-        Method::Naive
-        | Method::Unsorted
-        | Method::Pessimistic
-        | Method::NoWait
-        | Method::Optimistic
-        | Method::Constraint
-        | Method::Queue => Vec::new(),
+    let redis = if strategy.method == Method::Lease {
+        vec![environment.redis_url()?.to_owned()]
+    } else if strategy.method == Method::Redlock {
+        environment.redlock_urls()
+    } else {
+        Vec::new()
     };
-    Textbook::open(
-        strategy.method,
-        environment.pool_of(strategy.guards)?,
-        &redis,
-    )
-    .await
+    let pool = environment.pool_of(strategy.guards)?;
+    Textbook::open(strategy.method, pool, &redis).await
 }

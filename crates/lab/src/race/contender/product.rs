@@ -89,10 +89,8 @@ pub(in super::super) struct ProductSale {
 impl ProductSale {
     fn command(&self, want: &Want) -> anyhow::Result<Command> {
         let names = want.seats.iter().map(|seat| {
-            let name = usize::try_from(*seat)
-                .ok()
-                .and_then(|at| self.names.get(at));
-            name.map_or("", String::as_str)
+            let at = usize::try_from(*seat).unwrap_or(usize::MAX);
+            self.names.get(at).map_or("", String::as_str)
         });
         let selection = self.event.chart.select(names, [])?;
         Ok(Command::Hold(NewHold {
@@ -120,9 +118,7 @@ impl ProductSale {
                 ..
             }) if hold.units.len() == want.seats.len() => Outcome::Won(Some(on(&hold))),
             Ok(_) => Outcome::Failed("an unexpected answer".to_owned()),
-            Err(Rejection::UnitUnavailable(why)) => {
-                Outcome::Refused(Rejection::UnitUnavailable(why).code())
-            }
+            Err(taken @ Rejection::UnitUnavailable(_)) => Outcome::Refused(taken.code()),
             Err(rejection) => Outcome::Failed(rejection.code().to_owned()),
         }
     }

@@ -47,13 +47,10 @@ pub(super) struct Winners {
 pub(super) fn judge(winners: &Winners, history: &History) -> Judged {
     let (rounds, warm_up) = (owners(&winners.rounds), owners(&winners.warm_up));
     let found = Auditor::check(history);
-    let sold_twice = found
-        .iter()
-        .filter(|violation| violation.invariant == Invariant::I1SoldTwice);
-    let steps = history
-        .commits
-        .iter()
-        .flat_map(|commit| &commit.transitions);
+    let sold_twice = found.iter();
+    let sold_twice = sold_twice.filter(|violation| violation.invariant == Invariant::I1SoldTwice);
+    let steps = history.commits.iter();
+    let steps = steps.flat_map(|commit| &commit.transitions);
     let sold = steps.filter(|step| step.to.kind() == StateKind::Sold);
     let words = found.iter().take(WORDS_MAX).map(ToString::to_string);
     Judged {
@@ -100,13 +97,9 @@ pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -
     for (cell, judged) in cells {
         let mut fault = |what: String| faults.push(format!("{name}, {cell}: {what}"));
         if judged.recorded < judged.acknowledged {
-            let Judged {
-                acknowledged,
-                recorded,
-                ..
-            } = judged;
             fault(format!(
-                "{acknowledged} units were promised to winners, the database has {recorded}"
+                "{} units were promised to winners, the database has {}",
+                judged.acknowledged, judged.recorded
             ));
         }
         if !judged.unconfirmed.is_empty() {
