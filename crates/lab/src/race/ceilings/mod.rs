@@ -93,9 +93,6 @@ pub(super) async fn measure(
         });
     }
     pool.close();
-    Ok(CeilingsReport::new(
-        args,
-        environment.described.clone(),
-        &runs,
-    ))
+    let described = environment.described.clone();
+    Ok(CeilingsReport::new(args, described, &runs))
 }

@@ -193,6 +193,7 @@ impl Figures {
 fn goals(runs: &[Run]) -> Vec<Verdict> {
     let holds = |name| of(runs, name).map(|one| one.holds.per_s);
     let per_s = |rate: fn(&Run) -> &Rate| runs.iter().map(move |run| rate(run).per_s);
+    let shared = per_s(|run| &run.refusals.shared);
     let goals = [
         (
             ("P6", "queue / pessimistic, holds of one event"),
@@ -209,10 +210,7 @@ fn goals(runs: &[Run]) -> Vec<Verdict> {
                 "P8",
                 "refusals of the engine that heard of the hold / embedded",
             ),
-            median_ratio(
-                per_s(|run| &run.refusals.shared),
-                per_s(|run| &run.refusals.embedded),
-            ),
+            median_ratio(shared, per_s(|run| &run.refusals.embedded)),
             600,
         ),
     ];
@@ -257,9 +255,8 @@ fn figures(runs: &[Run], name: &'static str) -> Figures {
 
 /// Describes how often an engine gave a taken seat to another buyer; None if it never did.
 fn sold_twice(runs: &[Run]) -> Option<String> {
-    let engines = runs
-        .iter()
-        .flat_map(|run| [&run.refusals.embedded, &run.refusals.shared]);
+    let engines = runs.iter();
+    let engines = engines.flat_map(|run| [&run.refusals.embedded, &run.refusals.shared]);
     let twice = second_sales(engines);
     (twice > 0).then(|| format!("engine: the taken seat was sold {twice} more times"))
 }

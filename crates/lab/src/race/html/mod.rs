@@ -116,16 +116,12 @@ fn deadlocks(report: &RaceReport) -> Option<(&'static str, String, String)> {
 }
 
 fn double_sales(report: &RaceReport) -> String {
-    let rows: Vec<_> = report
-        .strategies
-        .iter()
-        .map(|one| {
-            let (count, requests) = (number(one.double_sales), number(one.requests()));
-            let note = format!("{count} <tspan class=\"tick\">in {requests} requests</tspan>");
-            (one.name, one.double_sales, note)
-        })
-        .collect();
-    let bars = bars("Double sales by strategy", &rows);
+    let rows = report.strategies.iter().map(|one| {
+        let (count, requests) = (number(one.double_sales), number(one.requests()));
+        let note = format!("{count} <tspan class=\"tick\">in {requests} requests</tspan>");
+        (one.name, one.double_sales, note)
+    });
+    let bars = bars("Double sales by strategy", &rows.collect::<Vec<_>>());
     section(
         "Double sales",
         &format!(
@@ -150,29 +146,24 @@ fn plots(report: &RaceReport, shape: &str) -> String {
             let cells = one.cells.iter().filter(|cell| cell.shape_name == shape);
             cells.map(of).collect::<Vec<u64>>()
         };
-        let strategies = report.strategies.iter();
+        let lines = report.strategies.iter();
+        let lines = lines.map(|one| (one.name, of_shape(one, figure)));
         let first = report.strategies.first();
         let cells = first.into_iter().flat_map(|one| &one.cells);
         let cells = cells.filter(|cell| cell.shape_name == shape);
         let plot = Plot {
             title,
             buyers: cells.map(|cell| cell.buyers).collect(),
-            lines: strategies
-                .map(|one| (one.name, of_shape(one, figure)))
-                .collect(),
+            lines: lines.collect(),
             shown,
         };
         plot.figure()
     };
     let plots = [
-        plot(
-            "Answers per second",
-            |cell| cell.figures.answers_per_s,
-            number,
-        ),
+        plot("Answers per second", |one| one.figures.answers_per_s, number),
         plot(
             "Slowest of a hundred answers (p99)",
-            |cell| cell.figures.p99_us,
+            |one| one.figures.p99_us,
             time,
         ),
     ];
@@ -186,10 +177,8 @@ fn plots(report: &RaceReport, shape: &str) -> String {
 /// Explains how each strategy works, why it holds or breaks, and what it sends.
 fn cards(report: &RaceReport) -> String {
     let stopped = |name: &str| {
-        let scenes = report.stopped.iter();
-        scenes
-            .filter(|scene| scene.strategy == name)
-            .any(|scene| scene.sold_twice)
+        let mut scenes = report.stopped.iter();
+        scenes.any(|scene| scene.strategy == name && scene.sold_twice)
     };
     let card = |one: &StrategyReport| {
         let (badge_class, badge) = match (one.promise, one.double_sales) {
@@ -222,27 +211,22 @@ fn cards(report: &RaceReport) -> String {
 /// Joins statements; the same one sent again is only counted.
 fn statements(statements: &[&str]) -> String {
     let chunks = statements.chunk_by(|one, next| one == next);
-    let chunks: Vec<String> = chunks
-        .map(|chunk| match chunk {
-            [one] => format!("{};", one.trim_end()),
-            [one, ..] => format!(
-                "{};  /* {} times, seat by seat */",
-                one.trim_end(),
-                chunk.len()
-            ),
-            [] => String::new(),
-        })
-        .collect();
-    chunks.join("\n")
+    let chunks = chunks.map(|chunk| match chunk {
+        [one] => format!("{};", one.trim_end()),
+        [one, ..] => {
+            let (one, times) = (one.trim_end(), chunk.len());
+            format!("{one};  /* {times} times, seat by seat */")
+        }
+        [] => String::new(),
+    });
+    chunks.collect::<Vec<_>>().join("\n")
 }
 
 /// Writes the figures of the largest number of buyers, in each shape.
 fn largest(strategy: &StrategyReport) -> String {
     let most = strategy.cells.iter().map(|cell| cell.buyers).max();
-    let cells = strategy
-        .cells
-        .iter()
-        .filter(|cell| Some(cell.buyers) == most);
+    let cells = strategy.cells.iter();
+    let cells = cells.filter(|cell| Some(cell.buyers) == most);
     let lines = each(cells, |cell| {
         let figures = &cell.figures;
         let [p50, p99] = [figures.p50_us, figures.p99_us].map(time);

@@ -9,13 +9,8 @@ pub(super) fn bars(title: &str, rows: &[(&str, u64, String)]) -> String {
     const ROW: f64 = 34.0;
     const LEFT: f64 = 150.0;
     const LONGEST: f64 = 720.0;
-    let most = float(
-        rows.iter()
-            .map(|(_, value, _)| *value)
-            .max()
-            .unwrap_or(1)
-            .max(1),
-    );
+    let most = rows.iter().map(|(_, value, _)| *value).max();
+    let most = float(most.unwrap_or(1).max(1));
     let mut top = 0.0;
     let row = |(name, value, note): &(&str, u64, String)| {
         let middle = top + ROW / 2.0;
@@ -112,17 +107,15 @@ impl Plot<'_> {
     fn lines(&self, scale: &Scale) -> String {
         let line = |(name, values): &(&str, Vec<u64>)| {
             let points = values.iter().zip(&self.buyers).enumerate();
-            let points: Vec<(String, String)> = points
-                .map(|(at, (value, buyers))| {
-                    let (x, y, shown) = (self.x(at), scale.y(*value), (self.shown)(*value));
-                    let title = format!("{}, {buyers} buyers: {shown}", escape(name));
-                    let dot = format!(
-                        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{title}</title></circle>\n"
-                    );
-                    (format!("{x:.1},{y:.1}"), dot)
-                })
-                .collect();
-            let (path, dots): (Vec<_>, Vec<_>) = points.into_iter().unzip();
+            let points = points.map(|(at, (value, buyers))| {
+                let (x, y, shown) = (self.x(at), scale.y(*value), (self.shown)(*value));
+                let title = format!("{}, {buyers} buyers: {shown}", escape(name));
+                let dot = format!(
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{title}</title></circle>\n"
+                );
+                (format!("{x:.1},{y:.1}"), dot)
+            });
+            let (path, dots): (Vec<_>, Vec<_>) = points.unzip();
             let (class, path, dots) = (class(name), path.join(" "), dots.concat());
             format!("<g class=\"line {class}\">\n<polyline points=\"{path}\" />\n{dots}</g>\n")
         };
@@ -132,9 +125,8 @@ impl Plot<'_> {
     /// Writes the name of each line at its end, none over another.
     fn names(&self, scale: &Scale) -> String {
         let ends = self.lines.iter();
-        let mut ends: Vec<(&str, f64)> = ends
-            .filter_map(|(name, values)| Some((*name, scale.y(*values.last()?))))
-            .collect();
+        let ends = ends.filter_map(|(name, values)| Some((*name, scale.y(*values.last()?))));
+        let mut ends: Vec<(&str, f64)> = ends.collect();
         ends.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         let heights = apart(ends.iter().map(|(_, y)| *y));
         let x = self.x(self.buyers.len().saturating_sub(1)) + 12.0;
