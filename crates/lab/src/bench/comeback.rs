@@ -3,7 +3,7 @@
 //! what it lacks, and takes a new snapshot where it is told to.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::ledger::Ledger;
 use super::product::{Product, make_event};
 use super::rounds::with_viewers;
 use super::viewers::{HALL, sell};
-use super::watching::{EVENT, ask, number_after, read_messages};
+use super::watching::{EVENT, ask, lock, number_after, read_messages};
 use crate::exit::Exit;
 use crate::kit::{ANY_PORT, Bound, Series, Verdict, load_average, print_report};
 use crate::limits::{COMEBACK_MS_MAX, VIEWERS_CHANGES_PER_S};
@@ -78,7 +78,7 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
     let pace = Pace::Open(args.rate.unwrap_or(VIEWERS_CHANGES_PER_S));
     let before = sell(&setting, (pace, Duration::from_secs(args.seconds)), &[]).await?;
     product.served.kill().await?;
-    crowd.forget();
+    *lock(&crowd.state) = State::default();
     let product = Product::start_for(viewers, address, &ledger).await?;
     let serves = SystemClock.boot();
     let load = (pace, Duration::from_secs(GOAL_S));
@@ -88,8 +88,8 @@ async fn measure(args: &BenchArgs, viewers: u32, runtime: &Handle) -> anyhow::Re
         back_ms: millis(last?.since(serves)),
         before_p99: before.load.latency_us.p99,
         back_p99: meanwhile?.load.latency_us.p99,
-        snapshots: crowd.state(|state| state.snapshots),
-        snapshot_bytes: crowd.state(|state| state.snapshot_bytes),
+        snapshots: crowd.state().snapshots,
+        snapshot_bytes: crowd.state().snapshot_bytes,
         violations: 0,
     };
     drop(crowd);
@@ -107,8 +107,8 @@ struct Crowd {
     _tasks: JoinSet<()>,
 }
 
-/// Counts over all viewers since the last `forget`.
-#[derive(Default)]
+/// Counts over all viewers since the server was started or killed.
+#[derive(Clone, Copy, Default)]
 struct State {
     streams: u32,
     snapshots: u64,
@@ -137,21 +137,15 @@ impl Crowd {
         }
     }
 
-    fn state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn forget(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+    fn state(&self) -> State {
+        *lock(&self.state)
     }
 
     /// Waits until each viewer has its stream, and returns when the last one had.
     async fn all_here(&self) -> anyhow::Result<BootTime> {
-        let until = SystemClock
-            .boot()
-            .plus(Duration::from_millis(COMEBACK_MS_MAX));
+        let until = SystemClock.boot().plus_ms(COMEBACK_MS_MAX);
         loop {
-            let (streams, last) = self.state(|state| (state.streams, state.last));
+            let State { streams, last, .. } = self.state();
             if streams >= self.viewers {
                 return Ok(last);
             }
@@ -161,9 +155,7 @@ impl Crowd {
                 "{streams} of {} viewers have their stream after {COMEBACK_MS_MAX} ms",
                 self.viewers
             );
-            SystemClock
-                .sleep_until(now.plus(Duration::from_millis(10)))
-                .await;
+            SystemClock.sleep_until(now.plus_ms(10)).await;
         }
     }
 }
@@ -199,7 +191,7 @@ impl Viewer {
             self.note(message);
             is_reset = message.contains("event: reset");
             if !is_reset && !std::mem::replace(&mut is_counted, true) {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = lock(&self.state);
                 state.streams += 1;
                 state.last = SystemClock.boot();
             }
@@ -223,7 +215,7 @@ impl Viewer {
         if !answer.starts_with(b"HTTP/1.1 200") {
             return Err(std::io::Error::other("no snapshot"));
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.snapshots += 1;
         state.snapshot_bytes += u64::try_from(answer.len()).unwrap_or(0);
         Ok(())

@@ -128,11 +128,8 @@ struct GrpcTime {
 async fn grpc_echo(
     call: tonic::Request<HoldRequest>,
 ) -> Result<tonic::Response<GrpcAnswer>, tonic::Status> {
-    let HoldRequest {
-        event,
-        holder,
-        units,
-    } = call.into_inner();
+    let asked = call.into_inner();
+    let units = asked.units.into_iter();
     let time = Some(GrpcTime {
         seconds: 1_796_126_400,
         nanos: 7_000_000,
@@ -145,11 +142,11 @@ async fn grpc_echo(
     Ok(tonic::Response::new(GrpcAnswer {
         id: "hld_01890a5d-ac96-774b-bcce-b302099a8057".to_owned(),
         secret: Some("hs_0f1e2d3c4b5a69788796a5b4c3d2e1f0".to_owned()),
-        event,
-        holder: holder.unwrap_or_default(),
+        event: asked.event,
+        holder: asked.holder.unwrap_or_default(),
         state: "active".to_owned(),
         fence: 7,
-        units: units.into_iter().map(|unit| line(unit.seat)).collect(),
+        units: units.map(|unit| line(unit.seat)).collect(),
         total: 4_500,
         currency: "EUR".to_owned(),
         created_at: time,

@@ -72,12 +72,10 @@ async fn greet(mut stream: TcpStream) -> anyhow::Result<TcpStream> {
     while !request.ends_with(b"\r\n\r\n") {
         anyhow::ensure!(stream.read_buf(&mut request).await? > 0, "closed");
     }
-    stream
-        .set_nodelay(true)
-        .context("no option of the socket")?;
-    stream
-        .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: here\n\n")
-        .await?;
+    let no_delay = stream.set_nodelay(true);
+    no_delay.context("no option of the socket")?;
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: here\n\n";
+    stream.write_all(head).await?;
     Ok(stream)
 }
 
@@ -93,9 +91,5 @@ fn frame(bytes: u64, seq: u64) -> Vec<u8> {
 
 /// Writes to every socket; one that does not take the whole message is dropped.
 fn send(sockets: &mut Vec<TcpStream>, message: &[u8]) {
-    sockets.retain(|socket| {
-        socket
-            .try_write(message)
-            .is_ok_and(|sent| sent == message.len())
-    });
+    sockets.retain(|socket| socket.try_write(message).ok() == Some(message.len()));
 }

@@ -30,12 +30,8 @@ pub(super) async fn fill(
     };
     let makers: Makers =
         Box::new(move |_connection| maker(requests.clone(), next.clone(), per_row));
-    let plan = LoadPlan::http(
-        setting.address,
-        connections,
-        Pace::Closed,
-        Until::Elapsed(Duration::from_secs(LOAD_SECONDS_MAX)),
-    );
+    let until = Until::Elapsed(Duration::from_secs(LOAD_SECONDS_MAX));
+    let plan = LoadPlan::http(setting.address, connections, Pace::Closed, until);
     let report = load::run(plan, &makers).await?;
     let made = report.count(201);
     anyhow::ensure!(

@@ -132,16 +132,10 @@ impl FreshSeats {
             return false;
         };
         let (prefix, label) = (self.prefix, row_label(fresh.row));
-        let FreshSeat {
-            event,
-            seat,
-            number,
-            ..
-        } = fresh;
         let wish = Wish {
-            event: format_args!("{prefix}-{event}"),
-            holder: Some(format_args!("user-{number}")),
-            seat: format_args!("{label}-{seat}"),
+            event: format_args!("{prefix}-{}", fresh.event),
+            holder: Some(format_args!("user-{}", fresh.number)),
+            seat: format_args!("{label}-{}", fresh.seat),
         };
         holds.write(buffer, wish);
         true

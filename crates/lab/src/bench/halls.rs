@@ -138,12 +138,8 @@ async fn hold(
     holds: u64,
     makers: &Makers,
 ) -> anyhow::Result<(u64, u64)> {
-    let plan = LoadPlan::http(
-        product.setting.address,
-        args.connections,
-        Pace::Closed,
-        Until::Requests(holds),
-    );
+    let (address, until) = (product.setting.address, Until::Requests(holds));
+    let plan = LoadPlan::http(address, args.connections, Pace::Closed, until);
     let run = measured(plan, makers, &[product.served.id]).await?;
     let answered = run.load.count(201);
     anyhow::ensure!(
@@ -181,33 +177,28 @@ pub(super) fn millis(span: Duration) -> u64 {
 }
 
 fn text(halls: &Halls) -> String {
-    let Halls {
-        seats,
-        load_average,
-        fill_ms,
-        restart_ms,
-        violations,
-        ..
-    } = halls;
     let mib = |bytes: u64| bytes / 1_024 / 1_024;
-    let (hall, full, file) = (
-        mib(halls.hall_bytes),
-        mib(halls.full_bytes),
-        mib(halls.file_bytes),
-    );
     let micros = |nanos: &[u64]| nanos.iter().map(|ns| ns / 1_000).collect::<Vec<_>>();
     let goals: Vec<_> = halls.goals.iter().map(Verdict::line).collect();
     format!(
-        "A hall of {seats} seats, load average {load_average} before.\n\
+        "A hall of {} seats, load average {} before.\n\
          server CPU of a hold, us: small halls {:?}, large hall {:?}\n\
          holds/s: small halls {:?}, large hall {:?}\n\
-         the empty hall takes {hall} MiB of memory; with every seat held or sold the whole process \
-         takes {full} MiB, its files {file} MiB\n\
-         filled in {fill_ms} ms, started on it in {restart_ms} ms, violations {violations}\n\n{}",
+         the empty hall takes {} MiB of memory; with every seat held or sold the whole process \
+         takes {} MiB, its files {} MiB\n\
+         filled in {} ms, started on it in {} ms, violations {}\n\n{}",
+        halls.seats,
+        halls.load_average,
         micros(&halls.small_cpu_ns),
         micros(&halls.large_cpu_ns),
         halls.small_per_s,
         halls.large_per_s,
+        mib(halls.hall_bytes),
+        mib(halls.full_bytes),
+        mib(halls.file_bytes),
+        halls.fill_ms,
+        halls.restart_ms,
+        halls.violations,
         goals.join("\n"),
     )
 }

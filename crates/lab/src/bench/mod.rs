@@ -149,10 +149,9 @@ fn chosen(args: &BenchArgs) -> anyhow::Result<Vec<&'static Scenario>> {
     if names.is_empty() {
         return Ok(known.collect());
     }
-    let found = names
-        .iter()
-        .map(|name| known.clone().find(|scenario| scenario.name == name))
-        .collect::<Option<Vec<_>>>();
+    let found = names.iter();
+    let found = found.map(|name| known.clone().find(|scenario| scenario.name == name));
+    let found: Option<Vec<_>> = found.collect();
     found.with_context(|| {
         let known: Vec<_> = known.map(|scenario| scenario.name).collect();
         let (asked, known) = (names.join(","), known.join(", "));
@@ -175,11 +174,8 @@ fn measure_open(
     scenarios: &[&'static Scenario],
     closed: &BenchReport,
 ) -> anyhow::Result<Option<BenchReport>> {
-    let both: Vec<_> = scenarios
-        .iter()
-        .copied()
-        .filter(|scenario| [CEILING, OPEN].contains(&scenario.name))
-        .collect();
+    let mut both = scenarios.to_vec();
+    both.retain(|scenario| [CEILING, OPEN].contains(&scenario.name));
     match (both.len(), closed.rate_of(OPEN)) {
         (2, Some(peak)) => {
             let pace = Pace::Open((peak / 2).clamp(1, LOAD_RATE_MAX));

@@ -105,9 +105,7 @@ pub(super) async fn hold_seats(
     let units: Vec<_> = seats.iter().map(|seat| json!({ "seat": seat })).collect();
     let body = json!({ "holder": "first", "units": units });
     let path = format!("/v1/events/{event}/holds");
-    admin
-        .send(Method::POST, &path, Some(&body))
-        .await?
-        .into_success()?;
+    let held = admin.send(Method::POST, &path, Some(&body)).await?;
+    held.into_success()?;
     Ok(())
 }

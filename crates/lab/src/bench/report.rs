@@ -197,12 +197,8 @@ impl Outcome {
             let (goal, name) = (scenario.goal(closed.setting.transport)?, scenario.name);
             let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
             let what = format!("{name} / echo, requests a second, closed loop");
-            Some(Verdict::new(
-                (goal.id, what),
-                ratio,
-                Bound::AtLeast,
-                goal.steps,
-            ))
+            let name = (goal.id, what);
+            Some(Verdict::new(name, ratio, Bound::AtLeast, goal.steps))
         };
         let measured = closed.scenarios.iter().map(|(scenario, _)| scenario);
         let mut goals: Vec<Verdict> = measured.filter_map(of_rate).collect();
@@ -254,22 +250,17 @@ impl Summary {
             format!("open loop at {rate}/s, latency from the planned time")
         });
         let abouts = self.scenarios.iter();
-        let abouts: Vec<_> = abouts
-            .map(|one| format!("{}: {}", one.name, one.about))
-            .collect();
+        let abouts = abouts.map(|one| format!("{}: {}", one.name, one.about));
+        let rows = self.scenarios.iter().map(ScenarioSummary::row);
         format!(
             "{}\n{} connections, {} s, {pace}, {} cores shared by server and generator, load \
              average {} before. Latencies in us; CPU in us per request.\n{}",
-            table(
-                HEADER,
-                self.scenarios.iter().map(ScenarioSummary::row),
-                &[0, 11, 12]
-            ),
+            table(HEADER, rows, &[0, 11, 12]),
             setting.connections,
             setting.seconds,
             setting.cores,
             setting.load_average,
-            abouts.join("\n"),
+            abouts.collect::<Vec<_>>().join("\n"),
         )
     }
 }

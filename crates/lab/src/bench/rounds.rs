@@ -81,10 +81,8 @@ async fn put_load_on(
     args: &BenchArgs,
     pace: Pace,
 ) -> anyhow::Result<Measured> {
-    let Product {
-        served,
-        mut setting,
-    } = Product::start(ledger).await?;
+    let product = Product::start(ledger).await?;
+    let (served, mut setting) = (product.served, product.setting);
     setting.requests_max = requests_max(args, pace);
     setting.transport = args.transport;
     let makers = set_up(&setting).await?;
@@ -162,11 +160,9 @@ pub(super) fn with_viewers<T>(
     runs: usize,
     measure: &impl AsyncFn(&Handle) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<T>> {
-    let crowd = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the viewers")?;
+    let mut crowd = Builder::new_multi_thread();
+    let crowd = crowd.worker_threads(1).enable_all().build();
+    let crowd = crowd.context("cannot start the viewers")?;
     (0..runs)
         .map(|_| load::block_on(measure(crowd.handle())))
         .collect()

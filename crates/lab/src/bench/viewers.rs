@@ -17,8 +17,8 @@ use super::watching::{EVENT, FeedCounts, Watching};
 use super::{BenchArgs, fan_out};
 use crate::exit::Exit;
 use crate::kit::{
-    ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, print_report, resident_bytes,
-    thousandths,
+    ANY_PORT, Bound, CpuTime, Series, Served, Verdict, load_average, per_second, print_report,
+    resident_bytes, thousandths,
 };
 use crate::limits::{VIEWERS_BUYERS, VIEWERS_CHANGES_PER_S};
 use crate::load::{LoadPlan, Pace, Until};
@@ -182,9 +182,8 @@ fn share(measured: &Measured) -> (u64, u64) {
 
 impl Run {
     fn note(&mut self, seen: &FeedCounts, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let delays = seen.delays();
-        self.frames_a_second = seen.frames * 1_000_000_000 / nanos.max(1);
+        self.frames_a_second = per_second(seen.frames, took);
         self.bytes_a_frame = seen.bytes / seen.frames.max(1);
         (self.delay_p50, self.delay_p99) = (delays.p50, delays.p99);
         // Thousandths of a core are microseconds in a millisecond.
@@ -222,9 +221,8 @@ async fn bare(
 /// Reads how many connections the kernel has dropped so far: `ListenOverflows` of proc(5).
 fn listen_overflows() -> anyhow::Result<u64> {
     let text = std::fs::read_to_string("/proc/net/netstat").context("no /proc/net/netstat")?;
-    let mut lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("TcpExt: "));
+    let lines = text.lines();
+    let mut lines = lines.filter_map(|line| line.strip_prefix("TcpExt: "));
     let (names, values) = lines.next().zip(lines.next()).context("no TcpExt there")?;
     let mut found = names.split(' ').zip(values.split(' '));
     let found = found.find(|(name, _)| *name == "ListenOverflows");

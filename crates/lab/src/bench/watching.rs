@@ -115,8 +115,8 @@ fn now_ms() -> i64 {
     SystemClock.wall_ms().rem_euclid(DAY_MS)
 }
 
-fn lock(seen: &Mutex<FeedCounts>) -> MutexGuard<'_, FeedCounts> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn open(
@@ -219,10 +219,8 @@ fn note(seen: &mut FeedCounts, message: &str, now: i64, reads: Reads) {
         return;
     };
     if reads == Reads::Commits {
-        let at = message
-            .split_once("\"at\":\"")
-            .and_then(|(_, at)| at.split('"').next());
-        let at = at.and_then(ms_of_day);
+        let at = message.split_once("\"at\":\"");
+        let at = at.and_then(|(_, at)| ms_of_day(at.split('"').next()?));
         // Less than half a day later, over midnight too.
         let at = at.filter(|at| (at - seen.since).rem_euclid(DAY_MS) < DAY_MS / 2);
         seen.made.extend(at.map(|at| (seq, at)));

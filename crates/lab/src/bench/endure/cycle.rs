@@ -80,15 +80,8 @@ struct Buyers {
 
 impl Buyers {
     fn write_next(&self, request: u64, buffer: &mut Vec<u8>) {
-        let Self {
-            requests,
-            event,
-            row,
-            connection,
-            id,
-            ..
-        } = self;
-        let key = format!("{connection}-{request}");
+        let (requests, event, row, id) = (&self.requests, self.event, &self.row, &self.id);
+        let key = format!("{}-{request}", self.connection);
         let seat = self.purchases % SEATS_PER_CONNECTION + 1;
         let body = format!(r#"{{"holder":"user-{key}","units":[{{"seat":"{row}-{seat}"}}]}}"#);
         let mut post = |path: String, body: &str| {

@@ -70,11 +70,8 @@ async fn measure(args: &EndureArgs) -> anyhow::Result<EnduranceReport> {
         LedgerKind::Postgres => (Ledger::database().await?, "PostgreSQL"),
     };
     let endured = endure(args, Product::start(&ledger).await?).await?;
-    Ok(EnduranceReport::new(
-        name,
-        endured,
-        ledger.violations().await?,
-    ))
+    let findings = ledger.violations().await?;
+    Ok(EnduranceReport::new(name, endured, findings))
 }
 
 /// The report of the load, its unexpected answers, and samples of the server.
@@ -89,18 +86,12 @@ async fn endure(args: &EndureArgs, server: Product) -> anyhow::Result<LoadResult
             "category": "Standard",
         },
     });
-    let made = setting
-        .admin
-        .send(Method::POST, "/v1/events", Some(&body))
-        .await?;
+    let admin = &setting.admin;
+    let made = admin.send(Method::POST, "/v1/events", Some(&body)).await?;
     made.into_success().context("no event could be made")?;
     let span = Duration::from_secs(args.seconds);
-    let plan = LoadPlan::http(
-        setting.address,
-        ENDURE_CONNECTIONS,
-        Pace::Open(args.rate),
-        Until::Elapsed(span),
-    );
+    let (pace, until) = (Pace::Open(args.rate), Until::Elapsed(span));
+    let plan = LoadPlan::http(setting.address, ENDURE_CONNECTIONS, pace, until);
     let requests = Requests::new(setting.address, &setting.key);
     let odd = Odd::default();
     let makers = makers(&requests, EVENT, &odd);
