@@ -28,9 +28,8 @@ impl RunFolder {
 
     pub(crate) fn bytes(&self) -> u64 {
         let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| Some(file.metadata().ok()?.len()))
-            .sum()
+        let lengths = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+        lengths.sum()
     }
 }
 

@@ -15,13 +15,12 @@ impl Machine {
     /// Reads it from `/proc` and `/etc/os-release`.
     pub(crate) fn here() -> Self {
         let processors = read("/proc/cpuinfo");
+        let processor = value(&processors, "model name", ':');
         let system = read("/etc/os-release");
         let kernel = read("/proc/sys/kernel/osrelease");
         let system = value(&system, "PRETTY_NAME", '=').unwrap_or("unknown system");
         Self {
-            processor: value(&processors, "model name", ':')
-                .unwrap_or("unknown processor")
-                .to_owned(),
+            processor: processor.unwrap_or("unknown processor").to_owned(),
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             system: format!("{system}, kernel {}", kernel.trim()),
             load_average: load_average(),
@@ -32,10 +31,8 @@ impl Machine {
 /// Returns the kernel's load average of the last minute; empty where it gives none.
 pub(crate) fn load_average() -> String {
     let text = read("/proc/loadavg");
-    text.split_ascii_whitespace()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    let first = text.split_ascii_whitespace().next();
+    first.unwrap_or_default().to_owned()
 }
 
 fn read(path: &str) -> String {

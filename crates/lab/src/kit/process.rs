@@ -46,10 +46,8 @@ fn ticks_of(stat: &str) -> Option<u64> {
 pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{id}/statm");
     let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let pages = statm
-        .split_ascii_whitespace()
-        .nth(1)
-        .and_then(|pages| pages.parse::<u64>().ok());
+    let pages = statm.split_ascii_whitespace().nth(1);
+    let pages = pages.and_then(|pages| pages.parse::<u64>().ok());
     let page = u64::try_from(rustix::param::page_size())?;
     Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
 }

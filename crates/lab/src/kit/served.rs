@@ -48,10 +48,8 @@ impl Served {
             let line = line.context("the server did not start")?;
             if let Some((name, address)) = line.split_once(SERVES) {
                 let address = address.trim().parse();
-                break (
-                    name.to_owned(),
-                    address.context("the server gave no address")?,
-                );
+                let address = address.context("the server gave no address")?;
+                break (name.to_owned(), address);
             }
         };
         Ok(Self {

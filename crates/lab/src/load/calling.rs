@@ -70,10 +70,8 @@ impl Calling {
         let id = self.next;
         self.next += 2;
         number(call, id);
-        stream
-            .write_all(call)
-            .await
-            .map_err(|_| LoadError::Closed)?;
+        let written = stream.write_all(call).await;
+        written.map_err(|_| LoadError::Closed)?;
         let status = self.read_answer(&mut stream, id).await?;
         self.stream = Some(stream);
         Ok(status)

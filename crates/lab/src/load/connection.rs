@@ -59,24 +59,20 @@ pub(crate) struct Plain {
 
 impl Plain {
     async fn open(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = connect(address).await?;
-        let buffer = vec![0; ANSWER_BUFFER_BYTES];
         Ok(Self {
             address,
-            stream: Some(stream),
-            buffer,
+            stream: Some(connect(address).await?),
+            buffer: vec![0; ANSWER_BUFFER_BYTES],
             last: None,
         })
     }
 
     fn last(&self) -> Option<Answer<'_>> {
         let head = self.last?;
-        let body = self
-            .buffer
-            .get(head.length..head.length + head.body_length)?;
+        let body = head.length..head.length + head.body_length;
         Some(Answer {
             status: head.status,
-            body,
+            body: self.buffer.get(body)?,
         })
     }
 
@@ -88,10 +84,8 @@ impl Plain {
                 .await
                 .map_err(|_| LoadError::Connect)?,
         };
-        stream
-            .write_all(request)
-            .await
-            .map_err(|_| LoadError::Closed)?;
+        let written = stream.write_all(request).await;
+        written.map_err(|_| LoadError::Closed)?;
         let head = read_answer(&mut stream, &mut self.buffer).await?;
         self.last = Some(head);
         if !head.closes {

@@ -16,7 +16,6 @@ mod worker;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use soldonce_clock::{BootTime, Clock, SystemClock};
@@ -59,9 +58,8 @@ pub(crate) async fn run(plan: LoadPlan, makers: &Makers) -> anyhow::Result<LoadR
         let worker = Worker::new(connection, makers(number), Arc::clone(&arrivals))?;
         workers.spawn(worker.run(overtime.clone()));
     }
-    let cut_at = started
-        .plus(plan.until.longest())
-        .plus(Duration::from_millis(LOAD_OVERTIME_MS_MAX));
+    let end = started.plus(plan.until.longest());
+    let cut_at = end.plus_ms(LOAD_OVERTIME_MS_MAX);
     let total = gather(workers, &clock, cut_at, &overtime).await?;
     Ok(total.report(clock.boot().since(started), arrivals.missed()))
 }

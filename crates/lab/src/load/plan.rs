@@ -25,10 +25,9 @@ pub(crate) struct LoadPlan {
 impl LoadPlan {
     /// Plans a load over HTTP.
     pub(crate) fn http(address: SocketAddr, connections: u32, pace: Pace, until: Until) -> Self {
-        let transport = Transport::Http;
         Self {
             address,
-            transport,
+            transport: Transport::Http,
             connections,
             pace,
             until,

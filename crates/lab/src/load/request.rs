@@ -69,12 +69,8 @@ impl Requests {
         key: Arguments<'_>,
         body: Arguments<'_>,
     ) {
-        self.post_with(
-            buffer,
-            path,
-            format_args!("idempotency-key: {key}\r\n"),
-            body,
-        );
+        let more = format_args!("idempotency-key: {key}\r\n");
+        self.post_with(buffer, path, more, body);
     }
 
     fn post_with(

@@ -53,13 +53,9 @@ impl Holds {
             Self::Http(requests) => requests,
             Self::Grpc(calls) => return calls.hold(buffer, wish),
         };
-        let Wish {
-            event,
-            holder,
-            seat,
-        } = wish;
+        let (event, seat) = (wish.event, wish.seat);
         let path = format_args!("/v1/events/{event}/holds");
-        match holder {
+        match wish.holder {
             Some(holder) => requests.post(
                 buffer,
                 path,

@@ -160,10 +160,14 @@ fn plots(report: &RaceReport, shape: &str) -> String {
         plot.figure()
     };
     let plots = [
-        plot("Answers per second", |one| one.figures.answers_per_s, number),
+        plot(
+            "Answers per second",
+            |cell| cell.figures.answers_per_s,
+            number,
+        ),
         plot(
             "Slowest of a hundred answers (p99)",
-            |one| one.figures.p99_us,
+            |cell| cell.figures.p99_us,
             time,
         ),
     ];

@@ -121,9 +121,8 @@ impl Services {
         let database = self.database.private.as_ref();
         let version = database.map(|one| one.query("-- lab_version\nSHOW server_version"));
         let version = version.transpose()?.unwrap_or_default();
-        let node = std::process::Command::new(&self.node)
-            .arg("--version")
-            .output()?;
+        let mut node = std::process::Command::new(&self.node);
+        let node = node.arg("--version").output()?;
         Ok(vec![
             format!("private PostgreSQL {version}, fsync on"),
             self.redis.describe(),
