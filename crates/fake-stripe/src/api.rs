@@ -301,7 +301,7 @@ impl Api {
 
     /// Queues the new notices by the plan, and delivers some of them before the call is answered.
     pub(super) async fn tell(&self) {
-        let fresh = self.account().take_fresh();
+        let fresh = std::mem::take(&mut self.account().fresh);
         for mut notice in fresh {
             if let (Some(account), Some(notice)) = (self.named(), notice.as_object_mut()) {
                 notice.insert("account".to_owned(), account.into());

@@ -165,14 +165,14 @@ impl FakeStripe {
     /// # Errors
     /// If it is not `http://`, a loopback address with its port, and a path.
     pub fn deliver_to(&self, url: &str) -> Result<()> {
-        self.api.post.deliver_to(Some(Endpoint::parse(url)?));
+        self.api.post.deliver_to(Endpoint::parse(url)?);
         Ok(())
     }
 
     /// Sends notices to this path of the server that listens on this address, in this process or
     /// another of the same machine.
     pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
-        self.api.post.deliver_to(Some(Endpoint::own(server, path)));
+        self.api.post.deliver_to(Endpoint::own(server, path));
     }
 
     /// Injects faults by this plan from now on.

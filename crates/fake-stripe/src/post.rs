@@ -75,8 +75,8 @@ impl Post {
         changed
     }
 
-    pub(super) fn deliver_to(&self, endpoint: Option<Endpoint>) {
-        self.change(|state| state.endpoint = endpoint);
+    pub(super) fn deliver_to(&self, endpoint: Endpoint) {
+        self.change(|state| state.endpoint = Some(endpoint));
     }
 
     /// Queues a notice to be delivered in this way; from now on at most `at_once` are being sent at
@@ -226,7 +226,7 @@ impl State {
         earliest.filter(|_| may_send)
     }
 
-    fn settle(&mut self, now: BootTime, webhook: Webhook, status: Option<u16>) {
+    fn settle(&mut self, now: BootTime, mut webhook: Webhook, status: Option<u16>) {
         self.flying -= 1;
         let sent = Sent {
             id: webhook.id.clone(),
@@ -243,6 +243,7 @@ impl State {
         }
         let wait_ms = RETRY_MS.saturating_mul(1 << webhook.tries);
         let at = now.plus_ms(wait_ms.min(RETRY_MS_MAX));
-        self.waiting.push_back((at, webhook.again()));
+        webhook.tries += 1;
+        self.waiting.push_back((at, webhook));
     }
 }

@@ -59,14 +59,6 @@ impl Webhook {
         }
     }
 
-    /// Returns it with one more try.
-    pub(super) fn again(self) -> Self {
-        Self {
-            tries: self.tries + 1,
-            ..self
-        }
-    }
-
     /// Builds its `Stripe-Signature` header for a sending at this time.
     pub(super) fn signature(&self, secrets: &SigningSecrets, now_ms: i64) -> String {
         let secret = match self.signer {

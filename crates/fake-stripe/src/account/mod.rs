@@ -54,7 +54,7 @@ pub(super) struct Account {
     pub(super) entries: Vec<MoneyEntry>,
     notices: VecDeque<Value>,
     /// Notices that are still to be sent.
-    fresh: Vec<Value>,
+    pub(super) fresh: Vec<Value>,
     now_ms: i64,
     key: Option<String>,
 }
@@ -107,11 +107,6 @@ impl Account {
             // Each of them may.
             self.lapse(&id).ok();
         }
-    }
-
-    /// Takes the notices that were added since the last call.
-    pub(super) fn take_fresh(&mut self) -> Vec<Value> {
-        std::mem::take(&mut self.fresh)
     }
 
     /// Finds the client secret of an intent; `None` if there is no such intent.
