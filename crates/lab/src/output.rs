@@ -10,8 +10,3 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Ok(()) | Err(_) => Ok(()),
     }
 }
-
-/// Writes a value as indented JSON.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
-}

@@ -118,11 +118,10 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
         let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
         return Err(usage(wrong));
     }
-    if let Some(count) = args.viewers {
-        if args.restart {
-            return comeback::run(args, count);
-        }
-        return viewers::run(args, count);
+    match args.viewers {
+        Some(count) if args.restart => return comeback::run(args, count),
+        Some(count) => return viewers::run(args, count),
+        None => {}
     }
     if args.scenarios == [halls::NAME] {
         halls::check(args).map_err(usage)?;

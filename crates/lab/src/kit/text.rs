@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::goal::Verdict;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::print;
 
 /// A report as JSON, and what every reader of its figures must know.
 #[derive(Serialize)]
@@ -30,16 +30,17 @@ pub(crate) fn print_report(
     faults: usize,
 ) -> anyhow::Result<Exit> {
     let debug_build = cfg!(debug_assertions);
-    if json {
-        print_json(&PrintedReport {
+    let printed = if json {
+        serde_json::to_string_pretty(&PrintedReport {
             report,
             debug_build,
-        })?;
+        })?
     } else if debug_build {
-        print(&(text() + "\nA debug build: the figures say little.\n"))?;
+        text() + "\nA debug build: the figures say little."
     } else {
-        print(&(text() + "\n"))?;
-    }
+        text()
+    };
+    print(&(printed + "\n"))?;
     Ok(if faults == 0 {
         Exit::Done
     } else {

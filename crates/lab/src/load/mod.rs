@@ -29,7 +29,6 @@ pub(crate) use self::plan::{LoadPlan, Pace, Until};
 #[cfg(test)]
 pub(crate) use self::request::Answer;
 pub(crate) use self::request::{Maker, Makers, Requests, Turn, Wish, always, hold_id};
-
 pub(crate) use self::transport::{Holds, Transport};
 
 use self::connection::Connection;

@@ -19,7 +19,7 @@ use super::plan::{Cell, Hall, Want};
 use super::report::{CellReport, StrategyReport};
 use super::strategies::Strategy;
 use super::tally::Tally;
-use super::textbook::{Scene, Textbook, stop_the_holder};
+use super::textbook::{Method, Scene, stop_the_holder};
 use crate::limits::RACE_CELL_MS_MAX;
 
 /// Races every strategy over every cell.
@@ -70,7 +70,7 @@ pub(super) async fn stop_holders(
 ) -> anyhow::Result<Vec<Scene>> {
     let mut scenes = Vec::new();
     for (number, strategy) in (1..).zip(strategies) {
-        if !Textbook::has_holder(strategy.method) {
+        if !matches!(strategy.method, Method::Lease | Method::Redlock) {
             continue;
         }
         let textbook = contender::textbook(strategy, environment).await?;

@@ -140,11 +140,6 @@ impl Textbook {
         }
     }
 
-    /// Tells whether it has a holder that can be stopped.
-    pub(super) fn has_holder(method: Method) -> bool {
-        matches!(method, Method::Lease | Method::Redlock)
-    }
-
     pub(super) fn close(&self) {
         self.pool.close();
     }

@@ -57,7 +57,9 @@ pub(super) async fn acquire(
     let votes = votes.join_all().await;
     let votes = votes.into_iter().filter(|vote| *vote).count();
     let took = SystemClock.boot().since(begun);
-    if votes > nodes.len() / 2 && took + drift(ttl) < ttl {
+    // The clocks may drift by a hundredth of the ttl and two milliseconds.
+    let drift = ttl / 100 + Duration::from_millis(2);
+    if votes > nodes.len() / 2 && took + drift < ttl {
         return Ok(Some(Lease { owner, fence: None }));
     }
     release(nodes, purchase, &owner).await;
@@ -78,9 +80,4 @@ async fn pause() {
     SystemEntropy.fill(&mut draw);
     let span = Duration::from_millis(u64::from(draw[0] % 16));
     SystemClock.sleep_until(SystemClock.boot().plus(span)).await;
-}
-
-/// Returns the allowance for clock drift: a hundredth of the ttl and two milliseconds.
-fn drift(ttl: Duration) -> Duration {
-    ttl / 100 + Duration::from_millis(2)
 }
