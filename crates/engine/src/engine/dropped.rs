@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use soldonce_clock::BootTime;
 use soldonce_core::{EventId, EventUse, Origin, Rejection, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
+use crate::ledger::AgeClock;
 use crate::limits::{CLEAR_EVERY_MS, DROP_CLOCK_OFF_MS_MAX, DROP_EVERY_MS};
 use crate::live::Listing;
 use crate::pause::pause;
@@ -21,13 +21,13 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
     let clock = Arc::clone(&engine.world().clock);
     let mut trouble = Trouble::default();
     let mut look_at = clock.boot();
-    let began = (engine.now(), clock.boot());
+    let ages = AgeClock::starting_at(engine.now(), &*clock);
     while pause(&*clock, &shutdown, CLEAR_EVERY_MS).await {
         let is_due = look_at <= clock.boot();
         if is_due {
             look_at = clock.boot().plus_ms(DROP_EVERY_MS);
         }
-        if let Some(keep) = keep.filter(|_| is_due && engine.is_time_certain(began)) {
+        if let Some(keep) = keep.filter(|_| is_due && engine.is_time_certain(ages)) {
             let dropping = engine.drop_ended(keep);
             if shutdown.run_until_cancelled(dropping).await.is_none() {
                 return;
@@ -47,14 +47,14 @@ pub async fn run_dropper(engine: Engine, keep: Option<Span>, shutdown: Cancellat
 }
 
 impl Engine {
-    /// Tells whether the ledger's clock has gained no more than the boot clock since `then`, and is
-    /// not ahead of this machine's, but for [`DROP_CLOCK_OFF_MS_MAX`]. Otherwise a clock is wrong
-    /// or was: an event that seems long over may be still to come.
-    fn is_time_certain(&self, (then, boot): (Timestamp, BootTime)) -> bool {
-        let passed = self.world().clock.boot().since(boot).as_millis();
-        let passed = i64::try_from(passed).unwrap_or(i64::MAX);
-        let gained = self.now().ms().saturating_sub(then.ms());
-        let off = gained.saturating_sub(passed).max(self.clock_ahead_ms());
+    /// Tells whether the ledger's clock is ahead neither of `ages` nor of this machine's, but for
+    /// [`DROP_CLOCK_OFF_MS_MAX`]. Otherwise a clock is wrong or was: an event that seems long over may
+    /// be still to come.
+    fn is_time_certain(&self, ages: AgeClock) -> bool {
+        let now = self.now();
+        let gained = ages.at(now, &*self.world().clock).until(now).ms();
+        let gained = i64::try_from(gained).unwrap_or(i64::MAX);
+        let off = gained.max(self.clock_ahead_ms());
         if off > DROP_CLOCK_OFF_MS_MAX {
             tracing::error!(
                 ahead_ms = off,

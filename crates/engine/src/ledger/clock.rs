@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use soldonce_clock::{BootTime, Clock};
 use soldonce_core::Timestamp;
 
+use crate::limits::CLOCK_LEAST_MS;
+
 /// A clock that neither goes back nor stands still.
 ///
 /// It reads the wall clock. When that steps back, this one is ahead of it, and runs at half the speed of
@@ -44,6 +46,30 @@ impl LedgerClock {
         let lead = last.saturating_mul(2).saturating_sub(boot_ms(&*self.clock));
         self.lead.fetch_max(lead, Ordering::AcqRel);
         Timestamp::from_ms(last)
+    }
+}
+
+/// The clock by which rows become old enough to be deleted: the ledger's, without its lead over the wall clock at
+/// the start, and without what it gained on the boot clock since. A clock that is ahead makes nothing old.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgeClock {
+    /// Its reading at the start, less the boot clock's then, milliseconds.
+    lead: i64,
+}
+
+impl AgeClock {
+    /// Starts it at `now`, the ledger's time.
+    pub(crate) fn starting_at(now: Timestamp, clock: &dyn Clock) -> Self {
+        // A machine's clock that was never set would make nothing old, however long it runs.
+        let wall = Some(clock.wall_ms()).filter(|wall| *wall >= CLOCK_LEAST_MS);
+        let start = wall.map_or(now.ms(), |wall| wall.min(now.ms()));
+        let lead = start.saturating_sub(boot_ms(clock));
+        Self { lead }
+    }
+
+    /// Returns `now`, the ledger's time, without its lead and what it gained.
+    pub(crate) fn at(self, now: Timestamp, clock: &dyn Clock) -> Timestamp {
+        now.min(Timestamp::from_ms(boot_ms(clock).saturating_add(self.lead)))
     }
 }
 

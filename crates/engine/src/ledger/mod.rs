@@ -21,6 +21,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub(crate) use clock::AgeClock;
 pub use corrected::ClockCorrected;
 pub use dropped::{Tombstone, TombstoneBody};
 pub use migrated::Migrated;

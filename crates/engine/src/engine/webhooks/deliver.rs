@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use crate::catch_panic::catch_panic;
+use crate::ledger::AgeClock;
 use crate::limits::{
     WEBHOOK_AT_ONCE_MAX, WEBHOOK_EVERY_MS, WEBHOOK_FORGET_EVERY_MS, WEBHOOK_FORGET_MAX,
     WEBHOOK_KEEP_MS, WEBHOOK_LOG_MS,
@@ -33,6 +34,7 @@ pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     let mut work = Work {
         forget_at: clock.boot(),
+        ages: AgeClock::starting_at(engine.now(), &*clock),
         engine,
         sender,
         running: JoinSet::new(),
@@ -68,6 +70,7 @@ struct Work {
     known: BTreeSet<EndpointId>,
     /// When old deliveries are next deleted from the log.
     forget_at: BootTime,
+    ages: AgeClock,
     /// Whether the ledger cannot be read or written, for the log.
     trouble: Trouble,
 }
@@ -161,7 +164,9 @@ impl Work {
             self.known = known;
             return;
         }
-        let before = self.engine.now().minus(Span::from_ms(WEBHOOK_LOG_MS));
+        let clock = &*self.engine.world().clock;
+        let aged = self.ages.at(self.engine.now(), clock);
+        let before = aged.minus(Span::from_ms(WEBHOOK_LOG_MS));
         let webhooks = self.engine.parts.ledger.webhooks();
         let forgotten = webhooks.forget_deliveries(before, WEBHOOK_FORGET_MAX);
         // While there is more, the next call goes on.

@@ -14,6 +14,7 @@ use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
 use super::tables::idempotency;
 use super::{Parts, PostgresLedger};
 use crate::catch_panic::catch_panic;
+use crate::ledger::AgeClock;
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 
@@ -49,8 +50,9 @@ pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
 }
 
 /// Deletes some of the idempotency records that are older than [`IDEMPOTENCY_MS`].
-async fn forget_records(context: &Context) -> Result<(), Failure> {
-    let before = context.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
+async fn forget_records(context: &Context, ages: AgeClock) -> Result<(), Failure> {
+    let now = ages.at(context.time.now(), &*context.clock);
+    let before = now.ms().saturating_sub(IDEMPOTENCY_MS);
     let values = [bind(&before)];
     let database = &context.database;
     let rows = database.rows(idempotency::FORGET_RECORDS, &values).await;
@@ -61,7 +63,9 @@ impl PostgresLedger {
     /// Starts all tasks. `known` is where the ledger ended before the first event was read.
     pub(super) fn start_tasks(&self, known: FeedPosition) {
         let (context, shutdown) = (Arc::clone(&self.parts.context), self.shutdown.clone());
-        self.parts.tasks().spawn(keep_time(context, shutdown));
+        let ages = AgeClock::starting_at(context.time.now(), &*context.clock);
+        let timed = keep_time(context, ages, shutdown);
+        self.parts.tasks().spawn(timed);
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
         let context = &self.parts.context;
@@ -88,7 +92,7 @@ async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     }
 }
 
-async fn keep_time(context: Arc<Context>, shutdown: CancellationToken) {
+async fn keep_time(context: Arc<Context>, ages: AgeClock, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
     while context.pause(&shutdown, CLOCK_EVERY_MS).await {
         match catch_panic(push_clock(&context)).await {
@@ -98,7 +102,7 @@ async fn keep_time(context: Arc<Context>, shutdown: CancellationToken) {
                 if trouble.ends() {
                     tracing::info!("the database takes commands again");
                 }
-                if let Some(Err(failure)) = catch_panic(forget_records(&context)).await {
+                if let Some(Err(failure)) = catch_panic(forget_records(&context, ages)).await {
                     tracing::debug!(%failure, "old idempotency records were not forgotten");
                 }
             }

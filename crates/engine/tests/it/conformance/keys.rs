@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use soldonce_clock::Clock;
 use soldonce_core::{
     Amount, Authority, Booking, Command, Event, HoldId, LineChoice, PaymentState, Rejection, Wish,
 };
 use soldonce_engine::ledger::Done;
 use soldonce_engine::limits::IDEMPOTENCY_MS;
 use soldonce_engine::reply::StoredReply;
+use soldonce_testkit::postgres::query;
+use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{TestLedger, booked, caller, held, key, select};
 
@@ -114,6 +117,46 @@ pub(super) async fn records_are_forgotten_after_a_day(mut test: TestLedger) {
     replayed(ask(&test, "B-1", 1).await);
     replayed(ask(&test, "B-1", 2).await);
     replayed(ask(&test, "B-1", 3).await);
+}
+
+/// Until old records are deleted by what looked for them after this call.
+fn old_ones_are_forgotten(test: &TestLedger) {
+    let Some((_, options)) = &test.postgres else {
+        return; // A folder forgets with each commit.
+    };
+    let old = "INSERT INTO idempotency VALUES ('\\x01', '\\x01', 0, 0, '\\x01', '\\x01')";
+    let count = "SELECT count(*) FROM idempotency WHERE at = 0";
+    let is_gone = || {
+        test.advance_ms(200);
+        query(&options.url, count).unwrap() == "0"
+    };
+    // What deletes the first one may have read the clock before.
+    for _ in 0..2 {
+        query(&options.url, old).unwrap();
+        until("an old record is deleted", PATIENCE, is_gone).unwrap();
+    }
+}
+
+pub(super) async fn a_clock_that_steps_ahead_forgets_no_record(mut test: TestLedger) {
+    let event = test.event().await;
+    let ask = async |test: &TestLedger, seat: &str, name| {
+        let command = test.hold_command(&event, "ann", &[seat]);
+        test.ask_as(command, key(name, 1)).await
+    };
+    held(ask(&test, "A-1", 1).await).unwrap();
+    let right = test.clock.wall_ms();
+    test.clock.step_wall(right + 2 * IDEMPOTENCY_MS);
+    held(ask(&test, "A-2", 2).await).unwrap();
+    old_ones_are_forgotten(&test);
+    replayed(ask(&test, "A-3", 1).await);
+    // Put right, and the ledger is ahead from its start on.
+    test.clock.step_wall(right);
+    test.restart().await;
+    held(ask(&test, "A-4", 3).await).unwrap();
+    old_ones_are_forgotten(&test);
+    for name in [1, 2, 3] {
+        replayed(ask(&test, "A-5", name).await);
+    }
 }
 
 /// Places of an area that were paid, two of them.

@@ -85,6 +85,7 @@ on_every_ledger! {
         twins_at_once_have_one_effect
         records_outlive_a_restart
         records_are_forgotten_after_a_day
+        a_clock_that_steps_ahead_forgets_no_record
         what_gives_back_has_its_key_for_good;
     races:
         every_seat_has_one_winner

@@ -5,7 +5,7 @@ use soldonce_core::{Span, Timestamp};
 use soldonce_engine::webhook::{Delivery, DeliveryState, Endpoint, EndpointChange, Kinds};
 use soldonce_testkit::webhooks::{Answer, Received, Receiver, is_by_one_of};
 
-use super::rig::{Rig, every_ledger};
+use super::rig::{ALL, Rig, every_ledger};
 use crate::ledgers::TestLedger;
 
 const WEEK_MS: u64 = 7 * 24 * 3_600_000;
@@ -206,5 +206,31 @@ async fn what_waits_for_a_disabled_endpoint_waits_a_week() {
             1,
             "what is open elsewhere stays"
         );
+    }
+}
+
+/// A clock that is ahead for a moment makes no wait a week long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_a_disabled_endpoint_outlives_a_clock_that_steps_ahead() {
+    for test in every_ledger().await {
+        let mut rig = Rig::on(test).await;
+        let event = rig.test.event().await;
+        let (endpoint, _) = rig.endpoint().await;
+        let (other, _) = rig.endpoint().await;
+        rig.change(&endpoint, EndpointChange::Disable).await;
+        rig.sold(&event, "ann", "A-1").await;
+        rig.run();
+        rig.until_over(&other, 1).await;
+        let ahead = i64::try_from(2 * WEEK_MS).unwrap();
+        let clock = &rig.test.clock;
+        clock.step_wall(clock.wall_ms() + ahead);
+        // What deletes the log of an endpoint that is gone deletes all that is old.
+        rig.change(&other, EndpointChange::Delete).await;
+        let ledger = std::sync::Arc::clone(&rig.test.ledger);
+        let strays = async || ledger.webhooks().deliveries(other.id, i64::MAX, ALL).await;
+        while !strays().await.unwrap().is_empty() {
+            rig.test.advance_ms(200);
+        }
+        assert_eq!(rig.log(&endpoint).await.len(), 1, "it waits");
     }
 }

@@ -28,7 +28,7 @@ use super::tables::idempotency;
 use super::{SqliteOptions, connection};
 use crate::ledger::batch::{Outcome, Reply};
 use crate::ledger::stored_keys::StoredKeys;
-use crate::ledger::{Done, Observer, Transaction};
+use crate::ledger::{AgeClock, Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
 /// A job for the writer.
@@ -71,6 +71,7 @@ pub(super) struct Writer {
     loaded: LoadedIds,
     /// The last millisecond in which the oldest idempotency record is valid.
     records_last: Timestamp,
+    ages: AgeClock,
     log_pages: Arc<AtomicU32>,
     /// Pages that the last checkpoint left in the log because of a reader.
     log_kept: u32,
@@ -158,6 +159,7 @@ impl Writer {
         let log_pages = connection::watch_log(&mut connection)?;
         let live = inventory.holds().map(|hold| hold.id);
         deps.shared.note_holds(&inventory, live);
+        let ages = AgeClock::starting_at(deps.shared.now(), &*deps.clock);
         Ok(Self {
             checkpointer,
             connection,
@@ -171,6 +173,7 @@ impl Writer {
             waiters: Vec::with_capacity(BATCH_MAX),
             loaded: LoadedIds::default(),
             records_last: Timestamp::MIN,
+            ages,
             log_pages,
             log_kept: 0,
         })
@@ -221,6 +224,7 @@ impl Writer {
     /// Finds the number of the last idempotency record to delete, if any: those up to it have
     /// ended, or memory has no room for them. At most [`FORGET_MAX`] are deleted at once.
     fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
+        let now = self.ages.at(now, &*self.deps.clock);
         let stored = &self.keys;
         let most = stored.from().saturating_add(FORGET_MAX - 1);
         let mut ended = stored.surplus().map(|last| last.min(most));
