@@ -75,14 +75,8 @@ impl<'a> Query<'a> {
             let rule = "it must be the `digest` of a snapshot or of a frame";
             Digest::parse(text).ok_or_else(|| Problem::invalid("digest", rule))
         });
-        match (self.number("after")?, digest.transpose()?) {
-            (Some(after), digest) => Ok(Some((Seq(after), digest))),
-            (None, None) => Ok(None),
-            (None, Some(_)) => {
-                let reason = "it tells which commit `after` is; give `after` too";
-                Err(Problem::invalid("digest", reason))
-            }
-        }
+        let digest = digest.transpose()?;
+        Ok(self.number("after")?.map(|after| (Seq(after), digest)))
     }
 
     pub(super) fn fence(&self) -> Result<Option<Fence>, Problem> {

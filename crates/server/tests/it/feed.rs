@@ -301,14 +301,7 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
             "the reader comes again after a new snapshot"
         );
     }
-    for wrong in [
-        "?after=x",
-        "?after=-1",
-        "?from=1",
-        "?each=1",
-        "?digest=1",
-        "?digest=5e884898",
-    ] {
+    for wrong in ["?after=x", "?after=-1", "?from=1", "?each=1", "?digest=1"] {
         let answer = app
             .get(&format!("/v1/events/hall/feed{wrong}"))
             .send()
