@@ -4,7 +4,6 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::request::Parts;
@@ -103,8 +102,7 @@ impl Leftover {
         if !is_held_back {
             let in_flight = InFlight::go_on(&lent.rests.activity);
             let clock = Arc::clone(&lent.rests.clock);
-            let wait = Duration::from_millis(LEFTOVER_READ_MS_MAX);
-            let until = clock.boot().plus(wait);
+            let until = clock.boot().plus_ms(LEFTOVER_READ_MS_MAX);
             let reading = read_on(rest, clock, until);
             lent.rests.tasks.run(async move {
                 reading.await;

@@ -289,8 +289,7 @@ impl AcceptLoop {
         self.watch.close_all();
         self.waiting = None;
         let clock = Arc::clone(&self.settings.clock);
-        let drain = Duration::from_millis(self.settings.limits.drain_ms);
-        let deadline = clock.boot().plus(drain);
+        let deadline = clock.boot().plus_ms(self.settings.limits.drain_ms);
         loop {
             tokio::select! {
                 task = self.tasks.join_next_with_id() => match task {

@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use fake_stripe::{Charged, FakeStripe, Verdict};
 use soldonce_clock::BootTime;
@@ -90,7 +89,7 @@ impl Bank {
     pub(super) async fn end_silences(self: Arc<Self>, engine: Engine, stop: CancellationToken) {
         let clock = Arc::clone(&engine.world().clock);
         loop {
-            let next = clock.boot().plus(Duration::from_millis(DEMO_BANK_EVERY_MS));
+            let next = clock.boot().plus_ms(DEMO_BANK_EVERY_MS);
             let wait = stop.run_until_cancelled(clock.sleep_until(next));
             if wait.await.is_none() {
                 return;
@@ -117,9 +116,10 @@ impl Bank {
     async fn is_over(&self, engine: &Engine, now: BootTime, one: &Silent) -> bool {
         match one.until {
             Silence::None => true,
-            Silence::ForAWhile => one.since.is_some_and(|since| {
-                now >= since.plus(Duration::from_millis(DEMO_BANK_SILENCE_MS))
-            }),
+            Silence::ForAWhile => {
+                let is_over = |since: BootTime| now >= since.plus_ms(DEMO_BANK_SILENCE_MS);
+                one.since.is_some_and(is_over)
+            }
             Silence::UntilHoldEnds => self.has_no_hold(engine, &one.intent).await,
         }
     }

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_clock::Entropy;
 use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
@@ -214,8 +213,8 @@ impl Bot {
     async fn wait_ms(&self, least: u64, most: u64) {
         let clock = &self.engine.world().clock;
         let extra = self.draw(usize::try_from(most - least).unwrap_or(1));
-        let span = Duration::from_millis(least + u64::try_from(extra).unwrap_or(0));
-        clock.sleep_until(clock.boot().plus(span)).await;
+        let ms = least + u64::try_from(extra).unwrap_or(0);
+        clock.sleep_until(clock.boot().plus_ms(ms)).await;
     }
 
     fn chance(&self, percent: usize) -> bool {

@@ -234,8 +234,7 @@ impl Task {
 
     /// Waits for a change, at most until readers must see that the stream lives.
     async fn wait(&mut self) {
-        let quiet = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-        let quiet_until = self.ticks.borrow().at.plus(quiet);
+        let quiet_until = self.ticks.borrow().at.plus_ms(STREAM_KEEP_ALIVE_MS);
         let clock = Arc::clone(&self.around.engine.world().clock);
         let mut event = self.event.clone();
         // Their senders live as long as the feed.
@@ -293,8 +292,7 @@ impl Task {
             if now >= sent_at.plus(pause) || is_full {
                 return;
             }
-            let look_again = now.plus(Duration::from_millis(FEED_TICK_MS));
-            let until = sent_at.plus(pause).min(look_again);
+            let until = sent_at.plus(pause).min(now.plus_ms(FEED_TICK_MS));
             self.clock().sleep_until(until).await;
         }
     }
