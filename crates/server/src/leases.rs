@@ -112,15 +112,6 @@ pub(crate) struct Terms {
     pub(crate) floor: Option<FencingToken>,
 }
 
-#[derive(Debug)]
-pub(crate) struct GrantedLease {
-    pub(crate) token: FencingToken,
-    pub(crate) waited: Duration,
-    pub(crate) remaining: Duration,
-    /// None where it could not be found out.
-    pub(crate) cap_remaining: Option<Duration>,
-}
-
 /// The service's connection to its leases.
 pub(crate) struct LeaseBackend {
     place: Arc<dyn LeasePlace>,
@@ -151,7 +142,8 @@ impl LeaseBackend {
         })
     }
 
-    /// Grants `leased` to `owner`; the same to the same owner.
+    /// Grants `leased` to `owner`; the same to the same owner. Returns how long it may live with all renewals,
+    /// too; None where that could not be found out.
     ///
     /// # Cancel safety
     /// Dropped, it may have been granted, for its ttl.
@@ -160,7 +152,7 @@ impl LeaseBackend {
         leased: &Leased,
         owner: Owner,
         terms: Terms,
-    ) -> Result<GrantedLease, LeaseError> {
+    ) -> Result<(RemoteGrant, Option<Duration>), LeaseError> {
         let mut request = self.request(leased).await?.ttl(terms.ttl);
         request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
@@ -178,12 +170,7 @@ impl LeaseBackend {
         } else {
             Some(terms.cap)
         };
-        Ok(GrantedLease {
-            token: granted.token(),
-            waited: granted.waited(),
-            remaining: granted.remaining(),
-            cap_remaining,
-        })
+        Ok((granted, cap_remaining))
     }
 
     /// Renews what `owner` was granted with `token`. Returns how long it may rely on it.

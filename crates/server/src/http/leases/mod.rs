@@ -27,7 +27,7 @@ use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
 use super::{answer, json};
-use crate::leases::{GrantedLease, LeaseError, Leased};
+use crate::leases::{LeaseError, Leased};
 use crate::rate::LEASES;
 
 const GROUP: Parameter = ("group", "The group of the name, if it has one", "string");
@@ -110,7 +110,7 @@ async fn acquire(mut req: ApiRequest) -> Handled {
         () = req.app.shutdown.cancelled() => Err(LeaseError::Unknown),
         granted = granting => granted,
     };
-    let granted = match granted {
+    let (granted, cap_remaining) = match granted {
         Ok(granted) => granted,
         Err(error) => {
             match error {
@@ -126,17 +126,12 @@ async fn acquire(mut req: ApiRequest) -> Handled {
             return Err(problem(&req.app, error, &asked.leased));
         }
     };
-    let GrantedLease {
-        token,
-        waited,
-        remaining,
-        cap_remaining,
-    } = granted;
+    let (token, remaining) = (granted.token().to_string(), granted.remaining());
     live.lives(key, owner, remaining);
     let answer = LeaseAnswer {
-        waited_ms: Some(millis(waited)),
+        waited_ms: Some(millis(granted.waited())),
         cap_remaining_ms: cap_remaining.map(millis),
-        ..lease(&asked.leased, &body.owner.0, token.to_string(), remaining)
+        ..lease(&asked.leased, &body.owner.0, token, remaining)
     };
     Ok(answer::object(&req.app, StatusCode::OK, &answer))
 }
