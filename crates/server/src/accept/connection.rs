@@ -184,7 +184,7 @@ impl Answerer {
                 None => refused(refusal.unwrap_or(StatusCode::BAD_REQUEST)),
             };
             // The rest of a body is not waited for where there is too much already.
-            if !is_crowded {
+            if let Some(leftover) = leftover.filter(|_| !is_crowded) {
                 leftover.read_meanwhile(&mut response);
             }
             Ok(response.map(|body| WatchedBody::new(body, in_flight, share)))

@@ -273,9 +273,9 @@ impl AcceptLoop {
         };
         self.settings.counts.open.inc();
         let task = self.tasks.spawn(connection.serve(stream));
-        let watched = Watched::new(activity, streams, address);
         let now = self.settings.clock.boot();
-        self.watch.add(task.id(), watched, now);
+        let watched = Watched::new(activity, streams, address, now);
+        self.watch.add(task.id(), watched);
     }
 
     /// Returns the address that the connection counts for; None for a trusted proxy's.
