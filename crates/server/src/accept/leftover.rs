@@ -2,7 +2,7 @@
 //! the next request on the connection is found. Behind a proxy that request is another buyer's.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -87,7 +87,7 @@ impl Rests {
 impl Leftover {
     /// Reads on while the answer is sent. On HTTP/1 it says when the connection is not used again.
     pub(crate) fn read_meanwhile(self, response: &mut Response<Body>) {
-        let rest = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = crate::lock(&self.slot);
         let Some(rest) = { rest }.take() else {
             return;
         };
@@ -173,7 +173,7 @@ impl Drop for LentBody {
         if let (Some(body), Some(slot)) = (self.body.take(), &self.slot)
             && !body.is_end_stream()
         {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+            *crate::lock(slot) = Some(body);
         }
     }
 }

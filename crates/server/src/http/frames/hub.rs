@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -73,7 +73,7 @@ impl Hub {
     /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part
     /// of it; None if it needs a new snapshot. Written once for all that lack the same.
     pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<EncodedFrames> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = crate::lock(&self.shared);
         let until = self.ticks.borrow().until;
         if until <= after {
             return Some((Bytes::new(), after));
@@ -138,7 +138,7 @@ impl Hubs {
         around: &Surroundings,
     ) -> (Arc<Hub>, Receiver<Tick>) {
         let no = live.event().no;
-        let mut open = lock(&self.open);
+        let mut open = crate::lock(&self.open);
         let hub = open.get(&no).filter(|hub| hub.ticks.has_changed().is_ok());
         let hub = hub.map_or_else(|| self.start(live, around), Arc::clone);
         open.insert(no, Arc::clone(&hub));
@@ -173,15 +173,11 @@ impl Hubs {
             around: around.clone(),
             open: Arc::clone(&self.open),
         };
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = crate::lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task.run());
         hub
     }
-}
-
-fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The task that sends the ticks of an event to its readers.
@@ -206,7 +202,7 @@ impl Task {
         let until_over = over.run_until_cancelled(until_left);
         shutdown.run_until_cancelled(until_over).await;
         if over.is_cancelled() {
-            lock(&self.open).remove(&self.hub.live.event().no);
+            crate::lock(&self.open).remove(&self.hub.live.event().no);
         }
     }
 
@@ -223,7 +219,7 @@ impl Task {
 
     /// Tells whether all readers have left, and then removes the event's hub.
     fn is_left(&self) -> bool {
-        let mut open = lock(&self.open);
+        let mut open = crate::lock(&self.open);
         // One receiver is the hub's own.
         let is_left = self.ticks.receiver_count() <= 1;
         if is_left {
