@@ -25,6 +25,7 @@ const NOTICES: &str = "/v1/webhooks/stripe";
 pub(super) struct Bank {
     stripe: FakeStripe,
     silent: Mutex<Vec<Silent>>,
+    cards: Vec<ShownCard>,
 }
 
 /// A payment whose bank has not answered yet.
@@ -49,8 +50,11 @@ impl Bank {
             until: Silence::ForAWhile,
             since: None,
         });
-        let silent = Mutex::new(silent.collect());
-        Self { stripe, silent }
+        Self {
+            silent: Mutex::new(silent.collect()),
+            stripe,
+            cards: cards::ALL.iter().map(|card| card.shown).collect(),
+        }
     }
 
     /// Sets the server to which the provider sends its webhooks.
@@ -167,7 +171,7 @@ impl Bank {
 
 impl TestPayments for Bank {
     fn cards(&self) -> &[ShownCard] {
-        &cards::SHOWN
+        &self.cards
     }
 
     fn charge<'a>(

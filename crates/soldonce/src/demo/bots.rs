@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use soldonce_clock::Entropy;
 use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
@@ -101,15 +100,12 @@ impl Bot {
 
     /// Charges a card, at times after a declined one. A refusal is expected when time has run out.
     async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, TestPaymentRefusal> {
+        let intent = intent.id.as_str();
         if self.chance(10) {
-            self.bank
-                .charge_card(intent.id.as_str(), &cards::DECLINED)
-                .await?;
+            self.bank.charge_card(intent, &cards::DECLINED).await?;
             self.wait_ms(1_000, 4_000).await;
         }
-        self.bank
-            .charge_card(intent.id.as_str(), &cards::GOOD)
-            .await
+        self.bank.charge_card(intent, &cards::GOOD).await
     }
 
     /// Starts the checkout, or confirms what costs nothing. None if refused: late, or called off.
@@ -133,11 +129,10 @@ impl Bot {
         let quantity = 1 + self.draw(3);
         let seats = self.free_neighbours(summary, quantity);
         let wish = if seats.is_empty() || self.chance(30) {
-            let together = Together::Preferred;
             WishAsk::Best {
                 quantity: u32::try_from(quantity).ok()?,
                 category: None,
-                together,
+                together: Together::Preferred,
             }
         } else {
             WishAsk::Named(NamedUnits {
@@ -199,10 +194,9 @@ impl Bot {
     /// Builds a call with an idempotency key of its own, so that it takes effect once.
     fn keyed_call(&self) -> Call {
         let bits = self.engine.ids().bits().to_be_bytes();
-        let (scoped, fingerprint) = (ScopedKey(bits), Fingerprint(bits));
         let key = RequestKey {
-            scoped,
-            fingerprint,
+            scoped: ScopedKey(bits),
+            fingerprint: Fingerprint(bits),
         };
         Call {
             key: Some(key.into()),
@@ -224,8 +218,7 @@ impl Bot {
     /// Draws a random number below `end`, which is not 0.
     fn draw(&self, end: usize) -> usize {
         let mut bytes = [0; 8];
-        let entropy: &dyn Entropy = &*self.engine.world().entropy;
-        entropy.fill(&mut bytes);
+        self.engine.world().entropy.fill(&mut bytes);
         let end = u64::try_from(end.max(1)).unwrap_or(1);
         usize::try_from(u64::from_le_bytes(bytes) % end).unwrap_or(0)
     }
