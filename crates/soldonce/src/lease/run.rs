@@ -24,12 +24,12 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     // First of all, so that its number has one digit: some shells know no others.
     let pipe = status_pipe()?;
-    let (outcome, hold) = if let Some(why) = args.contradiction() {
-        (Outcome::Usage(why), HoldTime::default())
-    } else {
+    let attempted = match args.contradiction() {
+        Some(why) => Err(Outcome::Usage(why)),
         // One thread: CMD dies with the thread that starts it, which must be this one.
-        block_on(attempt(args, pipe))?
+        None => block_on(attempt(args, pipe))?,
     };
+    let (outcome, hold) = attempted.unwrap_or_else(|outcome| (outcome, HoldTime::default()));
     if let Some(message) = outcome.message() {
         eprintln!("soldonce: {}: {message}", args.name);
     }
@@ -41,19 +41,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Code(outcome.code()))
 }
 
-async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return (Outcome::Unavailable(error.to_string()), HoldTime::default()),
-    };
-    let none = HoldTime::default();
-    let locks = match connect(args, &mut signals).await {
-        Ok(locks) => locks,
-        Err(outcome) => return (outcome, none),
-    };
+/// Runs CMD if the lease is granted. Fails with why it was not.
+async fn attempt(args: &RunArgs, pipe: Pipe) -> Result<(Outcome, HoldTime), Outcome> {
+    let failed = |error: std::io::Error| Outcome::Unavailable(error.to_string());
+    let mut signals = Signals::listen().map_err(failed)?;
+    let locks = connect(args, &mut signals).await?;
     let done = match acquire(args, &locks, &mut signals).await {
-        Ok(lease) => hold(args, lease, &mut signals, pipe).await,
-        Err(outcome) => (outcome, none),
+        Ok(lease) => Ok(hold(args, lease, &mut signals, pipe).await),
+        Err(outcome) => Err(outcome),
     };
     locks.shutdown(DRAIN).await;
     done
