@@ -49,15 +49,10 @@ impl LeaseChoice {
     ) -> anyhow::Result<Self> {
         let is_postgres =
             |url: &String| url.starts_with("postgres://") || url.starts_with("postgresql://");
+        let schemes = ["redis", "rediss", "redis+cluster", "rediss+cluster"];
         let is_redis = |url: &String| {
-            [
-                "redis://",
-                "rediss://",
-                "redis+cluster://",
-                "rediss+cluster://",
-            ]
-            .iter()
-            .any(|scheme| url.starts_with(scheme))
+            url.split_once("://")
+                .is_some_and(|(scheme, _)| schemes.contains(&scheme))
         };
         let is_single = |url: &String| is_redis(url) && !url.contains("+cluster://");
         match urls.as_slice() {
