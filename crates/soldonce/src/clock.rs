@@ -73,12 +73,8 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
 }
 
 fn describe(place: &LedgerPlace, corrected: &ClockCorrected) -> String {
-    let ClockCorrected {
-        set_back_ms,
-        events,
-        holds,
-    } = corrected;
-    if *set_back_ms == 0 {
+    let (set_back_ms, events, holds) = (corrected.set_back_ms, corrected.events, corrected.holds);
+    if set_back_ms == 0 {
         return format!("the clock of the ledger in {place} is not ahead: nothing to correct\n");
     }
     format!(
