@@ -59,11 +59,8 @@ impl LeasePlace for InMemory {
 /// Why a call about a lease was not done.
 #[derive(Debug)]
 pub(crate) enum LeaseError {
-    /// Others hold these names, each for so long.
-    Held {
-        conflicts: Vec<(Name, Duration)>,
-        retry_after: Duration,
-    },
+    /// Others hold it, or some of its names.
+    Held(Refusal),
     /// The lease is over.
     Lost(&'static str),
     /// It may have been done.
@@ -159,7 +156,7 @@ impl LeaseBackend {
             request = request.floor(floor);
         }
         let granted = request.grant_to(owner, terms.wait).await;
-        let granted = granted.map_err(not_granted)?.map_err(held)?;
+        let granted = granted.map_err(not_granted)?.map_err(LeaseError::Held)?;
         let cap_remaining = if granted.is_again() {
             let (name, group) = match leased.of_group.first() {
                 Some(name) => (name, Some(&leased.name)),
@@ -230,14 +227,6 @@ fn not_granted(error: AcquireError) -> LeaseError {
         AcquireError::QueueFull => LeaseError::Busy,
         AcquireError::Invalid(invalid) => LeaseError::Invalid(invalid),
         AcquireError::Unknown { .. } | AcquireError::Closed | _ => LeaseError::Unknown,
-    }
-}
-
-fn held(refusal: Refusal) -> LeaseError {
-    let conflicts = refusal.conflicts.into_iter();
-    LeaseError::Held {
-        conflicts: conflicts.map(|held| (held.name, held.remaining)).collect(),
-        retry_after: refusal.retry_after,
     }
 }
 

@@ -117,7 +117,7 @@ async fn acquire(mut req: ApiRequest) -> Handled {
                 // What may have been granted is counted until it ends.
                 LeaseError::Unknown => {}
                 // Another has it, so this owner has nothing of an earlier call either.
-                LeaseError::Held { .. } => live.note(key, owner, None),
+                LeaseError::Held(_) => live.note(key, owner, None),
                 LeaseError::Lost(_)
                 | LeaseError::Unavailable(_)
                 | LeaseError::Busy
@@ -244,20 +244,17 @@ struct HeldName<'a> {
 fn problem(app: &App, error: LeaseError, leased: &Leased) -> Problem {
     let again = "It is not known whether it took effect. Ask again with the same owner.";
     match error {
-        LeaseError::Held {
-            conflicts,
-            retry_after,
-        } => {
-            let conflicts = conflicts.iter().map(|(name, remaining)| HeldName {
-                name: name.as_str(),
+        LeaseError::Held(refusal) => {
+            let conflicts = refusal.conflicts.iter().map(|held| HeldName {
+                name: held.name.as_str(),
                 state: "held",
-                retry_after_ms: millis(*remaining),
+                retry_after_ms: millis(held.remaining),
             });
             let conflicts: Vec<_> = conflicts.collect();
             Problem::new(&kinds::LEASE_HELD)
                 .advising(Advice::RetryAfter)
                 .with("conflicts", &conflicts)
-                .with("retry_after_ms", &millis(retry_after))
+                .with("retry_after_ms", &millis(refusal.retry_after))
         }
         LeaseError::Lost(reason) => Problem::new(&kinds::LEASE_LOST)
             .advising(Advice::Reacquire)
