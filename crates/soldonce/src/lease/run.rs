@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use soldonce_clock::{BootTime, Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::{Lease, Leases};
 
 use super::args::RunArgs;
@@ -107,34 +107,21 @@ async fn hold(
     signals.forget_the_command();
     let token = lease.token_for_logs().map(|token| token.to_string());
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
-    match keep_until(keep.unwrap_or(began), &lease, signals).await {
+    let is_interrupted = tokio::select! {
+        biased;
+        () = clock.sleep_until(keep.unwrap_or(began)) => false,
+        _ = lease.lost() => false,
+        _ = signals.next() => true,
+    };
+    if is_interrupted {
         // To release it now would break what --at-least promises: its ttl ends it.
-        WaitEnd::Interrupted => drop(lease.detach()),
-        WaitEnd::Enough => {
-            if lease.release().await.is_err() {
-                let name = &args.name;
-                eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
-            }
-        }
+        drop(lease.detach());
+    } else if lease.release().await.is_err() {
+        let name = &args.name;
+        eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
     }
     let held = clock.boot().since(began);
     (outcome, HoldTime { token, held })
-}
-
-/// How the wait of `--at-least` after CMD ended.
-enum WaitEnd {
-    Enough,
-    Interrupted,
-}
-
-/// Keeps the lease until `until`, unless it is lost or a signal arrives.
-async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> WaitEnd {
-    tokio::select! {
-        biased;
-        () = SystemClock.sleep_until(until) => WaitEnd::Enough,
-        _ = lease.lost() => WaitEnd::Enough,
-        _ = signals.next() => WaitEnd::Interrupted,
-    }
 }
 
 /// Runs CMD. When this returns, CMD and what it left in its group are gone.
