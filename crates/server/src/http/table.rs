@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::on;
 
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -101,7 +102,7 @@ impl Table {
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let endpoint = Endpoint::new(route, self.routes.len(), handler);
-        let method = endpoint.clone().method();
+        let method = on(route.verb.filter(), endpoint.clone());
         self.mount(route, |router| router.route(route.path, method.clone()));
         self.routes.push(route);
         endpoint
