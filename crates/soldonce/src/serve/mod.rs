@@ -23,7 +23,6 @@ use soldonce_server::{Access, CookieSecurity, PageFeed};
 
 pub(crate) use admin_key::NewAdminKey;
 pub(crate) use leases::EPOCHS;
-use leases::LeaseUrlArgs;
 pub(crate) use ledger::{DatabaseArgs, LedgerArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{PaymentArgs, capture, stripe};
@@ -81,8 +80,12 @@ pub(crate) struct ServeArgs {
     database: DatabaseArgs,
     #[command(flatten)]
     shield: ShieldArgs,
-    #[command(flatten)]
-    leases: LeaseUrlArgs,
+    /// Where the leases of `/v1/leases` are: redis://, redis+cluster://, the same with
+    /// rediss for TLS, or postgres://; given 3, 5 or 7 times, a
+    /// Redlock [default: that of --database-url, else in memory]
+    #[arg(long, env = "SOLDONCE_LEASE_URL", hide_env_values = true)]
+    #[arg(value_name = "URL", value_delimiter = ' ')]
+    lease_url: Vec<String>,
     #[command(flatten)]
     payments: PaymentArgs,
     /// Where webhook endpoints may be; `any`, for development, is also this machine and its network, and

@@ -35,7 +35,7 @@ impl Stores {
         );
         let urls_of_redis = (own.map(String::as_str), redis.map(String::as_str));
         let shield = shield_between(args.shield.shield, &ledger, urls_of_redis)?;
-        let urls = &args.leases.lease_url;
+        let urls = &args.lease_url;
         let leases = LeaseChoice::new(urls.clone(), database.cloned(), data)?;
         let clear_links = [
             ClearLink::of("database_url", database),
