@@ -239,29 +239,23 @@ impl Task {
 
     /// Sends what changed and tells whether anything did. Without a change it is a keep-alive.
     fn send(&mut self) -> bool {
-        let at = self.clock().boot();
+        let mut tick = self.ticks.borrow().clone();
+        tick.at = self.clock().boot();
         self.hub.slowest_us.store(0, Ordering::Relaxed);
-        let last = self.ticks.borrow().clone();
-        let until = *self.commits.borrow_and_update();
+        tick.after = tick.until;
+        tick.until = *self.commits.borrow_and_update();
         let is_changed = self.event.has_changed().unwrap_or(false);
-        let frame = write(&self.hub.live, (last.until, until), Cut::Merged).map(|(text, _)| text);
-        let (event_no, event) = if is_changed {
+        let frame = write(&self.hub.live, (tick.after, tick.until), Cut::Merged);
+        tick.frame = frame.map(|(text, _)| text);
+        if is_changed {
             // Not else: a change since the look would be lost.
             self.event.mark_unchanged();
-            let event = event_message(&self.hub.summary(), self.around.engine.now());
-            (last.event_no.saturating_add(1), event)
-        } else {
-            (last.event_no, last.event)
-        };
-        self.ticks.send_replace(Tick {
-            at,
-            after: last.until,
-            until,
-            frame,
-            event_no,
-            event,
-        });
-        is_changed || until != last.until
+            tick.event = event_message(&self.hub.summary(), self.around.engine.now());
+            tick.event_no = tick.event_no.saturating_add(1);
+        }
+        let is_news = is_changed || tick.until != tick.after;
+        self.ticks.send_replace(tick);
+        is_news
     }
 
     /// Lets time pass before the next tick: the longer, the longer readers waited for their turn. It ends
