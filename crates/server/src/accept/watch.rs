@@ -212,13 +212,11 @@ impl Watched {
 
     /// Ends without waiting for more of a head.
     fn end(&mut self) {
-        match self.activity.phase() {
-            Phase::Idle(_) if !self.told_to_close => self.close(),
-            Phase::Idle(_)
-            | Phase::Head(_)
-            | Phase::Body(..)
-            | Phase::Busy
-            | Phase::WriteBlocked(_) => self.cut(),
+        let is_idle = matches!(self.activity.phase(), Phase::Idle(_));
+        if is_idle && !self.told_to_close {
+            self.close();
+        } else {
+            self.cut();
         }
     }
 
