@@ -144,18 +144,11 @@ async fn renew(mut req: ApiRequest) -> Handled {
     let ttl = ask::ttl(&req, body.ttl_ms)?;
     let LeaseCall { key, owner, leased } = &asked;
     let renewed = req.app.leases.renew(leased, *owner, token, ttl).await;
-    let live = &req.app.live_leases;
-    match renewed {
-        Ok(remaining) => {
-            live.lives(*key, *owner, remaining);
-            let answer = lease(leased, &body.owner.0, token.to_string(), remaining);
-            Ok(answer::object(&req.app, StatusCode::OK, &answer))
-        }
-        Err(error) => {
-            // Lost with this token: the owner may have another lease of the name, which counts until its end.
-            Err(problem(&req.app, error, leased))
-        }
-    }
+    // Lost with this token: the owner may have another lease of the name, which counts until its end.
+    let remaining = renewed.map_err(|error| problem(&req.app, error, leased))?;
+    req.app.live_leases.lives(*key, *owner, remaining);
+    let answer = lease(leased, &body.owner.0, token.to_string(), remaining);
+    Ok(answer::object(&req.app, StatusCode::OK, &answer))
 }
 
 /// What became of a release.
