@@ -58,12 +58,8 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
             };
             let live = Arc::new(Live::new(Arc::new(Metrics::default())));
             let clock = Arc::new(SystemClock);
-            block_on(postgres::correct_clock(
-                options,
-                clock,
-                &SystemEntropy,
-                live,
-            ))??
+            let correcting = postgres::correct_clock(options, clock, &SystemEntropy, live);
+            block_on(correcting)??
         }
     };
     report(args.ledger.json, &corrected, || {
