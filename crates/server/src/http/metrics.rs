@@ -121,10 +121,8 @@ impl Collector for CertificateEnd {
 
 impl RouteMetrics {
     fn encode_answers(&self, to: &mut MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let counts = self
-            .answers
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed));
+        let answers = self.answers.iter();
+        let counts = answers.map(|count| count.load(Ordering::Relaxed));
         // A counter that began at 1 would have no increase, which an alert rests on.
         let is_told = |(at, count): &(usize, u64)| *count > 0 || STATUSES.get(*at) == Some(&500);
         for (at, count) in counts.enumerate().filter(is_told) {

@@ -111,11 +111,8 @@ impl Bot {
     /// Starts the checkout, or confirms what costs nothing. None if refused: late, or called off.
     async fn begin_payment(&self, hold: HoldId) -> Option<(BookingId, Option<Intent>)> {
         let call = self.keyed_call();
-        let begun = match self
-            .engine
-            .checkout(&call, hold, CheckoutAsk::default())
-            .await
-        {
+        let begun = self.engine.checkout(&call, hold, CheckoutAsk::default());
+        let begun = match begun.await {
             Err(EngineError::Rejected(Rejection::Invalid(_))) => {
                 let call = self.keyed_call();
                 self.engine.confirm(&call, hold, None, None).await.ok()?

@@ -158,12 +158,9 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
 
 /// Writes 4 KiB and syncs, `SYNCS` times. Returns how long each took, microseconds.
 fn write_and_sync(path: &Path) -> std::io::Result<Vec<u128>> {
-    let mut file: File = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let mut file = options.open(path)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {
         let began = SystemClock.boot();

@@ -65,10 +65,8 @@ async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Leases, Outcom
 
 /// Acquires the lease. A signal ends the wait and leaves no request behind.
 async fn acquire(args: &RunArgs, locks: &Leases, signals: &mut Signals) -> Result<Lease, Outcome> {
-    let mut request = locks
-        .lease(args.name.clone())
-        .ttl(args.ttl)
-        .max_lifetime(args.cap);
+    let mut request = locks.lease(args.name.clone()).ttl(args.ttl);
+    request = request.max_lifetime(args.cap);
     if args.fair {
         request = request.fair();
     }
