@@ -59,11 +59,8 @@ impl LeasePlace for InMemory {
 /// Why a call about a lease was not done.
 #[derive(Debug)]
 pub(crate) enum LeaseError {
-    /// Others hold these names, each for so long.
-    Held {
-        conflicts: Vec<(Name, Duration)>,
-        retry_after: Duration,
-    },
+    /// Others hold it, or some of its names.
+    Held(Refusal),
     /// The lease is over.
     Lost(&'static str),
     /// It may have been done.
@@ -112,15 +109,6 @@ pub(crate) struct Terms {
     pub(crate) floor: Option<FencingToken>,
 }
 
-#[derive(Debug)]
-pub(crate) struct GrantedLease {
-    pub(crate) token: FencingToken,
-    pub(crate) waited: Duration,
-    pub(crate) remaining: Duration,
-    /// None where it could not be found out.
-    pub(crate) cap_remaining: Option<Duration>,
-}
-
 /// The service's connection to its leases.
 pub(crate) struct LeaseBackend {
     place: Arc<dyn LeasePlace>,
@@ -151,7 +139,8 @@ impl LeaseBackend {
         })
     }
 
-    /// Grants `leased` to `owner`; the same to the same owner.
+    /// Grants `leased` to `owner`; the same to the same owner. Returns how long it may live with all renewals,
+    /// too; None where that could not be found out.
     ///
     /// # Cancel safety
     /// Dropped, it may have been granted, for its ttl.
@@ -160,14 +149,14 @@ impl LeaseBackend {
         leased: &Leased,
         owner: Owner,
         terms: Terms,
-    ) -> Result<GrantedLease, LeaseError> {
+    ) -> Result<(RemoteGrant, Option<Duration>), LeaseError> {
         let mut request = self.request(leased).await?.ttl(terms.ttl);
         request = request.max_lifetime(terms.cap);
         if let Some(floor) = terms.floor {
             request = request.floor(floor);
         }
         let granted = request.grant_to(owner, terms.wait).await;
-        let granted = granted.map_err(not_granted)?.map_err(held)?;
+        let granted = granted.map_err(not_granted)?.map_err(LeaseError::Held)?;
         let cap_remaining = if granted.is_again() {
             let (name, group) = match leased.of_group.first() {
                 Some(name) => (name, Some(&leased.name)),
@@ -178,12 +167,7 @@ impl LeaseBackend {
         } else {
             Some(terms.cap)
         };
-        Ok(GrantedLease {
-            token: granted.token(),
-            waited: granted.waited(),
-            remaining: granted.remaining(),
-            cap_remaining,
-        })
+        Ok((granted, cap_remaining))
     }
 
     /// Renews what `owner` was granted with `token`. Returns how long it may rely on it.
@@ -243,14 +227,6 @@ fn not_granted(error: AcquireError) -> LeaseError {
         AcquireError::QueueFull => LeaseError::Busy,
         AcquireError::Invalid(invalid) => LeaseError::Invalid(invalid),
         AcquireError::Unknown { .. } | AcquireError::Closed | _ => LeaseError::Unknown,
-    }
-}
-
-fn held(refusal: Refusal) -> LeaseError {
-    let conflicts = refusal.conflicts.into_iter();
-    LeaseError::Held {
-        conflicts: conflicts.map(|held| (held.name, held.remaining)).collect(),
-        retry_after: refusal.retry_after,
     }
 }
 

@@ -31,11 +31,14 @@ mod client;
 mod http;
 mod leases;
 pub mod limits;
+mod locks;
 mod rate;
 mod run;
 mod settings;
 mod test_payments;
 mod throttle;
+
+use locks::lock;
 
 pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, listen, serve};
 pub use client::{Client, ClientError, Response};

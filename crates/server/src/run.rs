@@ -1,7 +1,6 @@
 //! Runs a server from its first connection to its last answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use soldonce_engine::{Engine, run_dropper, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
@@ -90,7 +89,7 @@ pub async fn run(
     }
     routers.commands.close();
     let shutdown_began = shutdown_began.unwrap_or_else(|| clock.boot());
-    let late = shutdown_began.plus(Duration::from_millis(COMMANDS_END_MS));
+    let late = shutdown_began.plus_ms(COMMANDS_END_MS);
     tokio::select! {
         () = routers.commands.wait() => {}
         () = clock.sleep_until(late) => {

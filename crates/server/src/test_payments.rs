@@ -2,15 +2,13 @@
 //! the script of its provider. `soldonce serve` has none, and then its routes are not there at all.
 
 use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The answer to a test payment; dropped, the bank may have been asked all the same.
-pub type TestPaymentFuture<'a, T = ()> =
-    Pin<Box<dyn Future<Output = Result<T, TestPaymentRefusal>> + Send + 'a>>;
+pub type TestPaymentFuture<'a, T = ()> = BoxFuture<'a, Result<T, TestPaymentRefusal>>;
 
 /// Takes the place of a provider's own script: charges test cards, and asks the buyer's bank. What came
 /// of it is told by the provider, as ever, and never here.

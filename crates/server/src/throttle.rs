@@ -1,7 +1,7 @@
 //! Keeps a line that strangers can cause from filling the log: one line a period, which tells how many
 //! were left out.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use soldonce_clock::BootTime;
@@ -24,7 +24,7 @@ struct State {
 impl Throttle {
     /// Counts one event. Returns how many were left out since the last line if it is logged now.
     pub(crate) fn pass(&self, now: BootTime) -> Option<u64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = crate::lock(&self.state);
         if state.next_at.is_some_and(|next_at| now < next_at) {
             state.left_out = state.left_out.saturating_add(1);
             return None;

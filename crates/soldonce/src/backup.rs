@@ -137,17 +137,10 @@ fn lost(copied: CopyReport) -> String {
 }
 
 fn ends(copied: CopyReport) -> String {
-    let CopyReport {
-        commits,
-        last_commit_at,
-        ..
-    } = copied;
-    match commits {
+    let made_at = Rfc3339(copied.last_commit_at);
+    match copied.commits {
         0 => "no commit yet\n".to_owned(),
-        _ => format!(
-            "it ends with commit {commits} of the ledger, made at {}\n",
-            Rfc3339(last_commit_at)
-        ),
+        last => format!("it ends with commit {last} of the ledger, made at {made_at}\n"),
     }
 }
 

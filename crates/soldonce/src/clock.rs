@@ -58,12 +58,8 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
             };
             let live = Arc::new(Live::new(Arc::new(Metrics::default())));
             let clock = Arc::new(SystemClock);
-            block_on(postgres::correct_clock(
-                options,
-                clock,
-                &SystemEntropy,
-                live,
-            ))??
+            let correcting = postgres::correct_clock(options, clock, &SystemEntropy, live);
+            block_on(correcting)??
         }
     };
     report(args.ledger.json, &corrected, || {
@@ -73,12 +69,8 @@ pub(crate) fn run(args: &ClockArgs) -> anyhow::Result<Exit> {
 }
 
 fn describe(place: &LedgerPlace, corrected: &ClockCorrected) -> String {
-    let ClockCorrected {
-        set_back_ms,
-        events,
-        holds,
-    } = corrected;
-    if *set_back_ms == 0 {
+    let (set_back_ms, events, holds) = (corrected.set_back_ms, corrected.events, corrected.holds);
+    if set_back_ms == 0 {
         return format!("the clock of the ledger in {place} is not ahead: nothing to correct\n");
     }
     format!(

@@ -80,13 +80,8 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
-    let mut text = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut crate::Cli::command(),
-        "soldonce",
-        &mut text,
-    );
+    let (mut command, mut text) = (crate::Cli::command(), Vec::new());
+    clap_complete::generate(args.shell, &mut command, "soldonce", &mut text);
     print(&String::from_utf8(text)?)?;
     Ok(Exit::Done)
 }

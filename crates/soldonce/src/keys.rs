@@ -152,39 +152,21 @@ fn describe(key: &ApiKey) -> Value {
 
 /// Prints the answer as text. For `create` that is the key alone, so that a script can take it.
 fn print_answer(command: &KeysCommand, answer: &Value) -> anyhow::Result<()> {
-    let text = |value: &Value, name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or("-")
-            .to_owned()
-    };
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or("-").to_owned();
     match command {
-        KeysCommand::Create { .. } => print(&(text(answer, "key") + "\n"))?,
-        KeysCommand::Revoke { id } => print(&format!("{id} is refused from now on\n"))?,
+        KeysCommand::Create { .. } => print(&(text(answer, "key") + "\n")),
+        KeysCommand::Revoke { id } => print(&format!("{id} is refused from now on\n")),
         KeysCommand::List => {
             let mut table = comfy_table::Table::new();
             table.set_header(["id", "name", "scopes", "created", "revoked"]);
-            for key in answer
-                .get("keys")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                let scopes = key.get("scopes").and_then(Value::as_array);
-                let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
-                let scopes = scopes.collect::<Vec<_>>().join(",");
-                let (id, name) = (text(key, "id"), text(key, "name"));
-                table.add_row([
-                    id,
-                    name,
-                    scopes,
-                    text(key, "created_at"),
-                    text(key, "revoked_at"),
-                ]);
+            for key in answer["keys"].as_array().into_iter().flatten() {
+                let scopes = key["scopes"].as_array().into_iter().flatten();
+                let scopes: Vec<_> = scopes.filter_map(Value::as_str).collect();
+                let [id, name, made, revoked] =
+                    ["id", "name", "created_at", "revoked_at"].map(|name| text(key, name));
+                table.add_row([id, name, scopes.join(","), made, revoked]);
             }
-            print(&format!("{table}\n"))?;
+            print(&format!("{table}\n"))
         }
     }
-    Ok(())
 }

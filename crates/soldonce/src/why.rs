@@ -99,11 +99,8 @@ fn table(steps: &[TransitionBody<'_>]) -> Table {
         "at", "what", "from", "to", "owner", "fence", "by", "request",
     ]);
     for step in steps {
-        let owner = step
-            .booking
-            .clone()
-            .or_else(|| step.hold.clone())
-            .unwrap_or_default();
+        let owner = step.booking.clone().or_else(|| step.hold.clone());
+        let owner = owner.unwrap_or_default();
         let what = match step.reason {
             Some(reason) => format!("{}: {reason}", step.cause),
             None => step.cause.to_owned(),

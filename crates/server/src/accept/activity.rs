@@ -5,7 +5,7 @@
 //! connection from a slow head, and does not run while the protocol version is still unknown.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
@@ -122,8 +122,7 @@ impl Activity {
         }
         let is_first = self.requests.load(Ordering::Relaxed) == 0;
         if self.is_http2() {
-            let frames = || self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_first && frames().begin_head(bytes) {
+            if is_first && crate::lock(&self.frames).begin_head(bytes) {
                 self.head_began.store(true, Ordering::Relaxed);
             }
             return;

@@ -79,15 +79,7 @@ impl Connection {
             Ok(is_http1) => is_http1,
             Err(ended) => return ended,
         };
-        let Self {
-            peer,
-            router,
-            clock,
-            activity,
-            streams,
-            shares,
-            tls: _,
-        } = self;
+        let (peer, activity, streams) = (self.peer, self.activity, self.streams);
         let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(&activity)));
         let mut protocol = protocol(streams.clone());
         if is_http1 {
@@ -96,11 +88,11 @@ impl Connection {
         let answerer = Answerer {
             // One router per connection, borrowed per request: a clone per request would have all
             // cores write to the same count.
-            router: RefCell::new(router),
+            router: RefCell::new(self.router),
             peer,
-            rests: Arc::new(Rests::new(Arc::clone(&activity), clock, &streams)),
+            rests: Arc::new(Rests::new(Arc::clone(&activity), self.clock, &streams)),
             activity: Arc::clone(&activity),
-            shares,
+            shares: self.shares,
         };
         let service = service_fn(move |request| answerer.answer(request));
         let mut connection = pin!(protocol.serve_connection(io, service));
@@ -184,7 +176,7 @@ impl Answerer {
                 None => refused(refusal.unwrap_or(StatusCode::BAD_REQUEST)),
             };
             // The rest of a body is not waited for where there is too much already.
-            if !is_crowded {
+            if let Some(leftover) = leftover.filter(|_| !is_crowded) {
                 leftover.read_meanwhile(&mut response);
             }
             Ok(response.map(|body| WatchedBody::new(body, in_flight, share)))

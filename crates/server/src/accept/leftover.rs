@@ -2,9 +2,8 @@
 //! the next request on the connection is found. Behind a proxy that request is another buyer's.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::request::Parts;
@@ -38,9 +37,7 @@ pub(crate) struct LentBody {
 }
 
 /// What the router may leave of a body.
-pub(crate) struct Leftover(Option<Lent>);
-
-struct Lent {
+pub(crate) struct Leftover {
     rests: Arc<Rests>,
     slot: Slot,
     version: Version,
@@ -62,9 +59,13 @@ impl Rests {
     }
 
     /// Lends a request's body to the router. A request without one costs nothing.
-    pub(crate) fn lend(self: &Arc<Self>, parts: &Parts, body: Incoming) -> (LentBody, Leftover) {
+    pub(crate) fn lend(
+        self: &Arc<Self>,
+        parts: &Parts,
+        body: Incoming,
+    ) -> (LentBody, Option<Leftover>) {
         if body.is_end_stream() {
-            return (LentBody::default(), Leftover(None));
+            return (LentBody::default(), None);
         }
         let slot = Slot::default();
         let lent = LentBody {
@@ -73,40 +74,36 @@ impl Rests {
             activity: Some(Arc::clone(&self.activity)),
             awaited: None,
         };
-        let leftover = Leftover(Some(Lent {
+        let leftover = Leftover {
             rests: Arc::clone(self),
             slot,
             version: parts.version,
             is_held_back: parts.headers.contains_key(header::EXPECT),
-        }));
-        (lent, leftover)
+        };
+        (lent, Some(leftover))
     }
 }
 
 impl Leftover {
     /// Reads on while the answer is sent. On HTTP/1 it says when the connection is not used again.
     pub(crate) fn read_meanwhile(self, response: &mut Response<Body>) {
-        let Some(lent) = self.0 else {
-            return;
-        };
-        let rest = lent.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = crate::lock(&self.slot);
         let Some(rest) = { rest }.take() else {
             return;
         };
-        let is_http1 = lent.version <= Version::HTTP_11;
-        let is_held_back = is_http1 && lent.is_held_back;
+        let is_http1 = self.version <= Version::HTTP_11;
+        let is_held_back = is_http1 && self.is_held_back;
         let is_long = rest.size_hint().lower() > LEFTOVER_KEPT_BYTES_MAX;
         if is_http1 && (is_held_back || is_long) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
         if !is_held_back {
-            let in_flight = InFlight::go_on(&lent.rests.activity);
-            let clock = Arc::clone(&lent.rests.clock);
-            let wait = Duration::from_millis(LEFTOVER_READ_MS_MAX);
-            let until = clock.boot().plus(wait);
+            let in_flight = InFlight::go_on(&self.rests.activity);
+            let clock = Arc::clone(&self.rests.clock);
+            let until = clock.boot().plus_ms(LEFTOVER_READ_MS_MAX);
             let reading = read_on(rest, clock, until);
-            lent.rests.tasks.run(async move {
+            self.rests.tasks.run(async move {
                 reading.await;
                 drop(in_flight);
             });
@@ -176,7 +173,7 @@ impl Drop for LentBody {
         if let (Some(body), Some(slot)) = (self.body.take(), &self.slot)
             && !body.is_end_stream()
         {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+            *crate::lock(slot) = Some(body);
         }
     }
 }

@@ -273,9 +273,9 @@ impl AcceptLoop {
         };
         self.settings.counts.open.inc();
         let task = self.tasks.spawn(connection.serve(stream));
-        let watched = Watched::new(activity, streams, address);
         let now = self.settings.clock.boot();
-        self.watch.add(task.id(), watched, now);
+        let watched = Watched::new(activity, streams, address, now);
+        self.watch.add(task.id(), watched);
     }
 
     /// Returns the address that the connection counts for; None for a trusted proxy's.
@@ -289,8 +289,7 @@ impl AcceptLoop {
         self.watch.close_all();
         self.waiting = None;
         let clock = Arc::clone(&self.settings.clock);
-        let drain = Duration::from_millis(self.settings.limits.drain_ms);
-        let deadline = clock.boot().plus(drain);
+        let deadline = clock.boot().plus_ms(self.settings.limits.drain_ms);
         loop {
             tokio::select! {
                 task = self.tasks.join_next_with_id() => match task {

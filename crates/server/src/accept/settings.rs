@@ -76,10 +76,8 @@ impl From<AcceptLimits> for AcceptSettings {
 impl AcceptLimits {
     /// Returns how often connections are looked at: several times within the shortest wait.
     pub(crate) fn watch_period(&self) -> Duration {
-        let shortest = self
-            .header_read_ms
-            .min(self.idle_ms)
-            .min(self.write_stall_ms);
+        let shortest = self.header_read_ms.min(self.idle_ms);
+        let shortest = shortest.min(self.write_stall_ms);
         Duration::from_millis((shortest / WATCHES_PER_WAIT).clamp(WATCH_MS_MIN, WATCH_MS_MAX))
     }
 }

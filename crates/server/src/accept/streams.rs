@@ -2,7 +2,7 @@
 //! the connection and end with it, which hyper-util's own executor does not ensure.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use soldonce_clock::BootTime;
@@ -39,7 +39,7 @@ impl StreamTasks {
 
     /// Resets the streams whose peer took nothing of its answer for so long.
     pub(crate) fn look(&self, now: BootTime, stall: Duration) {
-        for stream in self.lock().streams.values_mut() {
+        for stream in crate::lock(&self.tasks).streams.values_mut() {
             stream.look(now, stall);
         }
     }
@@ -49,12 +49,8 @@ impl StreamTasks {
     /// # Cancel safety
     /// Dropped before it is done, the tasks are cut, but not waited for.
     pub(crate) async fn end(self) {
-        let mut tasks = std::mem::take(&mut *self.lock());
+        let mut tasks = std::mem::take(&mut *crate::lock(&self.tasks));
         tasks.all.shutdown().await;
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,7 +63,7 @@ impl TaskSpawner {
     /// Runs a task until it or the connection ends.
     pub(crate) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(tasks) = self.0.upgrade() {
-            let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = crate::lock(&tasks);
             tasks.forget_ended();
             tasks.all.spawn(task);
         }
@@ -113,7 +109,7 @@ where
     fn execute(&self, stream: F) {
         let progress = Arc::new(Progress::default());
         let stream = STREAM.scope(Arc::clone(&progress), stream);
-        let mut tasks = self.lock();
+        let mut tasks = crate::lock(&self.tasks);
         tasks.forget_ended();
         let abort = tasks.all.spawn(stream);
         let stream = Stream {

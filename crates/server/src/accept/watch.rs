@@ -80,18 +80,14 @@ impl Watch {
         Arc::clone(&self.by_address.entry(address).or_default().load)
     }
 
-    pub(crate) fn add(&mut self, id: Id, watched: Watched, now: BootTime) {
+    pub(crate) fn add(&mut self, id: Id, watched: Watched) {
         if self.connections.is_empty() {
-            self.next_at = now.plus(self.limits.watch_period());
+            self.next_at = watched.since.plus(self.limits.watch_period());
         }
         if let Some(address) = watched.address {
             let own = self.by_address.entry(address).or_default();
             own.connections = own.connections.saturating_add(1);
         }
-        let watched = Watched {
-            since: now,
-            ..watched
-        };
         self.connections.insert(id, watched);
     }
 
@@ -122,12 +118,11 @@ impl Watch {
             let has_begun = matches!(watched.phase, Phase::Body(..));
             (has_begun, !watched.told_to_close, watched.since)
         });
-        let is_first = longest
-            .as_ref()
-            .is_some_and(|longest| !longest.told_to_close);
-        if let Some(longest) = longest {
-            longest.end();
-        }
+        let Some(longest) = longest else {
+            return false;
+        };
+        let is_first = !longest.told_to_close;
+        longest.end();
         is_first
     }
 
@@ -159,13 +154,14 @@ impl Watched {
         activity: Arc<Activity>,
         streams: StreamTasks,
         address: Option<IpAddr>,
+        since: BootTime,
     ) -> Self {
         Self {
             phase: activity.phase(),
             activity,
             streams,
             address,
-            since: BootTime::default(),
+            since,
             told_to_close: false,
         }
     }
@@ -216,13 +212,11 @@ impl Watched {
 
     /// Ends without waiting for more of a head.
     fn end(&mut self) {
-        match self.activity.phase() {
-            Phase::Idle(_) if !self.told_to_close => self.close(),
-            Phase::Idle(_)
-            | Phase::Head(_)
-            | Phase::Body(..)
-            | Phase::Busy
-            | Phase::WriteBlocked(_) => self.cut(),
+        let is_idle = matches!(self.activity.phase(), Phase::Idle(_));
+        if is_idle && !self.told_to_close {
+            self.close();
+        } else {
+            self.cut();
         }
     }
 

@@ -9,10 +9,11 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
-use soldonce_engine::Caller;
 use soldonce_engine::rate::{HeldSums, OwnHeld};
+use soldonce_engine::{Caller, Reply};
 use tokio_util::sync::CancellationToken;
 
+use super::answer;
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::kinds;
@@ -171,8 +172,9 @@ impl AddressHolds {
 }
 
 impl Admitted {
-    /// Counts what the request added to a hold, and says in its answer what is left.
-    pub(super) fn count(self, app: &App, hold: HoldId, mut response: Response) -> Response {
+    /// Builds the answer of a reply. Counts what the request added to the hold, and says what is left.
+    pub(super) fn answer(self, app: &App, hold: HoldId, reply: &Reply) -> Response {
+        let mut response = answer::reply(app, reply);
         if let Some(reserved) = self.reserved {
             reserved.becomes(hold, app.engine.now());
         }

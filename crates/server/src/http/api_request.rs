@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -170,7 +169,7 @@ pub(super) async fn read_body(
         BodySize::Chart => CHART_BODY_READ_MS_MAX,
     };
     let clock = app.clock();
-    let end = clock.boot().plus(Duration::from_millis(wait));
+    let end = clock.boot().plus_ms(wait);
     let read = timeout_at(&**clock, end, collected).await;
     read.unwrap_or_else(|| Err(Problem::new(&kinds::REQUEST_TIMEOUT)))
 }

@@ -35,23 +35,16 @@ impl App {
             return Ok(None);
         }
         let caller = self.identify(route, parts)?;
-        let may_pass = match (route.admission, &caller) {
-            (Admission::Anyone, _)
-            | (Admission::Look, Some(_))
-            | (Admission::Buy, Some(Caller::Shopper(_))) => true,
-            (Admission::NewShopper, _) | (Admission::Look, None) => self.is_open(),
-            (Admission::Buy | Admission::Sell, Some(caller)) => caller.has(Scope::Sell),
-            (Admission::Lease, Some(caller)) => caller.has(Scope::Lease),
-            (Admission::Staff, Some(caller)) => caller.has(Scope::Read),
-            (Admission::Admin, Some(caller)) => caller.is_admin(),
-            (
-                Admission::Buy
-                | Admission::Sell
-                | Admission::Lease
-                | Admission::Staff
-                | Admission::Admin,
-                None,
-            ) => false,
+        let has = |scope| caller.as_ref().is_some_and(|caller| caller.has(scope));
+        let may_pass = match route.admission {
+            Admission::Anyone => true,
+            Admission::NewShopper => self.is_open(),
+            Admission::Look => caller.is_some() || self.is_open(),
+            Admission::Buy => matches!(caller, Some(Caller::Shopper(_))) || has(Scope::Sell),
+            Admission::Sell => has(Scope::Sell),
+            Admission::Lease => has(Scope::Lease),
+            Admission::Staff => has(Scope::Read),
+            Admission::Admin => has(Scope::Admin),
         };
         match (may_pass, &caller) {
             (true, _) => Ok(caller),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use axum::routing::{MethodRouter, on};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
@@ -44,11 +43,6 @@ impl Endpoint {
     {
         let handler: Handler = Arc::new(move |request| handler(request).boxed());
         Self { route, at, handler }
-    }
-
-    /// Returns the endpoint as axum takes it for a path.
-    pub(super) fn method(self) -> MethodRouter<Arc<App>> {
-        on(self.route.verb.filter(), self)
     }
 
     /// Serves one request, or refuses it for what was wrong with the gRPC call that it was made of. `refused` writes

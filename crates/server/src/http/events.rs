@@ -135,11 +135,8 @@ async fn create(mut req: ApiRequest) -> Handled {
     };
     let is_drawn = wanted.event.id.as_str() == drawn;
     let app = &req.app;
-    let created = app
-        .engine
-        .create_event(&call, wanted.event, wanted.chart)
-        .await;
-    let (summary, is_new) = match created {
+    let created = app.engine.create_event(&call, wanted.event, wanted.chart);
+    let (summary, is_new) = match created.await {
         Err(EngineError::Rejected(Rejection::EventExists)) if is_drawn => {
             return Err(Rejection::IdempotencyKeyReused.into());
         }
@@ -234,12 +231,10 @@ async fn list(req: ApiRequest) -> Handled {
     let (found, more) = app.engine.events(which, after.as_ref(), limit).await;
     let now = app.engine.now();
     let end = found.last().filter(|_| more);
+    let events = found.iter().map(|found| EventBody::new(found, now, &[]));
     let list = EventList {
         next: end.map(|last| last.event.id.as_str()),
-        events: found
-            .iter()
-            .map(|found| EventBody::new(found, now, &[]))
-            .collect(),
+        events: events.collect(),
     };
     Ok(answer::object(app, StatusCode::OK, &list))
 }

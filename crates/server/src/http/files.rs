@@ -58,21 +58,17 @@ impl Files {
         let gathered = gathered(&map);
         let described = build(0, &[("", DESCRIPTION.to_owned())]);
         let build = build(files, &gathered);
-        let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
         if let Some(index) = map.get_mut("index.html") {
             let text = index.coded.bytes(Coding::Identity);
             let (text, form) = following(&text, feed);
-            index.coded = Coded::new(of_build(&text, &build, &links));
+            index.coded = Coded::new(of_build(&text, &build));
             index.etag = etag(&format!("{build}{form}"));
         }
         for (path, text) in gathered {
-            let coded = Coded::new(text.into());
-            let found = media_of(path).map(|media| File {
-                coded,
-                media,
-                etag: etag(&build),
-            });
-            map.extend(found.map(|page| (path.to_owned(), page)));
+            if let Some(media) = media_of(path) {
+                let (coded, etag) = (Coded::new(text.into()), etag(&build));
+                map.insert(path.to_owned(), File { coded, media, etag });
+            }
         }
         let forever = format!("public, max-age={FILE_MAX_AGE_S}, immutable");
         Self {
@@ -157,39 +153,30 @@ fn following(index: &[u8], feed: PageFeed) -> (Vec<u8>, &'static str) {
 
 /// Rewrites the first page: its files are those of this build, and the browser fetches the modules
 /// that are apart at once in place of finding them one by one.
-fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
+fn of_build(index: &[u8], build: &str) -> Bytes {
     let text = String::from_utf8_lossy(index);
     let is_sheet = |line: &&str| line.trim().starts_with(SHEET);
     let first = text.lines().find(is_sheet).unwrap_or_default();
-    let sheet = format!("    {SHEET}{ALL_SHEETS}\" />");
+    let sheet: &str = &format!("    {SHEET}{ALL_SHEETS}\" />");
     let kept = text
         .lines()
         .filter(|line| *line == first || !is_sheet(line))
-        .map(|line| {
-            if is_sheet(&line) {
-                sheet.as_str()
-            } else {
-                line
-            }
-        });
+        .map(|line| if is_sheet(&line) { sheet } else { line });
     let head = kept.collect::<Vec<_>>().join("\n");
     let text = head.replace("/assets/js/main.js", &format!("/assets/{ALL_MODULES}"));
     let text = text.replace("\"/assets/", &format!("\"/assets/{build}/"));
-    let link = |path: &String| {
-        format!("    <link rel=\"modulepreload\" href=\"/assets/{build}/{path}\" />\n")
+    let link = |name: &&str| {
+        format!("    <link rel=\"modulepreload\" href=\"/assets/{build}/js/{name}\" />\n")
     };
-    let links = modules.iter().map(link).collect::<Vec<_>>().concat();
+    let links: String = APART.iter().map(link).collect();
     text.replacen("  </head>", &format!("{links}  </head>"), 1)
         .into()
 }
 
 /// Computes the name of a build, of its files and of what this program makes of them.
 fn build(files: u128, gathered: &[(&str, String)]) -> String {
-    let made = gathered
-        .iter()
-        .map(|(_, text)| text.as_str())
-        .collect::<Vec<_>>();
-    let made = soldonce_engine::fingerprint(made.concat().as_bytes());
+    let made: String = gathered.iter().map(|(_, text)| text.as_str()).collect();
+    let made = soldonce_engine::fingerprint(made.as_bytes());
     soldonce_core::encode_128(files ^ first_half(made))
 }
 

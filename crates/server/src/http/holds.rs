@@ -178,8 +178,7 @@ async fn hold(req: ApiRequest, counted: AddressHolds, event: EventId, body: Byte
     match req.app.engine.hold(&call, &event, ask).await {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);
-            let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.count(&req.app, hold, answer))
+            Ok(admitted.answer(&req.app, hold, &reply))
         }
         Err(error) => answer::about(&req.app, &event, Err(error)),
     }
@@ -228,10 +227,7 @@ async fn change_units(
     let more = More::Units(ask.add.count().saturating_sub(ask.drop.count()));
     let admitted = counted.admit_on(hold, more).await?;
     match req.app.engine.change(&call, hold, ask).await {
-        Ok(reply) => {
-            let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.count(&req.app, hold, answer))
-        }
+        Ok(reply) => Ok(admitted.answer(&req.app, hold, &reply)),
         Err(error) => {
             let event = req.app.engine.event_of_hold(hold);
             Err(units::refused_owned(&error, event, "hold").await)

@@ -13,14 +13,11 @@ use soldonce_engine::chart::{Object, explain};
 use super::problem::Problem;
 
 pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
-    match serde_json::from_slice::<Object<T>>(body) {
-        Ok(read) => Ok(read.0),
-        Err(error) => Err(refusal(&explain("body", body, &error))),
-    }
-}
-
-fn refusal(reason: &str) -> Problem {
-    Problem::detailed(&super::kinds::INVALID_REQUEST, reason.to_owned())
+    let read = serde_json::from_slice::<Object<T>>(body).map_err(|error| {
+        let reason = explain("body", body, &error);
+        Problem::detailed(&super::kinds::INVALID_REQUEST, reason)
+    });
+    Ok(read?.0)
 }
 
 /// A JSON string, borrowed where it has no escapes. (`Option<Cow<str>>` alone always copies.) In a struct

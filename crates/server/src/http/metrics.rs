@@ -20,24 +20,10 @@ const STATUSES: [u16; 22] = [
     200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501,
     502, 503, 504,
 ];
-/// Upper bounds of the buckets of times: microseconds, and the same in seconds.
-const BUCKETS: [(u64, f64); 16] = [
-    (50, 0.000_05),
-    (100, 0.000_1),
-    (200, 0.000_2),
-    (400, 0.000_4),
-    (800, 0.000_8),
-    (1_600, 0.001_6),
-    (3_200, 0.003_2),
-    (6_400, 0.006_4),
-    (12_800, 0.012_8),
-    (25_600, 0.025_6),
-    (51_200, 0.051_2),
-    (102_400, 0.102_4),
-    (204_800, 0.204_8),
-    (409_600, 0.409_6),
-    (1_638_400, 1.638_4),
-    (6_553_600, 6.553_6),
+/// Upper bounds of the buckets of times, seconds.
+const BUCKETS: [f64; 16] = [
+    0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.003_2, 0.006_4, 0.012_8, 0.025_6,
+    0.051_2, 0.102_4, 0.204_8, 0.409_6, 1.638_4, 6.553_6,
 ];
 
 /// The counters of every route.
@@ -73,7 +59,8 @@ impl RouteMetrics {
         let at = STATUSES.iter().position(|known| *known == status.as_u16());
         add(&self.answers, at, 1);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let at = BUCKETS.iter().position(|(bound, _)| micros <= *bound);
+        let took = seconds(micros);
+        let at = BUCKETS.iter().position(|bound| took <= *bound);
         add(&self.times, at, 1);
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
@@ -134,10 +121,8 @@ impl Collector for CertificateEnd {
 
 impl RouteMetrics {
     fn encode_answers(&self, to: &mut MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let counts = self
-            .answers
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed));
+        let answers = self.answers.iter();
+        let counts = answers.map(|count| count.load(Ordering::Relaxed));
         // A counter that began at 1 would have no increase, which an alert rests on.
         let is_told = |(at, count): &(usize, u64)| *count > 0 || STATUSES.get(*at) == Some(&500);
         for (at, count) in counts.enumerate().filter(is_told) {
@@ -155,8 +140,7 @@ impl RouteMetrics {
         if total == 0 {
             return Ok(());
         }
-        let bounds = BUCKETS.iter().map(|(_, seconds)| *seconds);
-        let bounds = bounds.chain(std::iter::once(f64::INFINITY));
+        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
         let sum = seconds(self.micros.load(Ordering::Relaxed));
         let labels = [("route", self.label.as_str())];

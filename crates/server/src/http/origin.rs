@@ -79,14 +79,10 @@ fn is_allowed(settings: &ServerSettings, origin: &HeaderValue) -> bool {
 /// Tells whether the origin's host is the one that was asked. A proxy may have ended TLS, so the
 /// scheme does not count.
 fn is_own(origin: &HeaderValue, parts: &Parts) -> bool {
-    let host = parts
-        .headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
+    let host = parts.headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
     let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
-    let theirs = origin
-        .to_str()
-        .ok()
-        .and_then(|origin| origin.split_once("://"));
+    let theirs = origin.to_str().ok();
+    let theirs = theirs.and_then(|origin| origin.split_once("://"));
     matches!((host, theirs), (Some(host), Some((_, theirs))) if host.eq_ignore_ascii_case(theirs))
 }

@@ -41,13 +41,8 @@ async fn stripe(mut req: ApiRequest) -> Handled {
     let body = req.raw().await?;
     let signature = req.parts.headers.get(STRIPE_SIGNATURE);
     let signature = signature.and_then(|value| value.to_str().ok());
-    let engine = &req.app.engine;
-    let notice = verify(
-        &body,
-        signature.unwrap_or_default(),
-        &settings.secrets,
-        engine.wall_now(),
-    );
+    let (engine, signature) = (&req.app.engine, signature.unwrap_or_default());
+    let notice = verify(&body, signature, &settings.secrets, engine.wall_now());
     let notice = notice.map_err(|error| refused(&req.app, &error))?;
     if is_ours(&settings, &notice) {
         engine.take_notice(&notice).await?;

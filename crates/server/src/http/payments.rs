@@ -129,10 +129,7 @@ async fn pay(req: ApiRequest, counted: AddressHolds, hold: HoldId, body: Bytes) 
     // The payment may have begun although the provider does not answer.
     counted.doubt(hold);
     match (req.app.engine.checkout(&call, hold, ask).await, of) {
-        (Ok(reply), _) => {
-            let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.count(&req.app, hold, answer))
-        }
+        (Ok(reply), _) => Ok(admitted.answer(&req.app, hold, &reply)),
         (Err(error), Some(of)) => {
             let event = req.app.engine.event_of_booking(of);
             Err(units::refused_owned(&error, event, "booking").await)

@@ -74,15 +74,9 @@ fn marked_up(text: &str) -> String {
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    let mut marked = String::with_capacity(escaped.len() + 32);
-    for (at, part) in escaped.split('`').enumerate() {
-        if at % 2 == 1 {
-            marked.push_str("<code>");
-            marked.push_str(part);
-            marked.push_str("</code>");
-        } else {
-            marked.push_str(part);
-        }
-    }
-    marked
+    let marked = |(at, part): (usize, &str)| match at % 2 {
+        0 => part.to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    escaped.split('`').enumerate().map(marked).collect()
 }

@@ -2,7 +2,7 @@
 //! forgotten when they are too many.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_clock::{BootTime, Clock};
@@ -15,6 +15,7 @@ use super::problem::Problem;
 use crate::limits::{
     INLINE_RENDER_SEATS_MAX, RENDER_PAUSE_MS_MAX, RENDER_PAUSE_TIMES, RENDERED_BYTES_MAX,
 };
+use crate::lock;
 
 /// An answer, and the commit number it shows.
 #[derive(Clone, Debug)]
@@ -123,10 +124,6 @@ impl Rendered {
         entries.by_wish.insert(wanted.clone(), entry);
         slot
     }
-}
-
-fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
-    entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Entries {

@@ -108,7 +108,7 @@ async fn chart_of(req: ApiRequest) -> Handled {
         let write = move || Rendering {
             seq: Seq(0),
             digest: Digest::default(),
-            body: OpenBody::whole(coding, &write_chart(&chart)),
+            body: OpenBody::whole(coding, &write_chart(&chart).into()),
         };
         Ok((event.chart.units(), write))
     };
@@ -154,10 +154,8 @@ fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Response {
     response
 }
 
-fn write_chart(chart: &Chart) -> Bytes {
-    serde_json::to_vec(&chart::write(chart))
-        .unwrap_or_default()
-        .into()
+fn write_chart(chart: &Chart) -> Vec<u8> {
+    serde_json::to_vec(&chart::write(chart)).unwrap_or_default()
 }
 
 #[derive(Serialize)]

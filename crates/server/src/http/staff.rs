@@ -96,20 +96,16 @@ fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
         alternatives: Vec::new(),
         ..refusal
     };
-    let detail = match to {
-        Block::On => {
-            "only what is free can be blocked; `conflicts` names what is not, and nothing was changed"
-        }
-        Block::Off => {
-            "only what is blocked can be unblocked; `conflicts` names what is not, and nothing was \
-             changed"
-        }
-    };
     let problem = Problem::rejected(&Rejection::UnitUnavailable(Box::new(refusal)), Some(chart));
-    match to {
-        Block::On => problem.saying(detail),
-        Block::Off => problem.advising(Advice::DoNotRetry).saying(detail),
-    }
+    let (rule, problem) = match to {
+        Block::On => ("free can be blocked", problem),
+        Block::Off => (
+            "blocked can be unblocked",
+            problem.advising(Advice::DoNotRetry),
+        ),
+    };
+    let more = "`conflicts` names what is not, and nothing was changed";
+    problem.saying(format!("only what is {rule}; {more}"))
 }
 
 /// What happened to a unit.

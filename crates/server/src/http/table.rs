@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::on;
 
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -101,7 +102,7 @@ impl Table {
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let endpoint = Endpoint::new(route, self.routes.len(), handler);
-        let method = endpoint.clone().method();
+        let method = on(route.verb.filter(), endpoint.clone());
         self.mount(route, |router| router.route(route.path, method.clone()));
         self.routes.push(route);
         endpoint
@@ -116,26 +117,18 @@ impl Table {
     }
 
     /// Builds the routers, public and admin. The fallback routes are the last among the counters.
-    pub(super) fn finish(mut self, app: &Arc<App>) -> (Router, Option<Router>) {
-        if let Some(ready) = self.ready.take() {
-            self.public = grpc::add_services(self.public, app, ready.clone());
-            let admin = self.admin.take();
-            self.admin = admin.map(|router| grpc::add_services(router, app, ready));
-        }
-        let fallbacks = self.routes.len();
-        let admin = self
-            .admin
-            .map(|router| with_fallbacks(router, app, fallbacks));
-        (with_fallbacks(self.public, app, fallbacks), admin)
+    pub(super) fn finish(self, app: &Arc<App>) -> (Router, Option<Router>) {
+        let ([path_route, method_route], fallbacks) = (FALLBACKS, self.routes.len());
+        let no_path = Endpoint::new(path_route, fallbacks, no_such_path);
+        let no_method = Endpoint::new(method_route, fallbacks.saturating_add(1), no_such_method);
+        let finished = |mut router: Router<Arc<App>>| -> Router {
+            if let Some(ready) = &self.ready {
+                router = grpc::add_services(router, app, ready.clone());
+            }
+            let router = router.fallback(no_path.clone());
+            let router = router.method_not_allowed_fallback(no_method.clone());
+            router.with_state(Arc::clone(app))
+        };
+        (finished(self.public), self.admin.map(finished))
     }
-}
-
-fn with_fallbacks(router: Router<Arc<App>>, app: &Arc<App>, fallbacks: usize) -> Router {
-    let [path_route, method_route] = FALLBACKS;
-    let no_path = Endpoint::new(path_route, fallbacks, no_such_path);
-    let no_method = Endpoint::new(method_route, fallbacks.saturating_add(1), no_such_method);
-    router
-        .fallback(no_path)
-        .method_not_allowed_fallback(no_method)
-        .with_state(Arc::clone(app))
 }

@@ -75,14 +75,7 @@ pub(super) fn owned<'a>(
 ) -> Result<NamedUnits<'a>, Problem> {
     let mut named = NamedUnits::default();
     for (at, request) in requests.into_iter().enumerate() {
-        let OwnUnitRequest {
-            seat,
-            area,
-            quantity,
-            place,
-            ..
-        } = request;
-        match (seat, area, quantity, place) {
+        match (request.seat, request.area, request.quantity, request.place) {
             (Some(Str(seat)), None, None, None) => named.seats.push(seat),
             (None, Some(Str(area)), Some(Whole(quantity @ 1..)), None) => {
                 named.areas.push((area, quantity));

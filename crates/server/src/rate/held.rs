@@ -3,7 +3,7 @@
 //! ledger.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use soldonce_core::{Event, EventNo, HoldId, Span, Timestamp, words};
 use soldonce_engine::rate::HeldSums;
@@ -125,7 +125,7 @@ pub(crate) struct Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        let mut state = self.held.state();
+        let mut state = crate::lock(&self.held.state);
         state.take(self.address, Of::Pending(self.number));
     }
 }
@@ -134,7 +134,7 @@ impl Reserved {
     /// Counts the request as a hold from now on. The ledger is asked about it when it ends, or at once
     /// where the hold was known before.
     pub(crate) fn becomes(self, hold: HoldId, now: Timestamp) {
-        let mut state = self.held.state();
+        let mut state = crate::lock(&self.held.state);
         let Some(asked) = state.find(self.address, Of::Pending(self.number)).copied() else {
             return;
         };
@@ -203,10 +203,6 @@ impl State {
 }
 
 impl Held {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a request if that exceeds no limit; returns it with what is held then. While memory is
     /// full a further request is not counted.
     pub(crate) fn reserve(
@@ -215,7 +211,7 @@ impl Held {
         limits: impl Iterator<Item = (HeldKind, u32)>,
         now: Timestamp,
     ) -> Result<(Option<Reserved>, HeldSums), HeldKind> {
-        let mut state = self.state();
+        let mut state = crate::lock(&self.state);
         let mut sums = state.sums(wish.address, wish.event);
         sums.units = sums.units.saturating_add(wish.units);
         sums.of_event = sums.of_event.saturating_add(wish.units);
@@ -247,7 +243,7 @@ impl Held {
 
     /// Returns the holds of an address that may be over by now, or all of them.
     pub(crate) fn to_look_at(&self, address: u128, now: Option<Timestamp>) -> Vec<HoldId> {
-        let state = self.state();
+        let state = crate::lock(&self.state);
         let entries = state.entries(address).iter();
         entries
             .filter(|entry| now.is_none_or(|now| now >= entry.look_at))
@@ -261,7 +257,7 @@ impl Held {
     /// Returns whether all holds of an address may be looked at now: once in a while, because each costs
     /// the ledger a read.
     pub(crate) fn may_look(&self, address: u128, now: Timestamp) -> bool {
-        let mut state = self.state();
+        let mut state = crate::lock(&self.state);
         let Some(account) = state.by_address.get_mut(&address) else {
             return false;
         };
@@ -274,7 +270,7 @@ impl Held {
 
     /// Takes over what the ledger says of a live hold.
     pub(crate) fn learn(&self, address: u128, hold: &soldonce_core::Hold) {
-        if let Some(entry) = self.state().find(address, Of::Hold(hold.id)) {
+        if let Some(entry) = crate::lock(&self.state).find(address, Of::Hold(hold.id)) {
             entry.units = hold.count();
             entry.checkouts = u32::from(hold.state.booking().is_some());
             entry.look_at = hold.expires_at;
@@ -283,26 +279,26 @@ impl Held {
 
     /// Marks a hold: the ledger is asked about it before the next request is counted.
     pub(crate) fn doubt(&self, address: u128, hold: HoldId, now: Timestamp) {
-        if let Some(entry) = self.state().find(address, Of::Hold(hold)) {
+        if let Some(entry) = crate::lock(&self.state).find(address, Of::Hold(hold)) {
             entry.look_at = now;
         }
     }
 
     /// Forgets a hold that is over. Returns its event if the hold was known.
     pub(crate) fn forget(&self, address: u128, hold: HoldId) -> Option<EventNo> {
-        Some(self.state().take(address, Of::Hold(hold))?.event)
+        Some(crate::lock(&self.state).take(address, Of::Hold(hold))?.event)
     }
 
     /// Returns the event of a hold that is counted, and its payments under way.
     pub(crate) fn find(&self, address: u128, hold: HoldId) -> Option<(EventNo, u32)> {
-        let mut state = self.state();
+        let mut state = crate::lock(&self.state);
         let entry = state.find(address, Of::Hold(hold))?;
         Some((entry.event, entry.checkouts))
     }
 
     /// Returns what an address holds of an event alone, and when the last of it ends.
     pub(crate) fn of_event(&self, address: u128, event: EventNo) -> (HeldSums, Option<Timestamp>) {
-        let state = self.state();
+        let state = crate::lock(&self.state);
         let mut sums = HeldSums::default();
         let mut last = None;
         let entries = state.entries(address).iter();
@@ -316,7 +312,7 @@ impl Held {
 
     /// Returns when the first of an address' holds ends, of those whose end is known.
     pub(crate) fn first_end(&self, address: u128, now: Timestamp) -> Option<Timestamp> {
-        let state = self.state();
+        let state = crate::lock(&self.state);
         let ends = state.entries(address).iter().map(|entry| entry.look_at);
         ends.filter(|end| *end > now).min()
     }

@@ -7,7 +7,7 @@
 //! own quota up, and those who used most stay longest.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::{Counting, RateKind};
 use crate::limits::{RATE_CALLERS_MAX, RATE_SET_CALLERS, RATE_SHARDS};
@@ -47,7 +47,7 @@ impl Table {
         let Some(shard) = self.shards.get(shard) else {
             return change(0).0;
         };
-        let mut places = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = crate::lock(shard);
         let first = set * RATE_SET_CALLERS;
         let Some(set) = places.get_mut(first..first + RATE_SET_CALLERS) else {
             return change(0).0;

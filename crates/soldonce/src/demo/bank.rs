@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use fake_stripe::{Charged, FakeStripe, Verdict};
 use soldonce_clock::BootTime;
@@ -26,6 +25,7 @@ const NOTICES: &str = "/v1/webhooks/stripe";
 pub(super) struct Bank {
     stripe: FakeStripe,
     silent: Mutex<Vec<Silent>>,
+    cards: Vec<ShownCard>,
 }
 
 /// A payment whose bank has not answered yet.
@@ -50,8 +50,11 @@ impl Bank {
             until: Silence::ForAWhile,
             since: None,
         });
-        let silent = Mutex::new(silent.collect());
-        Self { stripe, silent }
+        Self {
+            silent: Mutex::new(silent.collect()),
+            stripe,
+            cards: cards::ALL.iter().map(|card| card.shown).collect(),
+        }
     }
 
     /// Sets the server to which the provider sends its webhooks.
@@ -90,7 +93,7 @@ impl Bank {
     pub(super) async fn end_silences(self: Arc<Self>, engine: Engine, stop: CancellationToken) {
         let clock = Arc::clone(&engine.world().clock);
         loop {
-            let next = clock.boot().plus(Duration::from_millis(DEMO_BANK_EVERY_MS));
+            let next = clock.boot().plus_ms(DEMO_BANK_EVERY_MS);
             let wait = stop.run_until_cancelled(clock.sleep_until(next));
             if wait.await.is_none() {
                 return;
@@ -117,9 +120,10 @@ impl Bank {
     async fn is_over(&self, engine: &Engine, now: BootTime, one: &Silent) -> bool {
         match one.until {
             Silence::None => true,
-            Silence::ForAWhile => one.since.is_some_and(|since| {
-                now >= since.plus(Duration::from_millis(DEMO_BANK_SILENCE_MS))
-            }),
+            Silence::ForAWhile => {
+                let is_over = |since: BootTime| now >= since.plus_ms(DEMO_BANK_SILENCE_MS);
+                one.since.is_some_and(is_over)
+            }
             Silence::UntilHoldEnds => self.has_no_hold(engine, &one.intent).await,
         }
     }
@@ -167,7 +171,7 @@ impl Bank {
 
 impl TestPayments for Bank {
     fn cards(&self) -> &[ShownCard] {
-        &cards::SHOWN
+        &self.cards
     }
 
     fn charge<'a>(

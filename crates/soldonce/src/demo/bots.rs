@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use soldonce_clock::Entropy;
 use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
@@ -102,25 +100,19 @@ impl Bot {
 
     /// Charges a card, at times after a declined one. A refusal is expected when time has run out.
     async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, TestPaymentRefusal> {
+        let intent = intent.id.as_str();
         if self.chance(10) {
-            self.bank
-                .charge_card(intent.id.as_str(), &cards::DECLINED)
-                .await?;
+            self.bank.charge_card(intent, &cards::DECLINED).await?;
             self.wait_ms(1_000, 4_000).await;
         }
-        self.bank
-            .charge_card(intent.id.as_str(), &cards::GOOD)
-            .await
+        self.bank.charge_card(intent, &cards::GOOD).await
     }
 
     /// Starts the checkout, or confirms what costs nothing. None if refused: late, or called off.
     async fn begin_payment(&self, hold: HoldId) -> Option<(BookingId, Option<Intent>)> {
         let call = self.keyed_call();
-        let begun = match self
-            .engine
-            .checkout(&call, hold, CheckoutAsk::default())
-            .await
-        {
+        let begun = self.engine.checkout(&call, hold, CheckoutAsk::default());
+        let begun = match begun.await {
             Err(EngineError::Rejected(Rejection::Invalid(_))) => {
                 let call = self.keyed_call();
                 self.engine.confirm(&call, hold, None, None).await.ok()?
@@ -134,11 +126,10 @@ impl Bot {
         let quantity = 1 + self.draw(3);
         let seats = self.free_neighbours(summary, quantity);
         let wish = if seats.is_empty() || self.chance(30) {
-            let together = Together::Preferred;
             WishAsk::Best {
                 quantity: u32::try_from(quantity).ok()?,
                 category: None,
-                together,
+                together: Together::Preferred,
             }
         } else {
             WishAsk::Named(NamedUnits {
@@ -200,10 +191,9 @@ impl Bot {
     /// Builds a call with an idempotency key of its own, so that it takes effect once.
     fn keyed_call(&self) -> Call {
         let bits = self.engine.ids().bits().to_be_bytes();
-        let (scoped, fingerprint) = (ScopedKey(bits), Fingerprint(bits));
         let key = RequestKey {
-            scoped,
-            fingerprint,
+            scoped: ScopedKey(bits),
+            fingerprint: Fingerprint(bits),
         };
         Call {
             key: Some(key.into()),
@@ -214,8 +204,8 @@ impl Bot {
     async fn wait_ms(&self, least: u64, most: u64) {
         let clock = &self.engine.world().clock;
         let extra = self.draw(usize::try_from(most - least).unwrap_or(1));
-        let span = Duration::from_millis(least + u64::try_from(extra).unwrap_or(0));
-        clock.sleep_until(clock.boot().plus(span)).await;
+        let ms = least + u64::try_from(extra).unwrap_or(0);
+        clock.sleep_until(clock.boot().plus_ms(ms)).await;
     }
 
     fn chance(&self, percent: usize) -> bool {
@@ -225,8 +215,7 @@ impl Bot {
     /// Draws a random number below `end`, which is not 0.
     fn draw(&self, end: usize) -> usize {
         let mut bytes = [0; 8];
-        let entropy: &dyn Entropy = &*self.engine.world().entropy;
-        entropy.fill(&mut bytes);
+        self.engine.world().entropy.fill(&mut bytes);
         let end = u64::try_from(end.max(1)).unwrap_or(1);
         usize::try_from(u64::from_le_bytes(bytes) % end).unwrap_or(0)
     }

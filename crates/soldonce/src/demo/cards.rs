@@ -62,14 +62,6 @@ const LATE: TestCard = card(
 
 /// Every card, in the order in which the page shows them.
 pub(super) const ALL: [TestCard; 5] = [GOOD, DECLINED, CHALLENGED, SLOW, LATE];
-/// The same cards, as the server describes them to the page.
-pub(super) const SHOWN: [ShownCard; 5] = [
-    GOOD.shown,
-    DECLINED.shown,
-    CHALLENGED.shown,
-    SLOW.shown,
-    LATE.shown,
-];
 
 const fn card(
     words: (&'static str, &'static str, &'static str),

@@ -17,26 +17,14 @@ struct Show {
     in_days: i64,
     prices: &'static [(&'static str, i64)],
     adjacency: Adjacency,
-    decide: Deciding,
-}
-
-/// How long a buyer of the demo may hold, and then pay.
-#[derive(Clone, Copy)]
-struct Deciding {
-    hold_ms: u64,
-    pay_ms: u64,
+    /// How long a buyer may hold, and then pay.
+    decide: [Span; 2],
 }
 
 /// Short holds, so that a visitor sees them end.
-const MINUTES: Deciding = Deciding {
-    hold_ms: 3 * 60 * 1_000,
-    pay_ms: 2 * 60 * 1_000,
-};
+const MINUTES: [Span; 2] = [Span::from_ms(180_000), Span::from_ms(120_000)];
 /// So short that a visitor sees what happens to a payment that arrives too late.
-const SECONDS: Deciding = Deciding {
-    hold_ms: 40 * 1_000,
-    pay_ms: 40 * 1_000,
-};
+const SECONDS: [Span; 2] = [Span::from_ms(40_000); 2];
 
 const PLAYHOUSE: Show = Show {
     id: "hamlet",
@@ -116,10 +104,11 @@ async fn make(engine: &Engine, show: &Show, plan: Chart, document: Vec<u8>) -> a
 }
 
 fn policy(show: &Show) -> Policy {
+    let [hold_ttl, payment_window] = show.decide;
     Policy {
-        hold_ttl: Span::from_ms(show.decide.hold_ms),
+        hold_ttl,
         hold_max: Span::from_ms(10 * 60 * 1_000),
-        payment_window: Span::from_ms(show.decide.pay_ms),
+        payment_window,
         adjacency: show.adjacency,
         ..Policy::default()
     }

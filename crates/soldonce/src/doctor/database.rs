@@ -57,12 +57,8 @@ fn judge(found: &Examination) -> Vec<Finding> {
 
 fn version(found: &Examination) -> Finding {
     let advice = "update to 15 or later: nothing older is tested";
-    let is_old = found.version_number < VERSION_LEAST;
-    Finding::remark_if(
-        "PostgreSQL",
-        found.version.clone(),
-        is_old.then_some(advice),
-    )
+    let advice = (found.version_number < VERSION_LEAST).then_some(advice);
+    Finding::remark_if("PostgreSQL", found.version.clone(), advice)
 }
 
 fn role(found: &Examination) -> Finding {
@@ -148,11 +144,8 @@ fn schema(found: &Examination) -> Finding {
 fn privileges(found: &Examination) -> Option<Finding> {
     let lacking = found.lacking.as_ref()?;
     let advice = "give this user a database of its own: CREATE DATABASE soldonce OWNER the_user";
-    Some(Finding::wrong(
-        "privileges",
-        format!("without {lacking}"),
-        advice,
-    ))
+    let shown = format!("without {lacking}");
+    Some(Finding::wrong("privileges", shown, advice))
 }
 
 fn numbers(found: &Examination) -> Option<Finding> {

@@ -84,11 +84,8 @@ fn unreadable(error: &OpenError) -> Finding {
         | OpenError::Failed(_) => {
             let fix =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
-            Finding::wrong(
-                what,
-                found.replace(" (`soldonce doctor` says what to do)", ""),
-                fix,
-            )
+            let found = found.replace(" (`soldonce doctor` says what to do)", "");
+            Finding::wrong(what, found, fix)
         }
     }
 }
@@ -103,11 +100,10 @@ fn permissions(data: &Path, shown: &str) -> Finding {
     let what = "data folder";
     match std::fs::metadata(data) {
         Err(error) => Finding::wrong(what, format!("{shown}: {error}"), "give this user access"),
-        Ok(meta) if !meta.is_dir() => Finding::wrong(
-            what,
-            format!("{shown} is not a folder"),
-            "choose another with --data",
-        ),
+        Ok(meta) if !meta.is_dir() => {
+            let found = format!("{shown} is not a folder");
+            Finding::wrong(what, found, "choose another with --data")
+        }
         Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
             let found = format!("{shown} can be read by others");
             Finding::remark(what, found, "`chmod 700` it: it holds the ledger's keys")
@@ -162,12 +158,9 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
 
 /// Writes 4 KiB and syncs, `SYNCS` times. Returns how long each took, microseconds.
 fn write_and_sync(path: &Path) -> std::io::Result<Vec<u128>> {
-    let mut file: File = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let mut file = options.open(path)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {
         let began = SystemClock.boot();

@@ -17,12 +17,10 @@ pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
             vec![Finding::remark("lease backend", found, fix)]
         }
         Err(error) => {
-            let fix = match error {
-                BackendError::Config(_) => "fix the options or the server's settings",
-                BackendError::NotSent(_)
-                | BackendError::Unknown(_)
-                | BackendError::Rejected { .. }
-                | _ => "start the server, or look at the network between",
+            let fix = if matches!(error, BackendError::Config(_)) {
+                "fix the options or the server's settings"
+            } else {
+                "start the server, or look at the network between"
             };
             vec![Finding::wrong("lease backend", error.to_string(), fix)]
         }

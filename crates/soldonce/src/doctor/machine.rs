@@ -9,11 +9,12 @@ use super::Finding;
 use crate::serve::descriptors_for;
 
 pub(super) fn look() -> Vec<Finding> {
-    vec![version(), clock(), open_files(), sqlite()]
-}
-
-fn version() -> Finding {
-    Finding::good("soldonce", env!("CARGO_PKG_VERSION"))
+    vec![
+        Finding::good("soldonce", env!("CARGO_PKG_VERSION")),
+        clock(),
+        open_files(),
+        Finding::good("SQLite", sqlite::library_version()),
+    ]
 }
 
 fn clock() -> Finding {
@@ -33,8 +34,4 @@ fn open_files() -> Finding {
                `--limit-connections` (default 10,000)";
     let is_low = limit.is_some_and(|limit| limit < descriptors_for(CONNECTIONS_MAX));
     Finding::remark_if("open files", shown, is_low.then_some(fix))
-}
-
-fn sqlite() -> Finding {
-    Finding::good("SQLite", sqlite::library_version())
 }

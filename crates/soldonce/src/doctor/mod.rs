@@ -140,11 +140,8 @@ fn describe(findings: &[Finding]) -> String {
             Grade::Remark => "remark",
             Grade::Wrong => "WRONG ",
         };
-        let fix = finding
-            .fix
-            .as_ref()
-            .map(|fix| format!("\n         {fix}"))
-            .unwrap_or_default();
+        let fix = finding.fix.as_ref().map(|fix| format!("\n         {fix}"));
+        let fix = fix.unwrap_or_default();
         format!("{mark}  {}: {}{fix}\n", finding.what, finding.found)
     };
     findings.iter().map(line).collect()

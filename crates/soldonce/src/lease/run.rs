@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use soldonce_clock::{BootTime, Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::{Lease, Leases};
 
 use super::args::RunArgs;
@@ -24,12 +24,12 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     // First of all, so that its number has one digit: some shells know no others.
     let pipe = status_pipe()?;
-    let (outcome, hold) = if let Some(why) = args.contradiction() {
-        (Outcome::Usage(why), HoldTime::default())
-    } else {
+    let attempted = match args.contradiction() {
+        Some(why) => Err(Outcome::Usage(why)),
         // One thread: CMD dies with the thread that starts it, which must be this one.
-        block_on(attempt(args, pipe))?
+        None => block_on(attempt(args, pipe))?,
     };
+    let (outcome, hold) = attempted.unwrap_or_else(|outcome| (outcome, HoldTime::default()));
     if let Some(message) = outcome.message() {
         eprintln!("soldonce: {}: {message}", args.name);
     }
@@ -41,19 +41,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Code(outcome.code()))
 }
 
-async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return (Outcome::Unavailable(error.to_string()), HoldTime::default()),
-    };
-    let none = HoldTime::default();
-    let locks = match connect(args, &mut signals).await {
-        Ok(locks) => locks,
-        Err(outcome) => return (outcome, none),
-    };
+/// Runs CMD if the lease is granted. Fails with why it was not.
+async fn attempt(args: &RunArgs, pipe: Pipe) -> Result<(Outcome, HoldTime), Outcome> {
+    let failed = |error: std::io::Error| Outcome::Unavailable(error.to_string());
+    let mut signals = Signals::listen().map_err(failed)?;
+    let locks = connect(args, &mut signals).await?;
     let done = match acquire(args, &locks, &mut signals).await {
-        Ok(lease) => hold(args, lease, &mut signals, pipe).await,
-        Err(outcome) => (outcome, none),
+        Ok(lease) => Ok(hold(args, lease, &mut signals, pipe).await),
+        Err(outcome) => Err(outcome),
     };
     locks.shutdown(DRAIN).await;
     done
@@ -70,10 +65,8 @@ async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Leases, Outcom
 
 /// Acquires the lease. A signal ends the wait and leaves no request behind.
 async fn acquire(args: &RunArgs, locks: &Leases, signals: &mut Signals) -> Result<Lease, Outcome> {
-    let mut request = locks
-        .lease(args.name.clone())
-        .ttl(args.ttl)
-        .max_lifetime(args.cap);
+    let mut request = locks.lease(args.name.clone()).ttl(args.ttl);
+    request = request.max_lifetime(args.cap);
     if args.fair {
         request = request.fair();
     }
@@ -112,34 +105,21 @@ async fn hold(
     signals.forget_the_command();
     let token = lease.token_for_logs().map(|token| token.to_string());
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
-    match keep_until(keep.unwrap_or(began), &lease, signals).await {
+    let is_interrupted = tokio::select! {
+        biased;
+        () = clock.sleep_until(keep.unwrap_or(began)) => false,
+        _ = lease.lost() => false,
+        _ = signals.next() => true,
+    };
+    if is_interrupted {
         // To release it now would break what --at-least promises: its ttl ends it.
-        WaitEnd::Interrupted => drop(lease.detach()),
-        WaitEnd::Enough => {
-            if lease.release().await.is_err() {
-                let name = &args.name;
-                eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
-            }
-        }
+        drop(lease.detach());
+    } else if lease.release().await.is_err() {
+        let name = &args.name;
+        eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
     }
     let held = clock.boot().since(began);
     (outcome, HoldTime { token, held })
-}
-
-/// How the wait of `--at-least` after CMD ended.
-enum WaitEnd {
-    Enough,
-    Interrupted,
-}
-
-/// Keeps the lease until `until`, unless it is lost or a signal arrives.
-async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> WaitEnd {
-    tokio::select! {
-        biased;
-        () = SystemClock.sleep_until(until) => WaitEnd::Enough,
-        _ = lease.lost() => WaitEnd::Enough,
-        _ = signals.next() => WaitEnd::Interrupted,
-    }
 }
 
 /// Runs CMD. When this returns, CMD and what it left in its group are gone.

@@ -5,7 +5,6 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use soldonce_engine::Engine;
 
@@ -29,14 +28,14 @@ pub(super) async fn until_a_restart_helps(engine: &Engine, folder: Option<PathBu
     let clock = &engine.world().clock;
     let mut since = None;
     loop {
-        let next = clock.boot().plus(Duration::from_millis(FAULT_LOOK_MS));
+        let next = clock.boot().plus_ms(FAULT_LOOK_MS);
         clock.sleep_until(next).await;
         if engine.is_writable() {
             continue;
         }
         let since = *since.get_or_insert_with(|| clock.boot());
         // A disk that fails again at once costs one restart in so long.
-        if clock.boot().since(since) < Duration::from_millis(FAULT_READ_ONLY_MS) {
+        if clock.boot() < since.plus_ms(FAULT_READ_ONLY_MS) {
             continue;
         }
         let folder = folder.clone();

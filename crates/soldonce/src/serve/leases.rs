@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use clap::Args;
 use soldonce_lease::limits::REDLOCK_NODES;
 use soldonce_lease::{Clock, FileFence, Leases};
 use soldonce_server::limits::LEASE_TTL_MS_MAX;
@@ -16,17 +15,6 @@ use crate::lease::backend::{self, BackendArgs};
 pub(crate) const EPOCHS: &str = "lease-epochs";
 /// Longest ttl on a Redlock, ms: its servers that restarted do not vote for so long.
 const REDLOCK_TTL_MS_MAX: u64 = 60_000;
-
-/// Where leases are.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct LeaseUrlArgs {
-    /// Where the leases of `/v1/leases` are: redis://, redis+cluster://, the same with
-    /// rediss for TLS, or postgres://; given 3, 5 or 7 times, a
-    /// Redlock [default: that of --database-url, else in memory]
-    #[arg(long, env = "SOLDONCE_LEASE_URL", hide_env_values = true)]
-    #[arg(value_name = "URL", value_delimiter = ' ')]
-    pub(crate) lease_url: Vec<String>,
-}
 
 /// A backend for leases, not connected yet.
 #[derive(Clone, Debug)]
@@ -49,15 +37,10 @@ impl LeaseChoice {
     ) -> anyhow::Result<Self> {
         let is_postgres =
             |url: &String| url.starts_with("postgres://") || url.starts_with("postgresql://");
+        let schemes = ["redis", "rediss", "redis+cluster", "rediss+cluster"];
         let is_redis = |url: &String| {
-            [
-                "redis://",
-                "rediss://",
-                "redis+cluster://",
-                "rediss+cluster://",
-            ]
-            .iter()
-            .any(|scheme| url.starts_with(scheme))
+            url.split_once("://")
+                .is_some_and(|(scheme, _)| schemes.contains(&scheme))
         };
         let is_single = |url: &String| is_redis(url) && !url.contains("+cluster://");
         match urls.as_slice() {

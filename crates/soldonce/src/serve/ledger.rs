@@ -247,12 +247,10 @@ impl LedgerPlace {
         });
         let clock = Arc::clone(&world.clock);
         let ledger: Arc<dyn soldonce_engine::ledger::Ledger> = match self {
-            Self::Folder(options) => Arc::new(SqliteLedger::open(
-                options,
-                clock,
-                &SystemEntropy,
-                live.clone(),
-            )?),
+            Self::Folder(options) => {
+                let opened = SqliteLedger::open(options, clock, &SystemEntropy, live.clone());
+                Arc::new(opened?)
+            }
             Self::Database(options) => {
                 let opened = PostgresLedger::open(options, clock, &SystemEntropy, live.clone());
                 Arc::new(opened.await.context("database_url")?)

@@ -23,12 +23,11 @@ use soldonce_server::{Access, CookieSecurity, PageFeed};
 
 pub(crate) use admin_key::NewAdminKey;
 pub(crate) use leases::EPOCHS;
-use leases::LeaseUrlArgs;
 pub(crate) use ledger::{DatabaseArgs, LedgerArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{PaymentArgs, capture, stripe};
 pub(crate) use settings::{FreeSales, LimitArgs, LogFormat, Settings, Sources};
-use shield::ShieldArgs;
+use shield::ShieldWord;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
 pub(crate) use start::{descriptors_for, start};
@@ -79,10 +78,21 @@ pub(crate) struct ServeArgs {
     data: PathBuf,
     #[command(flatten)]
     database: DatabaseArgs,
-    #[command(flatten)]
-    shield: ShieldArgs,
-    #[command(flatten)]
-    leases: LeaseUrlArgs,
+    /// What turns losers away before they reach the ledger [default: redis with a --database-url and
+    /// a --shield-url or --redis-url, else local]
+    #[arg(long, env = "SOLDONCE_SHIELD")]
+    shield: Option<ShieldWord>,
+    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS, of the shield alone [default: that of
+    /// --redis-url]
+    #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
+    #[arg(value_name = "URL")]
+    shield_url: Option<String>,
+    /// Where the leases of `/v1/leases` are: redis://, redis+cluster://, the same with
+    /// rediss for TLS, or postgres://; given 3, 5 or 7 times, a
+    /// Redlock [default: that of --database-url, else in memory]
+    #[arg(long, env = "SOLDONCE_LEASE_URL", hide_env_values = true)]
+    #[arg(value_name = "URL", value_delimiter = ' ')]
+    lease_url: Vec<String>,
     #[command(flatten)]
     payments: PaymentArgs,
     /// Where webhook endpoints may be; `any`, for development, is also this machine and its network, and

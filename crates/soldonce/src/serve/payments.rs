@@ -6,7 +6,6 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use soldonce_clock::SystemClock;
-use soldonce_engine::Engine;
 use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::{
     Capture, Stripe, StripeKey, StripeSettings, WebhookSecrets,
@@ -69,10 +68,12 @@ pub(crate) fn stripe(
     Ok((stripe, settings))
 }
 
-/// The payment provider, if there is one, set up and not asked yet.
+/// The payment provider, set up and not asked yet.
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentPlace {
-    stripe: Option<(Arc<Stripe>, StripeNotices)>,
+    pub(super) stripe: Arc<Stripe>,
+    /// What the server verifies its webhooks with.
+    pub(super) notices: StripeNotices,
 }
 
 impl PaymentPlace {
@@ -80,7 +81,7 @@ impl PaymentPlace {
     ///
     /// # Errors
     /// Names the setting that is missing or wrong; shows no secret.
-    pub(crate) fn new(given: &PaymentArgs) -> anyhow::Result<Self> {
+    pub(super) fn set_up(given: &PaymentArgs) -> anyhow::Result<Option<Self>> {
         let Some(key) = &given.stripe_key else {
             let is_alone = given.stripe_webhook_secret.is_empty()
                 && given.stripe_account.is_none()
@@ -90,7 +91,7 @@ impl PaymentPlace {
                 is_alone,
                 "stripe_key: missing, though other settings of Stripe are given"
             );
-            return Ok(Self { stripe: None });
+            return Ok(None);
         };
         let (stripe, settings) = stripe(
             key,
@@ -112,24 +113,7 @@ impl PaymentPlace {
             live: settings.key.is_live(),
             account: settings.account,
         };
-        Ok(Self {
-            stripe: Some((Arc::new(stripe), notices)),
-        })
-    }
-
-    /// Tells whether a payment provider is set.
-    pub(crate) const fn is_some(&self) -> bool {
-        self.stripe.is_some()
-    }
-
-    /// Adds the provider to the engine. Returns what the server needs to verify its webhooks, too.
-    pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
-        match &self.stripe {
-            Some((stripe, notices)) => {
-                let provider = Arc::clone(stripe) as Arc<_>;
-                (engine.paid_by(provider), Some(notices.clone()))
-            }
-            None => (engine, None),
-        }
+        let stripe = Arc::new(stripe);
+        Ok(Some(Self { stripe, notices }))
     }
 }

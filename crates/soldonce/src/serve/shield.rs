@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use soldonce_clock::SystemClock;
 use soldonce_engine::OptionalRedis;
 use soldonce_engine::shield::RedisShield;
@@ -13,20 +13,6 @@ use super::LedgerPlace;
 
 /// The namespace of what servers tell each other, apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
-
-/// Which shield stands in front of the ledger.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ShieldArgs {
-    /// What turns losers away before they reach the ledger [default: redis with a --database-url and
-    /// a --shield-url or --redis-url, else local]
-    #[arg(long, env = "SOLDONCE_SHIELD")]
-    pub(crate) shield: Option<ShieldWord>,
-    /// The Redis, or redis+cluster://HOST:PORT,HOST:PORT, or rediss for TLS, of the shield alone [default: that of
-    /// --redis-url]
-    #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
-    #[arg(value_name = "URL")]
-    pub(crate) shield_url: Option<String>,
-}
 
 /// A shield's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,7 +31,7 @@ pub(crate) enum ShieldWord {
 pub(crate) fn shield_between(
     word: Option<ShieldWord>,
     ledger: &LedgerPlace,
-    (own, common): (Option<&str>, Option<&str>),
+    (own, common): (Option<&String>, Option<&String>),
 ) -> anyhow::Result<Option<Arc<RedisShield>>> {
     anyhow::ensure!(
         own.is_none() || word != Some(ShieldWord::Local),

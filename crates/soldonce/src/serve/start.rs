@@ -55,8 +55,7 @@ pub(crate) async fn start(
     let redis_shield = settings.shield.clone();
     let shield = redis_shield.clone().map(|shield| shield as Arc<dyn Shield>);
     let engine = settings.ledger.open_behind(shield).await?;
-    let (engine, stripe) = settings.payments.pay(engine);
-    let engine = free_sales(engine, settings.free_sales);
+    let engine = paid(engine, settings);
     let sender = Sender::new(settings.webhooks, Arc::new(SystemLookup));
     let sender = sender.map_err(anyhow::Error::msg);
     let engine = engine.posted_by(sender.context("webhooks cannot be sent")?);
@@ -68,7 +67,6 @@ pub(crate) async fn start(
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
         cookie,
-        stripe,
         test_payments: payments,
         ..server_settings(settings)
     };
@@ -116,9 +114,11 @@ pub(crate) async fn start(
 
 /// Builds the server's settings as far as the operator's settings alone decide them.
 fn server_settings(settings: &Settings) -> ServerSettings {
+    let payments = settings.payments.as_ref();
     ServerSettings {
         shoppers: settings.shoppers,
         allowed_origins: settings.origins.clone(),
+        stripe: payments.map(|place| place.notices.clone()),
         streams: settings.limits.streams,
         feed: settings.feed,
         rates: settings.limits.rates.clone(),
@@ -139,8 +139,13 @@ fn log_end(drained: &Drained) {
     );
 }
 
-fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
-    match word {
+/// Sets how the engine is paid: by a provider, or not at all if shoppers need not pay.
+fn paid(engine: Engine, settings: &Settings) -> Engine {
+    let engine = match &settings.payments {
+        Some(place) => engine.paid_by(place.stripe.clone()),
+        None => engine,
+    };
+    match settings.free_sales {
         Some(FreeSales::On) => engine.with_free_sales(),
         Some(FreeSales::Off) | None => engine,
     }

@@ -1,7 +1,6 @@
 //! Waits until a server is to end, and ends it in order.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinError;
 
@@ -37,7 +36,7 @@ pub(crate) async fn until_stopped(mut started: RunningServer) -> anyhow::Result<
     tracing::info!("ending: no new requests, those in flight are answered");
     started.shutdown.cancel();
     let clock = Arc::clone(&started.engine.world().clock);
-    let late = clock.boot().plus(Duration::from_millis(END_MS_MAX));
+    let late = clock.boot().plus_ms(END_MS_MAX);
     let ended = async {
         while let Some(ended) = started.tasks.join_next().await {
             log_panic(ended);

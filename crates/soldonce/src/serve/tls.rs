@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -57,7 +56,7 @@ pub(crate) fn watch(
         let mut told = None;
         loop {
             warn_of_end(&listener, clock.wall_ms(), &mut told);
-            let next = clock.boot().plus(Duration::from_millis(TLS_LOOK_MS));
+            let next = clock.boot().plus_ms(TLS_LOOK_MS);
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 _ = hangup.recv() => {}

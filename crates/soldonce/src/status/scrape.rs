@@ -35,11 +35,8 @@ impl Scrape {
     /// Returns how much each counter rose since an earlier scrape of the same server. One that fell
     /// was reset: its server restarted.
     pub(super) fn since(&self, before: &Self) -> Self {
-        let before: BTreeMap<_, f64> = before
-            .0
-            .iter()
-            .map(|was| (was.series(), was.value))
-            .collect();
+        let before = before.0.iter().map(|was| (was.series(), was.value));
+        let before: BTreeMap<_, f64> = before.collect();
         let risen = self.0.iter().map(|now| {
             let before = before.get(&now.series()).copied().unwrap_or_default();
             let value = if now.value < before {

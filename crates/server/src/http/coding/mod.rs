@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 
 pub(super) use self::open::OpenBody;
 
@@ -152,10 +152,7 @@ pub(super) async fn of_answer(coding: Coding, response: Response) -> Response {
         return Response::from_parts(parts, body);
     }
     // A body of a known size is in memory: this neither waits nor fails.
-    let plain = body
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
+    let plain = body.collect().await.map(Collected::to_bytes);
     let coded = coding.write(&plain.unwrap_or_default(), LITTLE_EFFORT);
     Response::from_parts(parts, Body::from(coded))
 }

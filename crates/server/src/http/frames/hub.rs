@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -73,7 +73,7 @@ impl Hub {
     /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part
     /// of it; None if it needs a new snapshot. Written once for all that lack the same.
     pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<EncodedFrames> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = crate::lock(&self.shared);
         let until = self.ticks.borrow().until;
         if until <= after {
             return Some((Bytes::new(), after));
@@ -138,7 +138,7 @@ impl Hubs {
         around: &Surroundings,
     ) -> (Arc<Hub>, Receiver<Tick>) {
         let no = live.event().no;
-        let mut open = lock(&self.open);
+        let mut open = crate::lock(&self.open);
         let hub = open.get(&no).filter(|hub| hub.ticks.has_changed().is_ok());
         let hub = hub.map_or_else(|| self.start(live, around), Arc::clone);
         open.insert(no, Arc::clone(&hub));
@@ -173,15 +173,11 @@ impl Hubs {
             around: around.clone(),
             open: Arc::clone(&self.open),
         };
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = crate::lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task.run());
         hub
     }
-}
-
-fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The task that sends the ticks of an event to its readers.
@@ -200,20 +196,16 @@ impl Task {
         let (shutdown, over) = (self.around.shutdown.clone(), self.hub.live.feed.over());
         let until_left = async {
             while !self.is_left() {
-                self.turn().await;
+                self.wait().await;
+                if self.send() {
+                    self.rest().await;
+                }
             }
         };
         let until_over = over.run_until_cancelled(until_left);
         shutdown.run_until_cancelled(until_over).await;
         if over.is_cancelled() {
-            lock(&self.open).remove(&self.hub.live.event().no);
-        }
-    }
-
-    async fn turn(&mut self) {
-        self.wait().await;
-        if self.send() {
-            self.rest().await;
+            crate::lock(&self.open).remove(&self.hub.live.event().no);
         }
     }
 
@@ -223,7 +215,7 @@ impl Task {
 
     /// Tells whether all readers have left, and then removes the event's hub.
     fn is_left(&self) -> bool {
-        let mut open = lock(&self.open);
+        let mut open = crate::lock(&self.open);
         // One receiver is the hub's own.
         let is_left = self.ticks.receiver_count() <= 1;
         if is_left {
@@ -234,8 +226,7 @@ impl Task {
 
     /// Waits for a change, at most until readers must see that the stream lives.
     async fn wait(&mut self) {
-        let quiet = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-        let quiet_until = self.ticks.borrow().at.plus(quiet);
+        let quiet_until = self.ticks.borrow().at.plus_ms(STREAM_KEEP_ALIVE_MS);
         let clock = Arc::clone(&self.around.engine.world().clock);
         let mut event = self.event.clone();
         // Their senders live as long as the feed.
@@ -248,29 +239,23 @@ impl Task {
 
     /// Sends what changed and tells whether anything did. Without a change it is a keep-alive.
     fn send(&mut self) -> bool {
-        let at = self.clock().boot();
+        let mut tick = self.ticks.borrow().clone();
+        tick.at = self.clock().boot();
         self.hub.slowest_us.store(0, Ordering::Relaxed);
-        let last = self.ticks.borrow().clone();
-        let until = *self.commits.borrow_and_update();
+        tick.after = tick.until;
+        tick.until = *self.commits.borrow_and_update();
         let is_changed = self.event.has_changed().unwrap_or(false);
-        let frame = write(&self.hub.live, (last.until, until), Cut::Merged).map(|(text, _)| text);
-        let (event_no, event) = if is_changed {
+        let frame = write(&self.hub.live, (tick.after, tick.until), Cut::Merged);
+        tick.frame = frame.map(|(text, _)| text);
+        if is_changed {
             // Not else: a change since the look would be lost.
             self.event.mark_unchanged();
-            let event = event_message(&self.hub.summary(), self.around.engine.now());
-            (last.event_no.saturating_add(1), event)
-        } else {
-            (last.event_no, last.event)
-        };
-        self.ticks.send_replace(Tick {
-            at,
-            after: last.until,
-            until,
-            frame,
-            event_no,
-            event,
-        });
-        is_changed || until != last.until
+            tick.event = event_message(&self.hub.summary(), self.around.engine.now());
+            tick.event_no = tick.event_no.saturating_add(1);
+        }
+        let is_news = is_changed || tick.until != tick.after;
+        self.ticks.send_replace(tick);
+        is_news
     }
 
     /// Lets time pass before the next tick: the longer, the longer readers waited for their turn. It ends
@@ -293,8 +278,7 @@ impl Task {
             if now >= sent_at.plus(pause) || is_full {
                 return;
             }
-            let look_again = now.plus(Duration::from_millis(FEED_TICK_MS));
-            let until = sent_at.plus(pause).min(look_again);
+            let until = sent_at.plus(pause).min(now.plus_ms(FEED_TICK_MS));
             self.clock().sleep_until(until).await;
         }
     }

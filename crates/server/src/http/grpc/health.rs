@@ -1,7 +1,6 @@
 //! `grpc.health.v1`: what `GET /readyz` says.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::Request;
 use futures_util::stream::{BoxStream, once, unfold};
@@ -47,7 +46,7 @@ impl Readiness {
                 return status;
             }
             let clock = self.app.clock();
-            let next = clock.boot().plus(Duration::from_millis(HEALTH_LOOK_MS));
+            let next = clock.boot().plus_ms(HEALTH_LOOK_MS);
             let waiting = clock.sleep_until(next);
             self.app.shutdown.run_until_cancelled(waiting).await;
         }

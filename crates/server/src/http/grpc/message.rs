@@ -61,11 +61,8 @@ fn text_of(value: Option<Value>) -> String {
         None => String::new(),
         Some(Value::String(text)) => text,
         Some(Value::Array(values)) => {
-            let texts: Vec<String> = values
-                .into_iter()
-                .map(|value| text_of(Some(value)))
-                .collect();
-            texts.join(",")
+            let texts = values.into_iter().map(|value| text_of(Some(value)));
+            texts.collect::<Vec<_>>().join(",")
         }
         Some(value) => value.to_string(),
     }

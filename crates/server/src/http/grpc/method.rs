@@ -176,10 +176,8 @@ impl Method {
         }
         headers.insert(header::CONTENT_TYPE, JSON);
         *request.headers_mut() = headers;
-        let response = self
-            .endpoint
-            .serve(app, request, refusal, status::refused)
-            .await;
+        let serving = self.endpoint.serve(app, request, refusal, status::refused);
+        let response = serving.await;
         if response.status().is_success() {
             Ok(response)
         } else {

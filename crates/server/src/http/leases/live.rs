@@ -1,7 +1,7 @@
 //! How many leases each API key has, as far as this server granted or renewed them: for its limit and the metrics.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -39,10 +39,6 @@ impl LiveLeases {
         }
     }
 
-    fn ends(&self) -> MutexGuard<'_, Ends> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a lease that is being asked for. Gives when it ended before, if it was counted then; fails with the
     /// time until the next one of the key ends, if it has as many as it may.
     pub(super) fn reserve(
@@ -52,7 +48,7 @@ impl LiveLeases {
         life: Duration,
     ) -> Result<Option<BootTime>, Duration> {
         let now = self.clock.boot();
-        let mut ends = self.ends();
+        let mut ends = crate::lock(&self.ends);
         let own = ends.entry(key).or_default();
         own.retain(|_, end| *end > now);
         if own.len() >= self.most && !own.contains_key(&owner) {
@@ -64,7 +60,7 @@ impl LiveLeases {
 
     /// Notes that a lease ends then, or has ended.
     pub(super) fn note(&self, key: KeyId, owner: Owner, end: Option<BootTime>) {
-        let mut ends = self.ends();
+        let mut ends = crate::lock(&self.ends);
         let own = ends.entry(key).or_default();
         match end {
             Some(end) => drop(own.insert(owner, end)),
@@ -82,7 +78,7 @@ impl LiveLeases {
 
     fn count(&self) -> usize {
         let now = self.clock.boot();
-        let mut ends = self.ends();
+        let mut ends = crate::lock(&self.ends);
         ends.retain(|_, own| {
             own.retain(|_, end| *end > now);
             !own.is_empty()

@@ -27,7 +27,7 @@ use super::route::Admission::Lease;
 use super::route::Parameter;
 use super::table::Table;
 use super::{answer, json};
-use crate::leases::{GrantedLease, LeaseError, Leased};
+use crate::leases::{LeaseError, Leased};
 use crate::rate::LEASES;
 
 const GROUP: Parameter = ("group", "The group of the name, if it has one", "string");
@@ -110,14 +110,14 @@ async fn acquire(mut req: ApiRequest) -> Handled {
         () = req.app.shutdown.cancelled() => Err(LeaseError::Unknown),
         granted = granting => granted,
     };
-    let granted = match granted {
+    let (granted, cap_remaining) = match granted {
         Ok(granted) => granted,
         Err(error) => {
             match error {
                 // What may have been granted is counted until it ends.
                 LeaseError::Unknown => {}
                 // Another has it, so this owner has nothing of an earlier call either.
-                LeaseError::Held { .. } => live.note(key, owner, None),
+                LeaseError::Held(_) => live.note(key, owner, None),
                 LeaseError::Lost(_)
                 | LeaseError::Unavailable(_)
                 | LeaseError::Busy
@@ -126,17 +126,12 @@ async fn acquire(mut req: ApiRequest) -> Handled {
             return Err(problem(&req.app, error, &asked.leased));
         }
     };
-    let GrantedLease {
-        token,
-        waited,
-        remaining,
-        cap_remaining,
-    } = granted;
+    let (token, remaining) = (granted.token().to_string(), granted.remaining());
     live.lives(key, owner, remaining);
     let answer = LeaseAnswer {
-        waited_ms: Some(millis(waited)),
+        waited_ms: Some(millis(granted.waited())),
         cap_remaining_ms: cap_remaining.map(millis),
-        ..lease(&asked.leased, &body.owner.0, token.to_string(), remaining)
+        ..lease(&asked.leased, &body.owner.0, token, remaining)
     };
     Ok(answer::object(&req.app, StatusCode::OK, &answer))
 }
@@ -149,18 +144,11 @@ async fn renew(mut req: ApiRequest) -> Handled {
     let ttl = ask::ttl(&req, body.ttl_ms)?;
     let LeaseCall { key, owner, leased } = &asked;
     let renewed = req.app.leases.renew(leased, *owner, token, ttl).await;
-    let live = &req.app.live_leases;
-    match renewed {
-        Ok(remaining) => {
-            live.lives(*key, *owner, remaining);
-            let answer = lease(leased, &body.owner.0, token.to_string(), remaining);
-            Ok(answer::object(&req.app, StatusCode::OK, &answer))
-        }
-        Err(error) => {
-            // Lost with this token: the owner may have another lease of the name, which counts until its end.
-            Err(problem(&req.app, error, leased))
-        }
-    }
+    // Lost with this token: the owner may have another lease of the name, which counts until its end.
+    let remaining = renewed.map_err(|error| problem(&req.app, error, leased))?;
+    req.app.live_leases.lives(*key, *owner, remaining);
+    let answer = lease(leased, &body.owner.0, token.to_string(), remaining);
+    Ok(answer::object(&req.app, StatusCode::OK, &answer))
 }
 
 /// What became of a release.
@@ -249,20 +237,17 @@ struct HeldName<'a> {
 fn problem(app: &App, error: LeaseError, leased: &Leased) -> Problem {
     let again = "It is not known whether it took effect. Ask again with the same owner.";
     match error {
-        LeaseError::Held {
-            conflicts,
-            retry_after,
-        } => {
-            let conflicts = conflicts.iter().map(|(name, remaining)| HeldName {
-                name: name.as_str(),
+        LeaseError::Held(refusal) => {
+            let conflicts = refusal.conflicts.iter().map(|held| HeldName {
+                name: held.name.as_str(),
                 state: "held",
-                retry_after_ms: millis(*remaining),
+                retry_after_ms: millis(held.remaining),
             });
             let conflicts: Vec<_> = conflicts.collect();
             Problem::new(&kinds::LEASE_HELD)
                 .advising(Advice::RetryAfter)
                 .with("conflicts", &conflicts)
-                .with("retry_after_ms", &millis(retry_after))
+                .with("retry_after_ms", &millis(refusal.retry_after))
         }
         LeaseError::Lost(reason) => Problem::new(&kinds::LEASE_LOST)
             .advising(Advice::Reacquire)

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -87,7 +86,7 @@ impl Watcher {
     async fn look(&mut self) -> Option<Bytes> {
         loop {
             let clock = Arc::clone(self.app.clock());
-            let next = clock.boot().plus(Duration::from_millis(LEASE_LOOK_MS));
+            let next = clock.boot().plus_ms(LEASE_LOOK_MS);
             let waiting = clock.sleep_until(next);
             self.app.shutdown.run_until_cancelled(waiting).await?;
             // While nothing is known, nothing is said.
@@ -97,7 +96,7 @@ impl Watcher {
             {
                 return Some(said);
             }
-            if clock.boot().since(self.said_at) >= Duration::from_millis(STREAM_KEEP_ALIVE_MS) {
+            if clock.boot() >= self.said_at.plus_ms(STREAM_KEEP_ALIVE_MS) {
                 return Some(response::KEEP_ALIVE);
             }
         }

@@ -267,17 +267,15 @@ fn content(answer: &Answer) -> Option<Value> {
 /// each event.
 fn events(types: &[(&str, Value)], id: Option<&str>, example: &Value) -> Value {
     let events = types.iter().map(|(kind, data)| {
-        let id = id.map(|pattern| json!({"type": "string", "pattern": pattern}));
-        let event = json!({"type": "string", "enum": [kind]});
-        let data = json!({
-            "type": "string", "contentMediaType": "application/json", "contentSchema": data,
+        let mut members = json!({
+            "event": {"type": "string", "enum": [kind]},
+            "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
         });
-        let members = [("id", id), ("event", Some(event)), ("data", Some(data))];
-        let members = members.into_iter();
-        let properties: serde_json::Map<_, _> = members
-            .filter_map(|(name, schema)| Some((name.to_owned(), schema?)))
-            .collect();
-        json!({"type": "object", "properties": properties})
+        if let Some(pattern) = id {
+            let id = json!({"type": "string", "pattern": pattern});
+            rules::merge(&mut members, json!({ "id": id }));
+        }
+        json!({"type": "object", "properties": members})
     });
     let events: Vec<_> = events.collect();
     let schema = json!({"description": "One server-sent event", "anyOf": events});

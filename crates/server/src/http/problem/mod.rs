@@ -207,11 +207,7 @@ impl Problem {
     }
 
     pub(super) fn into_response(self) -> Response {
-        let Kind {
-            head,
-            happened_json,
-            ..
-        } = self.kind;
+        let (head, happened_json) = (self.kind.head, self.kind.happened_json);
         let detail = self.detail.as_deref();
         let bytes = head.len() + self.extras.len() + MARKS_BYTES;
         let mut body = Vec::with_capacity(bytes + detail.map_or(happened_json.len(), str::len));

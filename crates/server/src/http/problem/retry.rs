@@ -8,16 +8,11 @@ use crate::limits::PROVIDER_PAUSE_MS_MAX;
 
 /// Returns how long the payment provider asks to be left alone, if it does; at most a minute.
 pub(super) fn asked_pause(error: &ProviderError) -> Option<Duration> {
-    match error {
-        ProviderError::Busy { retry_after } => {
-            let pause = retry_after.as_ref()?.ms().min(PROVIDER_PAUSE_MS_MAX);
-            Some(Duration::from_millis(pause))
-        }
-        ProviderError::Declined { .. }
-        | ProviderError::Refused { .. }
-        | ProviderError::Unknown(_)
-        | ProviderError::Misconfigured(_) => None,
-    }
+    let ProviderError::Busy { retry_after } = error else {
+        return None;
+    };
+    let pause = retry_after.as_ref()?.ms().min(PROVIDER_PAUSE_MS_MAX);
+    Some(Duration::from_millis(pause))
 }
 
 /// Rounds up to seconds; at least one.

@@ -57,7 +57,8 @@ pub(crate) struct Settings {
     /// The shield that servers share, if there is one; not connected yet.
     pub(crate) shield: Option<Arc<RedisShield>>,
     pub(crate) leases: LeaseChoice,
-    pub(crate) payments: PaymentPlace,
+    /// None without a payment provider.
+    pub(crate) payments: Option<PaymentPlace>,
     pub(crate) webhooks: Destinations,
     pub(crate) admin_key: Option<AdminKey>,
     pub(crate) shoppers: Access,
@@ -103,7 +104,7 @@ impl Settings {
             ledger: stores.ledger,
             shield: stores.shield,
             leases: stores.leases,
-            payments: PaymentPlace::new(&args.payments)?,
+            payments: PaymentPlace::set_up(&args.payments)?,
             webhooks: args.webhook_destinations,
             admin_key: args.admin_key.clone().map(AdminKey),
             shoppers: args.shoppers,

@@ -29,13 +29,9 @@ impl Stores {
         if args.accept_loss {
             ledger = ledger.accept_loss();
         }
-        let (redis, own) = (
-            args.limits.redis_url.as_ref(),
-            args.shield.shield_url.as_ref(),
-        );
-        let urls_of_redis = (own.map(String::as_str), redis.map(String::as_str));
-        let shield = shield_between(args.shield.shield, &ledger, urls_of_redis)?;
-        let urls = &args.leases.lease_url;
+        let (redis, own) = (args.limits.redis_url.as_ref(), args.shield_url.as_ref());
+        let shield = shield_between(args.shield, &ledger, (own, redis))?;
+        let urls = &args.lease_url;
         let leases = LeaseChoice::new(urls.clone(), database.cloned(), data)?;
         let clear_links = [
             ClearLink::of("database_url", database),

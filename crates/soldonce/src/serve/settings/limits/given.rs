@@ -93,10 +93,8 @@ pub(super) fn read(text: &str) -> anyhow::Result<Quota> {
     let (requests, window) = text
         .split_once('/')
         .context("a `/` stands between number and time")?;
-    let requests = requests
-        .parse()
-        .ok()
-        .context("a number stands before the `/`")?;
+    let requests = requests.parse().ok();
+    let requests = requests.context("a number stands before the `/`")?;
     let one = if window.starts_with(char::is_numeric) {
         ""
     } else {
