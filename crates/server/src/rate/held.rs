@@ -286,7 +286,11 @@ impl Held {
 
     /// Forgets a hold that is over. Returns its event if the hold was known.
     pub(crate) fn forget(&self, address: u128, hold: HoldId) -> Option<EventNo> {
-        Some(crate::lock(&self.state).take(address, Of::Hold(hold))?.event)
+        Some(
+            crate::lock(&self.state)
+                .take(address, Of::Hold(hold))?
+                .event,
+        )
     }
 
     /// Returns the event of a hold that is counted, and its payments under way.
