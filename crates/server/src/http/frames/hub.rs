@@ -196,16 +196,20 @@ impl Task {
         let (shutdown, over) = (self.around.shutdown.clone(), self.hub.live.feed.over());
         let until_left = async {
             while !self.is_left() {
-                self.wait().await;
-                if self.send() {
-                    self.rest().await;
-                }
+                self.turn().await;
             }
         };
         let until_over = over.run_until_cancelled(until_left);
         shutdown.run_until_cancelled(until_over).await;
         if over.is_cancelled() {
             crate::lock(&self.open).remove(&self.hub.live.event().no);
+        }
+    }
+
+    async fn turn(&mut self) {
+        self.wait().await;
+        if self.send() {
+            self.rest().await;
         }
     }
 
