@@ -62,8 +62,9 @@ async fn a_hold_that_another_server_extended_counts() {
             policy.hold_ttl = Span::from_ms(60_000);
         })
         .await;
-    let open = "BEGIN; SELECT pg_current_xact_id()";
-    let holds_the_feed_up = Other::run(&servers.database.url(), open).await;
+    // Else the other server would read the hold again for its feed.
+    let turn = "BEGIN; SELECT FROM sequencer FOR UPDATE";
+    let holds_the_feed_up = Other::run(&servers.database.url(), turn).await;
     let seats = ["A-1", "A-2"];
     let hold = servers.hold(0, &event, "ann", &seats).await.unwrap();
     let known = servers.hold(1, &event, "ann", &["B-1"]).await;
