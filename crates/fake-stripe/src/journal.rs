@@ -95,7 +95,8 @@ impl Journal {
         file.write_all(&line_of(Some(account.everything()), keys.all_answered())?)?;
         std::fs::rename(&anew, &self.path)?;
         self.file = Some(file);
-        self.lines = 1;
+        // As many as it has objects: the next time it is twice as large.
+        self.lines = account.kept() + keys.kept();
         Ok(())
     }
 }

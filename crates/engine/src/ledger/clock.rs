@@ -49,8 +49,8 @@ impl LedgerClock {
     }
 }
 
-/// The clock by which rows become old enough to be deleted: the ledger's, without its lead over the wall clock at
-/// the start, and without what it gained on the boot clock since. A clock that is ahead makes nothing old.
+/// The clock by which rows become old enough to be deleted: the ledger's, without its lead over the wall clock, and
+/// without what it gained on the boot clock since the start. A step ahead after the start makes nothing old.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgeClock {
     /// Its reading at the start, less the boot clock's then, milliseconds.
@@ -60,16 +60,18 @@ pub(crate) struct AgeClock {
 impl AgeClock {
     /// Starts it at `now`, the ledger's time.
     pub(crate) fn starting_at(now: Timestamp, clock: &dyn Clock) -> Self {
-        // A machine's clock that was never set would make nothing old, however long it runs.
-        let wall = Some(clock.wall_ms()).filter(|wall| *wall >= CLOCK_LEAST_MS);
-        let start = wall.map_or(now.ms(), |wall| wall.min(now.ms()));
-        let lead = start.saturating_sub(boot_ms(clock));
-        Self { lead }
+        Self {
+            lead: now.ms().saturating_sub(boot_ms(clock)),
+        }
     }
 
     /// Returns `now`, the ledger's time, without its lead and what it gained.
     pub(crate) fn at(self, now: Timestamp, clock: &dyn Clock) -> Timestamp {
-        now.min(Timestamp::from_ms(boot_ms(clock).saturating_add(self.lead)))
+        let passed = boot_ms(clock).saturating_add(self.lead);
+        // A machine's clock that was never set would make nothing old, however long it runs.
+        let wall = Some(clock.wall_ms()).filter(|wall| *wall >= CLOCK_LEAST_MS);
+        let passed = wall.map_or(passed, |wall| wall.min(passed));
+        now.min(Timestamp::from_ms(passed))
     }
 }
 
@@ -135,6 +137,20 @@ mod tests {
         let ahead = last.ms() - wall.wall_ms();
         wall.advance(Duration::from_secs(1));
         assert_eq!(clock.now().ms() - wall.wall_ms(), ahead - 500);
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_ages_nothing_and_one_that_was_behind_only_until_it_is_set() {
+        let wall = ManualClock::at(NOON_MS - HOUR_MS);
+        let ages = AgeClock::starting_at(Timestamp::from_ms(NOON_MS), &wall);
+        let at = |now| ages.at(Timestamp::from_ms(now), &wall).ms();
+        assert_eq!(at(NOON_MS), NOON_MS - HOUR_MS);
+        step(&wall, HOUR_MS);
+        assert_eq!(at(NOON_MS), NOON_MS);
+        step(&wall, HOUR_MS);
+        assert_eq!(at(NOON_MS + HOUR_MS), NOON_MS);
+        wall.step_wall(0);
+        assert_eq!(at(NOON_MS), NOON_MS, "it was never set");
     }
 
     proptest! {

@@ -1,8 +1,9 @@
 //! What endpoints ask for by their answers: to be left alone for a while, or for ever.
 
-use soldonce_clock::Clock;
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Span, Timestamp};
 use soldonce_engine::webhook::{Delivery, DeliveryState, Endpoint, EndpointChange, Kinds};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::webhooks::{Answer, Received, Receiver, is_by_one_of};
 
 use super::rig::{ALL, Rig, every_ledger};
@@ -228,7 +229,9 @@ async fn what_waits_for_a_disabled_endpoint_outlives_a_clock_that_steps_ahead() 
         rig.change(&other, EndpointChange::Delete).await;
         let ledger = std::sync::Arc::clone(&rig.test.ledger);
         let strays = async || ledger.webhooks().deliveries(other.id, i64::MAX, ALL).await;
+        let end = SystemClock.boot().plus(PATIENCE);
         while !strays().await.unwrap().is_empty() {
+            assert!(SystemClock.boot() < end, "the log of the other is kept");
             rig.test.advance_ms(200);
         }
         assert_eq!(rig.log(&endpoint).await.len(), 1, "it waits");

@@ -70,20 +70,23 @@ async fn a_message_that_is_sent_again_meanwhile_is_not_deleted_as_old() {
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
     test.confirm(&hold).await.unwrap();
     let (slow, _connection) = connect(&server).await;
-    let over = "UPDATE deliveries SET state = 1, next_at = NULL";
-    slow.batch_execute(over).await.unwrap();
-    // It is sent again, and that is not committed yet.
-    let again = "BEGIN; UPDATE deliveries SET state = 0, attempts = 0, next_at = 0";
-    slow.batch_execute(again).await.unwrap();
-    let mut cleaner = JoinSet::new();
-    let own = Arc::clone(&ledger);
-    cleaner.spawn(async move {
-        let forgotten = own.webhooks().forget_deliveries(Timestamp::MAX, 9);
-        forgotten.await.unwrap()
-    });
-    until_one_waits(&server);
-    slow.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(cleaner.join_next().await.unwrap().unwrap(), 0);
-    let kept = ledger.webhooks().deliveries(endpoint(1).id, i64::MAX, 9);
-    assert_eq!(kept.await.unwrap().len(), 1);
+    let is_over = "UPDATE deliveries SET state = 1, at = 0, next_at = NULL";
+    let waits = "UPDATE deliveries SET state = 0, next_at = 0; UPDATE webhook_endpoints SET disabled_at = 0";
+    for old in [is_over, waits] {
+        slow.batch_execute(old).await.unwrap();
+        // It is sent again, or its endpoint is enabled, and that is not committed yet.
+        let again = "BEGIN; UPDATE deliveries SET state = 0, attempts = 0, next_at = 9";
+        slow.batch_execute(again).await.unwrap();
+        let mut cleaner = JoinSet::new();
+        let own = Arc::clone(&ledger);
+        cleaner.spawn(async move {
+            let forgotten = own.webhooks().forget_deliveries(Timestamp::from_ms(9), 9);
+            forgotten.await.unwrap()
+        });
+        until_one_waits(&server);
+        slow.batch_execute("COMMIT").await.unwrap();
+        assert_eq!(cleaner.join_next().await.unwrap().unwrap(), 0, "{old}");
+        let kept = ledger.webhooks().deliveries(endpoint(1).id, i64::MAX, 9);
+        assert_eq!(kept.await.unwrap().len(), 1, "{old}");
+    }
 }

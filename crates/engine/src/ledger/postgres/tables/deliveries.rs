@@ -79,8 +79,8 @@ pub(in super::super) const RESEND: &str = concat!(
 );
 
 /// Deletes old deliveries and those of deleted endpoints, some at a time. Finds the endpoints of
-/// the log one after the other by its key, not by a look at each row. One that
-/// is sent again meanwhile stays.
+/// the log one after the other by its key, not by a look at each row. One that is sent again, or whose
+/// endpoint is enabled, meanwhile stays.
 pub(in super::super) const FORGET_DELIVERIES: &str = "-- forget_deliveries
 WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
@@ -88,17 +88,18 @@ WITH RECURSIVE named (id) AS (
     SELECT (SELECT endpoint FROM deliveries WHERE endpoint > named.id ORDER BY endpoint LIMIT 1)
     FROM named WHERE named.id IS NOT NULL
 ), old AS (
-    (SELECT n, state FROM deliveries WHERE state > 0 AND at < $1 LIMIT $2)
+    (SELECT n FROM deliveries WHERE state > 0 AND at < $1 LIMIT $2)
     UNION
-    (SELECT d.n, d.state FROM webhook_endpoints e JOIN deliveries d ON d.endpoint = e.id
+    (SELECT d.n FROM webhook_endpoints e JOIN deliveries d ON d.endpoint = e.id
      WHERE e.disabled_at IS NOT NULL AND d.state = 0 AND d.next_at < $1 LIMIT $2)
     UNION
-    (SELECT d.n, d.state FROM named JOIN deliveries d ON d.endpoint = named.id
+    (SELECT d.n FROM named JOIN deliveries d ON d.endpoint = named.id
      WHERE named.id NOT IN (SELECT id FROM webhook_endpoints) LIMIT $2)
     LIMIT $2
 )
 DELETE FROM deliveries d USING old
-WHERE d.n = old.n AND (old.state = 0 OR d.state > 0) RETURNING d.n";
+WHERE d.n = old.n AND (d.state > 0 OR d.next_at < $1
+                       OR d.endpoint NOT IN (SELECT id FROM webhook_endpoints)) RETURNING d.n";
 
 pub(in super::super) fn get_due(row: &mut Reader<'_>) -> Result<DueDelivery, Damaged> {
     let due = deliveries::get_due(row)?;
