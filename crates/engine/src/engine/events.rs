@@ -68,7 +68,7 @@ impl Engine {
             key: None,
             chart: Some(chart),
         };
-        let done = self.parts.ledger.transact(transaction).await?;
+        let done = self.transact(transaction).await?;
         let created = matches!(
             &done,
             Done::Fresh {

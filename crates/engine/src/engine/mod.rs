@@ -34,14 +34,16 @@ pub use webhooks::run_webhooks;
 
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use soldonce_core::{Command, Event, Rejection, Timestamp};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
 
 use crate::caller::Call;
 use crate::ids::Ids;
 use crate::keys::{ApiKey, KeyHash};
 use crate::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
-use crate::ledger::{Done, Ledger, ReadError, Transaction};
+use crate::ledger::{Done, Ledger, ReadError, Transaction, Write};
 use crate::live::{Live, LiveEvent};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, SPANS};
 use crate::payment::{PaymentProvider, ProviderError};
 use crate::reply::{self, ReplyKind, StoredReply};
 use crate::secret::Secrets;
@@ -240,11 +242,17 @@ impl Engine {
             key: call.record(),
             chart: None,
         };
-        let done = self.parts.ledger.transact(transaction).await;
+        let done = self.transact(transaction).await;
         if let Err(rejection) = &done {
             self.parts.metrics.refused(rejection);
         }
         done
+    }
+
+    /// Passes a command to the ledger. Its span lasts until the command's batch is committed or it is refused.
+    fn transact(&self, transaction: Transaction) -> Instrumented<Write<'_, Done>> {
+        let span = tracing::info_span!(target: SPANS, "ledger.transact");
+        self.parts.ledger.transact(transaction).instrument(span)
     }
 
     /// Renders the reply to what the ledger did, secret included where there is one.

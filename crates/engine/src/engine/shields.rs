@@ -7,11 +7,13 @@ use soldonce_core::{
     Unavailable,
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::Engine;
 use crate::ledger::Done;
 use crate::limits::SHIELD_EARLY_MS;
 use crate::live::{Live, LiveEvent, Verdict};
+use crate::metrics::SPANS;
 use crate::shield::{
     Belief, Kind, Known, KnownState, Message, Part, Round, SharedShield, Thing, Tried, Who, full,
     parts,
@@ -92,7 +94,9 @@ impl Engine {
             who: Who::of(query.holder),
             parts: parts(of, &query.event.chart, query.selection),
         };
-        match shared_shield.shield.try_units(pass.who, &pass.parts).await {
+        let span = tracing::info_span!(target: SPANS, "shield.try_units");
+        let tried = shared_shield.shield.try_units(pass.who, &pass.parts);
+        match tried.instrument(span).await {
             Tried::Passed => Ok(Some(pass)),
             Tried::Missed => {
                 self.parts.metrics.shield_misses.inc();

@@ -13,6 +13,9 @@ use soldonce_core::{Applied, Cause, Rejection};
 use crate::ledger::Done;
 use crate::webhook::Then;
 
+/// The target of the spans that a server may export, all at level `info`.
+pub const SPANS: &str = "soldonce_spans";
+
 /// Labels, each a name and a value.
 pub type Labels<const N: usize = 1> = [(&'static str, &'static str); N];
 

@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tracing::Instrument;
 
 use super::api_request::ApiRequest;
 use super::app::App;
@@ -17,7 +18,8 @@ use super::coding::{self, Coding};
 use super::problem::{Handled, Problem};
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
-use super::served::{Served, trace_id};
+use super::served::Served;
+use super::trace::Trace;
 use super::{origin, rates};
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
@@ -58,7 +60,8 @@ impl Endpoint {
         let began = app.clock().boot();
         let (parts, body) = request.into_parts();
         let request_id = app.request_ids.of(&parts.headers);
-        let (uri, trace_id) = (parts.uri.clone(), trace_id(&parts.headers));
+        let trace = Trace::begin(route, &parts.headers, &request_id);
+        let uri = parts.uri.clone();
         let origin = origin::to_answer(&app.settings, &parts.headers);
         // Answers to commands may carry secrets: coded, their length would tell of them.
         let coding = (route.verb == Verb::Get).then(|| Coding::accepted(&parts.headers));
@@ -78,6 +81,7 @@ impl Endpoint {
                     parts,
                     body,
                 })
+                .instrument(trace.span.clone())
                 .await
             }
             (Err(problem), _) | (Ok(_), Some(problem)) => Err(problem),
@@ -112,7 +116,7 @@ impl Endpoint {
             status,
             code,
             request_id: &request_id,
-            trace_id,
+            trace,
             took,
         };
         if let Some(metrics) = app.metrics.route(self.at) {

@@ -29,6 +29,7 @@ mod headers;
 mod json;
 mod query;
 mod response;
+mod trace;
 mod units;
 
 mod event_body;

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let place = (args.listen.as_str(), args.data.as_path());
     let served = ServeArgs::demo(place, paid_through(&stripe), args.admin_key.clone());
     let settings = Settings::gather(&served).map_err(usage)?;
-    start_logging(settings.log_format)?;
+    let _traces = start_logging(&settings)?;
     env::warn_of_unknown();
     let runtime = tokio::runtime::Runtime::new()?;
     let exit = runtime.block_on(async {

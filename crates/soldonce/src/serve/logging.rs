@@ -2,38 +2,48 @@
 
 use std::io::IsTerminal;
 
+use soldonce_engine::metrics::SPANS;
 use tracing::{Level, Metadata};
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, registry};
+use tracing_subscriber::{EnvFilter, Layer, Registry, registry};
 
-use super::LogFormat;
+use super::traces::Traces;
+use super::{LogFormat, Settings};
 use crate::exit::usage;
 
 /// The variable with the level of all log lines or of some: `debug`, `soldonce_server=trace`.
 const VARIABLE: &str = "SOLDONCE_LOG";
 
-/// Starts logging at `info`, or as `SOLDONCE_LOG` says.
-pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
+/// Starts logging at `info`, or as `SOLDONCE_LOG` says; and sends spans if there is a collector, as long as what it
+/// returns lives.
+pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy()).map_err(usage)?;
+    let filter = filter.and(filter_fn(is_free_of_values));
+    let traces = settings.otlp_endpoint.as_deref().map(Traces::to);
+    let traces = traces.transpose().map_err(usage)?;
+    let mut layers = vec![lines(settings.log_format).with_filter(filter).boxed()];
+    layers.extend(traces.as_ref().map(|traces| traces.layer().boxed()));
+    registry().with(layers).init();
+    Ok(traces)
+}
+
+fn lines(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false);
-    let lines = match format {
+    match format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-    };
-    let subscriber = registry().with(filter).with(filter_fn(is_free_of_values));
-    subscriber.with(lines).init();
-    Ok(())
+    }
 }
 
 /// Parses a filter on top of `info`: a directive for some lines leaves the others as they are.
 fn filter(given: &str) -> anyhow::Result<EnvFilter> {
     // A peer can have `h2` warn of each of its frames.
-    let read = EnvFilter::try_new(format!("info,h2=error,{given}"));
+    let read = EnvFilter::try_new(format!("info,h2=error,{SPANS}=off,{given}"));
     // Its source says the same again.
     let read = read.map_err(|wrong| {
         anyhow::anyhow!("{VARIABLE}: {wrong}; write debug, or soldonce_server=debug")

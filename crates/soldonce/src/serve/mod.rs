@@ -12,6 +12,7 @@ mod signals;
 mod start;
 mod stop;
 mod tls;
+mod traces;
 
 use std::path::{Path, PathBuf};
 
@@ -152,6 +153,10 @@ pub(crate) struct ServeArgs {
     /// How log lines are written
     #[arg(long, env = "SOLDONCE_LOG_FORMAT", default_value = "text")]
     log_format: LogFormat,
+    /// Where spans of requests go, by OTLP over HTTP: the address of a collector, such as http://127.0.0.1:4318
+    /// [default: nowhere]
+    #[arg(long, env = "SOLDONCE_OTLP_ENDPOINT", value_name = "URL")]
+    otlp_endpoint: Option<String>,
     #[command(flatten)]
     limits: LimitArgs,
     /// Start although the ledger is behind its high-water mark (the commits between are lost), or
@@ -179,7 +184,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         print(&given.report(&settings.notes))?;
         return Ok(Exit::Done);
     }
-    start_logging(settings.log_format)?;
+    let _traces = start_logging(&settings)?;
     env::warn_of_unknown();
     raise_descriptor_limit(&settings.limits);
     let runtime = tokio::runtime::Runtime::new()?;

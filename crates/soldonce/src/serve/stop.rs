@@ -8,8 +8,9 @@ use super::fault::until_a_restart_helps;
 use super::start::RunningServer;
 use crate::exit::Exit;
 
-/// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more.
-const END_MS_MAX: u64 = 9_800;
+/// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more, and the last
+/// spans may have to be sent.
+const END_MS_MAX: u64 = 9_000;
 
 /// Waits for SIGINT, SIGTERM, a fault of the ledger that a restart repairs, or a task that ends by itself; then ends
 /// everything in order: no new requests, those in flight answered, the ledger closed.

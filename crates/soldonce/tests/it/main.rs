@@ -27,6 +27,7 @@ mod shop;
 mod siege;
 mod store;
 mod tls;
+mod traces;
 mod update;
 mod watch;
 mod webhooks;

@@ -259,7 +259,7 @@ impl Engine {
             key,
             chart: None,
         };
-        self.parts.ledger.transact(transaction).await?;
+        self.transact(transaction).await?;
         Ok(())
     }
 

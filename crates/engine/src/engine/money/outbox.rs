@@ -9,6 +9,7 @@ use soldonce_clock::BootTime;
 use soldonce_core::{BookingId, Effect, Span, Timestamp};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::{Engine, StepError};
 use crate::ledger::OpenEffect;
@@ -16,6 +17,7 @@ use crate::limits::{
     OUTBOX_ALERT_TRIES, OUTBOX_AT_ONCE_MAX, OUTBOX_AUTHORISE_AFTER_MS, OUTBOX_EVERY_MS,
     OUTBOX_KEEP_MS, OUTBOX_PAUSE_MS, OUTBOX_PAUSE_MS_MAX,
 };
+use crate::metrics::SPANS;
 use crate::payment::ProviderError;
 use crate::trouble::Trouble;
 
@@ -119,10 +121,13 @@ impl Outbox {
         }
         let mut round = of.map_or(0, |of| of.round);
         let engine = self.engine.clone();
-        let call = self.calls.spawn(async move {
+        let span =
+            tracing::info_span!(target: SPANS, "outbox.step", soldonce.booking = %id, ?effect);
+        let step = async move {
             let done = engine.carry_out(effect, &mut round).await;
             (effect, round, done)
-        });
+        };
+        let call = self.calls.spawn(step.instrument(span));
         self.under_way.insert(id, (call.id(), effect));
     }
 

@@ -9,6 +9,8 @@ use soldonce_clock::BootTime;
 use soldonce_core::Span;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 use super::Engine;
 use crate::catch_panic::catch_panic;
@@ -17,6 +19,7 @@ use crate::limits::{
     WEBHOOK_AT_ONCE_MAX, WEBHOOK_EVERY_MS, WEBHOOK_FORGET_EVERY_MS, WEBHOOK_FORGET_MAX,
     WEBHOOK_KEEP_MS, WEBHOOK_LOG_MS,
 };
+use crate::metrics::SPANS;
 use crate::trouble::Trouble;
 use crate::webhook::{
     Attempt, DueDelivery, Endpoint, EndpointId, PostOutcome, Sender, SignedMessage, Then,
@@ -195,7 +198,13 @@ async fn attempt(
         signatures: signatures(&secrets, delivery.message, at, &delivery.body),
         body: &delivery.body,
     };
-    outcome(engine, endpoint, delivery, sender.post(message).await)
+    let span = tracing::info_span!(
+        target: SPANS, "webhook.post", otel.kind = "client", webhook.id = %delivery.message,
+        soldonce.endpoint = %endpoint.id, http.response.status_code = Empty,
+    );
+    let posted = sender.post(message).instrument(span.clone()).await;
+    span.record("http.response.status_code", posted.status);
+    outcome(engine, endpoint, delivery, posted)
 }
 
 /// Decides what becomes of a delivery after an attempt, and reports it.

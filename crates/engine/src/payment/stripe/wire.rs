@@ -9,10 +9,13 @@ use reqwest::{Client, Method, Response, Url, redirect};
 use soldonce_clock::Clock;
 use soldonce_core::Span;
 use soldonce_tls::choose_cryptography;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 use super::API_VERSION;
 use super::refusal::{CallError, HttpAnswer};
 use super::settings::{StripeSettings, StripeSetupError};
+use crate::metrics::SPANS;
 use crate::payment::ProviderError;
 use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
@@ -120,6 +123,18 @@ impl Wire {
     }
 
     async fn call_once(&self, ask: &Ask<'_>, wait: Duration) -> Result<HttpAnswer, ProviderError> {
+        let span = tracing::info_span!(
+            target: SPANS, "stripe.request", otel.kind = "client", http.request.method = %ask.method,
+            url.path = ask.path, http.response.status_code = Empty,
+        );
+        let answer = self.send(ask, wait).instrument(span.clone()).await;
+        if let Ok(answer) = &answer {
+            span.record("http.response.status_code", answer.status);
+        }
+        answer
+    }
+
+    async fn send(&self, ask: &Ask<'_>, wait: Duration) -> Result<HttpAnswer, ProviderError> {
         let url = format!("{}{}", self.settings.base_url, ask.path);
         let mut request = self
             .client

@@ -69,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) feed: FeedSettings,
     pub(crate) keep_ended_events: Option<Span>,
     pub(crate) log_format: LogFormat,
+    /// The collector of spans, if there is one.
+    pub(crate) otlp_endpoint: Option<String>,
     pub(crate) limits: LimitSettings,
     /// The links to other machines without verified encryption.
     pub(crate) clear_links: Vec<ClearLink>,
@@ -117,6 +119,7 @@ impl Settings {
             },
             keep_ended_events: keep(args, &mut notes)?,
             log_format: args.log_format,
+            otlp_endpoint: args.otlp_endpoint.clone(),
             limits: LimitSettings::gather(&args.limits, &mut notes)?,
             clear_links: stores.clear_links,
             notes,
@@ -150,6 +153,13 @@ impl Settings {
             (FEED_TICK_MS_MIN..=FEED_TICK_MS_MAX).contains(&tick_ms),
             "feed_tick_ms: {tick_ms} is outside {FEED_TICK_MS_MIN} to {FEED_TICK_MS_MAX} milliseconds"
         );
+        if let Some(url) = &self.otlp_endpoint {
+            let (scheme, rest) = url.split_once("://").unwrap_or_default();
+            anyhow::ensure!(
+                ["http", "https"].contains(&scheme) && !rest.is_empty(),
+                "otlp_endpoint: `{url}` is no address of a collector; write http://HOST:4318 or https://HOST"
+            );
+        }
         for origin in &self.origins {
             anyhow::ensure!(
                 is_origin(origin),

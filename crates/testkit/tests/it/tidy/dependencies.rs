@@ -9,7 +9,7 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests and examples of any crate may use, besides what their crate may and our own crates.
-const TESTS: &str = "axum base64 hmac insta proptest protox rslock rstest rusqlite rustls serde_json sha2 stateright tempfile tokio \
+const TESTS: &str = "axum base64 hmac insta opentelemetry-proto prost proptest protox rslock rstest rusqlite rustls serde_json sha2 stateright tempfile tokio \
                      tracing-subscriber";
 
 /// A crate, and the packages it may use.
@@ -35,14 +35,14 @@ const TABLE: [(&str, &str); 10] = [
         "soldonce-server",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-tls \
          axum brotli flate2 futures-util http http-body http-body-util hyper hyper-util itoa \
-         prometheus-client prost-reflect reqwest rust-embed rustix sha2 tokio-rustls tonic tonic-health tonic-reflection \
-         tonic-types tower utoipa",
+         opentelemetry opentelemetry-http opentelemetry_sdk prometheus-client prost-reflect reqwest rust-embed rustix sha2 tokio-rustls tonic tonic-health tonic-reflection \
+         tonic-types tower tracing-opentelemetry utoipa",
     ),
     (
         "soldonce",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-tls fake-stripe \
-         anyhow clap clap_complete clap_mangen comfy-table hyper indicatif nix rustix strsim tikv-jemallocator \
-         toml tracing-subscriber",
+         anyhow clap clap_complete clap_mangen comfy-table hyper indicatif nix opentelemetry opentelemetry-otlp opentelemetry_sdk \
+         rustix strsim tikv-jemallocator toml tracing-opentelemetry tracing-subscriber",
     ),
     (
         "fake-stripe",
