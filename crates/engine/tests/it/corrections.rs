@@ -2,8 +2,9 @@
 //! every event's history says so, and nothing is wrong with the ledger afterwards.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
 use soldonce_core::{
     BookingId, Cause, Command, Effect, Event, Hold, HoldState, Rejection, Selection, Span, TtlMax,
 };
@@ -14,6 +15,8 @@ use soldonce_engine::ledger::sqlite::{SqliteOptions, correct_clock, verify};
 use soldonce_engine::ledger::{ClockCorrected, Done, Ledger};
 use soldonce_testkit::postgres::{Postgres, query};
 use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
 
 use crate::ledgers::{
     HALL, Recorder, TestLedger, booked, busy, cancel, checkout, created, expect_taken, held,
@@ -180,12 +183,16 @@ async fn hold(ledger: &PostgresLedger, event: &Event, n: u128, seat: &str) -> Ho
     held(ask(ledger, wish).await).unwrap()
 }
 
-/// A hold that waits, one that is being paid, and an event that is sold out; on a ledger a day ahead.
-async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Event>; 2], Hold, i64) {
+async fn migrate_a_day_ahead(options: &PostgresOptions) {
     migrate(options).await.unwrap();
     let day_ahead =
         format!("UPDATE clock SET at = {DAY_MS} + extract(epoch FROM clock_timestamp()) * 1000");
     query(&options.url, &day_ahead).unwrap();
+}
+
+/// A hold that waits, one that is being paid, and an event that is sold out; on a ledger a day ahead.
+async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Event>; 2], Hold, i64) {
+    migrate_a_day_ahead(options).await;
     let ledger = open(options, 1).await;
     let events = [
         event(&ledger, "hamlet-1").await,
@@ -255,6 +262,54 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
     assert_eq!(released.state, HoldState::Released);
     ledger.close().await;
     verified(&options);
+}
+
+/// Runs until there is a row of `go`.
+const SLOW: &str = "
+CREATE TABLE go (n integer);
+CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN WHILE NOT EXISTS (SELECT FROM go) LOOP NULL; END LOOP; RETURN NULL; END $$;
+CREATE TRIGGER wait BEFORE UPDATE ON outbox EXECUTE FUNCTION wait();
+CREATE ROLE other SUPERUSER LOGIN";
+
+async fn has_session(other: &Client, which: &str) -> bool {
+    let sql = format!(
+        "SELECT EXISTS (SELECT FROM pg_stat_activity
+                        WHERE backend_type = 'client backend' AND usename <> 'other' AND {which})"
+    );
+    other.query_one(&sql, &[]).await.unwrap().get(0)
+}
+
+/// Checks that a statement may take longer than those of a server: one sets back all messages that wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_correction_waits_for_a_statement_that_takes_long() {
+    let (server, options) = started();
+    migrate_a_day_ahead(&options).await;
+    query(&options.url, SLOW).unwrap();
+    let url = server.url().replace("postgres@", "other@");
+    let (other, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { drop(connection.await) });
+    while has_session(&other, "true").await {}
+    let clock = ManualClock::at(SystemClock.wall_ms());
+    let here = Arc::new(clock.clone());
+    let mut correcting = JoinSet::new();
+    correcting.spawn(async move {
+        correct_database(&options, here, &SeededEntropy::new(3), recorder()).await
+    });
+    let is_slow = "state = 'active' AND query LIKE '-- set_effects_back%'";
+    while !has_session(&other, is_slow).await {
+        assert!(correcting.try_join_next().is_none(), "it failed");
+    }
+    clock.advance(Duration::from_mins(1));
+    // Long enough for a wait that is over to be given up.
+    for _ in 0..100 {
+        assert!(has_session(&other, is_slow).await);
+    }
+    let go = "INSERT INTO go VALUES (1)";
+    other.batch_execute(go).await.unwrap();
+    let done = correcting.join_next().await.unwrap().unwrap().unwrap();
+    assert!(done.set_back_ms.abs_diff(DAY_MS.unsigned_abs()) < 60_000);
 }
 
 /// It is seen by a role that may see next to nothing of it.

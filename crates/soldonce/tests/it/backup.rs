@@ -85,7 +85,7 @@ fn sell(client: &mut Client, for_sale: &Mutex<Receiver<usize>>, sold: &AtomicUsi
 }
 
 #[test]
-fn a_copy_of_a_ledger_that_sells_is_whole_and_makes_no_sale_wait() {
+fn a_copy_of_a_ledger_that_sells_is_whole_and_starts() {
     let place = folder("backup-live");
     let data = place.join("data");
     let server = Server::start(&data).unwrap();

@@ -13,7 +13,7 @@ use super::database::{Connection, Database};
 use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
-use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS, SESSION_END_MS};
+use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS, OPERATOR_ANSWER_MS, SESSION_END_MS};
 use super::replica::ToLoad;
 use super::write::{Dispatch, Statement};
 use super::{OpenError, PostgresLedger, PostgresOptions};
@@ -120,9 +120,10 @@ async fn require_no_other_session(
 /// Corrects the clock once every commit has its number, or fails after [`CORRECT_WAIT_MS`]. Commits
 /// that come meanwhile are of servers that should have been stopped.
 async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
+    let database = context.database.clone().patient(OPERATOR_ANSWER_MS);
     let end = context.clock.boot().plus_ms(CORRECT_WAIT_MS);
     while context.clock.boot() < end {
-        let mut connection = context.database.connection().await?;
+        let mut connection = database.connection().await?;
         connection.begin_write().await?;
         let corrected = correct_within(context, &mut connection).await;
         if let Ok(Some(done)) = corrected {

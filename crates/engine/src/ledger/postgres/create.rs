@@ -180,7 +180,7 @@ impl Parts {
             return Ok(());
         }
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let slot = Arc::new(EventSlot::new(event, queue));
+        let slot = Arc::new(EventSlot::new(event.no, queue));
         // Before the cache: a commit that is shown and not in the cache would leave its units free in the
         // shield, and no later number would put that right.
         let shown = ShownUnits::read(connection, slot.no).await?;

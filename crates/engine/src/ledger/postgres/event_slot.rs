@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-use soldonce_core::{Event, EventId, EventNo, Inventory, Rejection, Seq, Timestamp};
+use soldonce_core::{EventId, EventNo, Inventory, Rejection, Seq, Timestamp};
 use tokio::sync::{Mutex, mpsc};
 
 use super::replica::Replica;
@@ -29,8 +29,8 @@ pub(super) struct EventSlot {
     pub(super) no: EventNo,
     /// Locked from the decision until its outcome is known.
     pub(super) replica: Mutex<Replica>,
-    /// None once the ledger is closed.
-    queue: RwLock<Option<mpsc::Sender<Job>>>,
+    /// Once it takes no more commands, why.
+    queue: RwLock<Result<mpsc::Sender<Job>, Rejection>>,
     /// When the next hold is over, as far as this server knows, ms since the epoch.
     next_end: AtomicI64,
     /// The number of the last commit that this server has published.
@@ -38,23 +38,27 @@ pub(super) struct EventSlot {
 }
 
 impl EventSlot {
-    pub(super) fn new(event: &Event, queue: mpsc::Sender<Job>) -> Self {
+    pub(super) fn new(no: EventNo, queue: mpsc::Sender<Job>) -> Self {
         Self {
-            no: event.no,
-            replica: Mutex::new(Replica::new(event.no)),
-            queue: RwLock::new(Some(queue)),
+            no,
+            replica: Mutex::new(Replica::new(no)),
+            queue: RwLock::new(Ok(queue)),
             next_end: AtomicI64::new(i64::MAX),
             shown: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn queue(&self) -> Option<mpsc::Sender<Job>> {
+    /// Returns the queue of its commands.
+    ///
+    /// # Errors
+    /// Why it takes no more commands.
+    pub(super) fn queue(&self) -> Result<mpsc::Sender<Job>, Rejection> {
         read(&self.queue).clone()
     }
 
-    /// Takes no more commands; those that wait are carried out.
-    pub(super) fn close(&self) {
-        *write(&self.queue) = None;
+    /// Takes no more commands, which are refused with `why`; those that wait are carried out.
+    pub(super) fn close(&self, why: Rejection) {
+        *write(&self.queue) = Err(why);
     }
 
     /// Tells whether a hold is over whose end is not stored.
@@ -135,7 +139,7 @@ impl Catalogue {
             return false;
         };
         if let Ok(gone) = std::mem::replace(slot, Err(Rejection::EventDropped)) {
-            gone.close();
+            gone.close(Rejection::EventDropped);
         }
         true
     }
@@ -155,5 +159,32 @@ impl Catalogue {
             slots.by_no.push(slot);
         }
         is_next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::{Command, Origin};
+
+    use super::*;
+    use crate::ledger::postgres::route::submit;
+
+    /// Checks a command that has found its event just before that is dropped.
+    #[tokio::test]
+    async fn a_command_that_meets_the_drop_of_its_event_is_told_so() {
+        let (queue, _jobs) = mpsc::channel(1);
+        let (no, id) = (EventNo(0), EventId::parse("hamlet-1").unwrap());
+        let catalogue = Catalogue::default();
+        let slot = Arc::new(EventSlot::new(no, queue));
+        assert!(catalogue.add(no, Some(id.clone()), Ok(Arc::clone(&slot))));
+        assert!(catalogue.drop_event(&id, no));
+        let transaction = Transaction {
+            origin: Origin::system("test"),
+            command: Command::Sweep { limit: 1 },
+            key: None,
+            chart: None,
+        };
+        let told = submit(&slot, transaction).await;
+        assert_eq!(told.err(), Some(Rejection::EventDropped));
     }
 }

@@ -76,10 +76,9 @@ pub(super) const RESOLVE_TRIES: usize = 4;
 pub(super) const RESOLVE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
 pub(super) const RESOLVE_EVERY_MS: u64 = 250;
-/// Longest wait of a verification for one answer, milliseconds. It delays no other call.
-pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
-/// Longest wait of a migration for the one that another process runs, milliseconds.
-pub(super) const MIGRATE_ANSWER_MS: u64 = 10 * 60 * 1_000;
+/// Longest wait of an operator's command for one answer, milliseconds: of a verification, of a correction of the
+/// clock, and of a migration for the one that another process runs.
+pub(super) const OPERATOR_ANSWER_MS: u64 = 10 * 60 * 1_000;
 /// Batches of an event that are looked through in one step of a verification.
 pub(super) const VERIFY_BATCHES: i64 = 1_000;
 /// Rows that a verification reads in one step, one batch's more or less.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Origin,
-    Seq, Span, Timestamp, UnitNo,
+    Rejection, Seq, Span, Timestamp, UnitNo,
 };
 
 use super::bind::{Value, bind};
@@ -215,7 +215,7 @@ impl Ledger for PostgresLedger {
         self.parts.context.open.store(false, Ordering::Release);
         self.shutdown.cancel();
         for slot in self.parts.context.catalogue.all() {
-            slot.close();
+            slot.close(Rejection::ShuttingDown);
         }
         let tasks = std::mem::take(&mut *self.parts.tasks());
         Box::pin(async move {

@@ -83,7 +83,7 @@ impl Context {
 pub(super) async fn submit(slot: &EventSlot, transaction: Transaction) -> Result<Done, Rejection> {
     let (reply, answer) = oneshot::channel();
     let job = Job { transaction, reply };
-    let queue = slot.queue().ok_or(Rejection::ShuttingDown)?;
+    let queue = slot.queue()?;
     match queue.try_send(job) {
         // The task ended before it answered.
         Ok(()) => answer.await.unwrap_or(Err(Rejection::OutcomeUnknown)),

@@ -8,7 +8,7 @@ use super::address::Serves;
 use super::bind::bind;
 use super::database::{Connection, Database};
 use super::failure::{Failure, chain};
-use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
+use super::limits::{LOCK_MS, OPERATOR_ANSWER_MS};
 use super::tables::keys;
 use super::{Durability, OpenError, PostgresOptions, Statements, guards};
 use crate::ledger::rows::keys::get_master;
@@ -53,11 +53,11 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         ..options.clone()
     };
     let database = Database::new(&options, Serves::Primary, Arc::new(SystemClock))?;
-    let mut connection = database.patient(MIGRATE_ANSWER_MS).connection().await?;
+    let mut connection = database.patient(OPERATOR_ANSWER_MS).connection().await?;
     // The migration of another process may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.
     let patient =
-        format!("SET lock_timeout = {MIGRATE_ANSWER_MS}; {LOCK} SET lock_timeout = {LOCK_MS}");
+        format!("SET lock_timeout = {OPERATOR_ANSWER_MS}; {LOCK} SET lock_timeout = {LOCK_MS}");
     // Closed at the end, however it ends: no other caller may get it with our lock.
     connection.begin(&patient).await?;
     let found = version(&mut connection).await?;

@@ -180,6 +180,33 @@ async fn an_event_that_cannot_be_read_or_written_stays_behind_alone() {
     servers.judge(1, &well.id).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_of_the_feed_that_cannot_be_read_keeps_no_other_event_waiting() {
+    let pair = Pair::start().await;
+    let (servers, sick, well) = (&pair.servers, &pair.sick, &pair.well);
+    let query = |sql: &str| servers.database.query(sql).unwrap();
+    let sick_no = sick.no.0;
+    query(&format!(
+        "CREATE FUNCTION damage() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN NEW.hash = 'short'; RETURN NEW; END $$;
+         CREATE TRIGGER damage BEFORE INSERT ON feed FOR EACH ROW WHEN (NEW.event_no = {sick_no})
+             EXECUTE FUNCTION damage()"
+    ));
+    servers.hold(0, sick, "eve", &["A-2"]).await.unwrap();
+    servers.hold(0, well, "eve", &["A-2"]).await.unwrap();
+    pair.shown(well, 1);
+    assert!(!pair.shown.has(sick, 1), "its row cannot be read");
+    // Mended, it goes on by itself.
+    query(&format!(
+        "DROP TRIGGER damage ON feed; SET session_replication_role = replica;
+         UPDATE feed f SET hash = h.hash FROM feed_heads h
+         WHERE h.event_no = f.event_no AND f.event_no = {sick_no}"
+    ));
+    pair.shown(sick, 1);
+    servers.judge(1, &sick.id).await;
+    servers.judge(1, &well.id).await;
+}
+
 /// Its row is damaged, or a newer server wrote it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_cannot_be_read_keeps_no_other_from_being_known() {

@@ -49,8 +49,9 @@ SELECT (SELECT array_agg(DISTINCT b.event_no) FROM ",
 const NOT_SHOWN: &str = "-- not_shown
 SELECT first_seq, batch, hash FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
 
-/// A batch, its first number, and the hash of the event's audit after it.
-type NumberedBatch = (Id, Seq, [u8; 32]);
+/// A batch, its first number, and the hash of the event's audit after it. None is a damaged hash, which keeps no other
+/// event waiting.
+type NumberedBatch = (Id, Seq, Option<[u8; 32]>);
 
 /// What of an event is to be published.
 enum Tail {
@@ -189,7 +190,7 @@ impl Follower {
             last = row.get()?;
             let (batches, writers) = news.entry(row.get()?).or_insert((Vec::new(), Writers::Own));
             let (first, batch, server): (_, _, Id) = (row.get()?, row.get()?, row.get()?);
-            batches.push((batch, first, row.get()?));
+            batches.push((batch, first, row.get::<&[u8]>()?.try_into().ok()));
             if server != context.server {
                 *writers = Writers::Others;
             }
@@ -265,7 +266,7 @@ impl EventPublisher {
         let mut connection = self.context.database.connection().await?;
         let read = |row: &mut Reader<'_>| {
             let first = row.get()?;
-            Ok((row.get()?, first, row.get()?))
+            Ok((row.get()?, first, row.get::<&[u8]>()?.try_into().ok()))
         };
         connection.read((NOT_SHOWN, "feed"), &values, read).await
     }
@@ -305,6 +306,8 @@ impl EventPublisher {
         // What has no other owner need not be copied. If they are shown in vain, they are read back.
         self.context.own_batches.forget(found.keys().copied());
         for (id, first, hash) in &batches {
+            let illegal = || Damaged::new("feed", "the hash of a row is illegal");
+            let hash = hash.as_ref().ok_or_else(illegal)?;
             let batch = found.remove(id).unwrap_or_default();
             let numbered = (first.0..).map(Seq).zip(Arc::unwrap_or_clone(batch));
             let numbered = numbered.map(|(seq, commit)| Commit { seq, ..commit });

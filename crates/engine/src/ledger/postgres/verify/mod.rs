@@ -20,7 +20,7 @@ use super::bind::bind;
 use super::charts::Charts;
 use super::database::{Connection, Database};
 use super::failure::Failure;
-use super::limits::VERIFY_ANSWER_MS;
+use super::limits::OPERATOR_ANSWER_MS;
 use super::tables::{Columns, events};
 use super::{OpenError, PostgresOptions, reads, schema};
 use crate::ledger::verify::{Meter, VerifyReport, Watcher};
@@ -118,7 +118,7 @@ pub async fn unit_history(
 /// Connects to a database, which may be a standby. Fails unless it has our tables.
 pub(super) async fn open(options: &PostgresOptions) -> Result<Connection, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
-    let mut connection = database.patient(VERIFY_ANSWER_MS).connection().await?;
+    let mut connection = database.patient(OPERATOR_ANSWER_MS).connection().await?;
     schema::require_version(&mut connection).await?;
     Ok(connection)
 }
