@@ -4,15 +4,15 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::program;
 use crate::server::{Account, Folder, Port, Process, Site};
+use crate::{program, workspace};
 
 const CONFIG: &str = "proxy.conf";
 const LOG: &str = "proxy.log";
 /// The page that tells operators how to configure nginx.
-const MANUAL: &str = include_str!("../../../docs/operations.md");
+const MANUAL: &str = "docs/operations.md";
 
 /// Which proxy it is and how it is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +43,10 @@ impl ProxyKind {
 
     /// Returns the configuration file. Apart from the manual's it has only what operators write who
     /// want keep-alive connections, and a request that failed is not sent again.
-    fn config(self, folder: &Folder, listen: SocketAddr, upstream: SocketAddr) -> String {
+    fn config(self, folder: &Folder, listen: SocketAddr, upstream: SocketAddr) -> Result<String> {
         let begin = nginx_begin(folder.path());
         let folder = folder.path().display();
-        match self {
+        Ok(match self {
             Self::Nginx | Self::NginxCache => format!(
                 "{begin}{}upstream shop {{ server {upstream}; keepalive 8; }}\n\
                  server {{\nlisten {listen};\nkeepalive_requests 100000;\nlocation / {{\n\
@@ -65,9 +65,10 @@ impl ProxyKind {
                 }
             ),
             Self::NginxManual => {
-                let mut blocks = MANUAL.split("```\n");
+                let manual = fs::read_to_string(workspace()?.join(MANUAL))?;
+                let mut blocks = manual.split("```\n");
                 let block = blocks.find(|block| block.starts_with("upstream "));
-                let block = block.unwrap_or_default();
+                let block = block.context("the manual configures no nginx")?;
                 let block = block.replace("127.0.0.1:8080", &upstream.to_string());
                 let block = block.replace("443 ssl", &listen.to_string());
                 format!("{begin}{block}}}\n")
@@ -83,7 +84,7 @@ impl ProxyKind {
                     ""
                 }
             ),
-        }
+        })
     }
 }
 
@@ -114,7 +115,7 @@ impl ReverseProxy {
         let folder = Folder::new(kind.name())?;
         account.owns(folder.path())?;
         let port = Port::reserve()?;
-        let config = kind.config(&folder, Site::Loopback.address(&port), upstream);
+        let config = kind.config(&folder, Site::Loopback.address(&port), upstream)?;
         fs::write(folder.join(CONFIG), config)?;
         let mut command = account.command(program(kind.name())?.as_os_str(), Some("KILL"));
         match kind {
