@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
 use soldonce_engine::chart::{ChartSummary, read, read_pretix_plan, summary};
 
 use crate::exit::Exit;
-use crate::output::report;
+use crate::output::{print_json, report};
 
 /// Arguments of `soldonce chart`.
 #[derive(Debug, Args)]
@@ -22,7 +23,9 @@ enum ChartCommand {
     /// Reads a seat plan and prints what it holds or where it is wrong
     #[command(after_help = "Examples:
   soldonce chart check charts/playhouse.json
-  soldonce chart check plan.json --format pretix --json")]
+  soldonce chart check plan.json --format pretix --json
+
+Exit code 1 when the plan is wrong, 3 when the file cannot be read.")]
     Check {
         /// The seat plan, a JSON file
         file: PathBuf,
@@ -52,9 +55,18 @@ pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
     let plan = match plan {
         Ok(plan) => summary(&plan),
         Err(invalid) => {
-            eprintln!("{}: {invalid}", file.display());
-            if format.is_none() && read_pretix_plan(&text).is_ok() {
-                eprintln!("it is a plan as pretix exports it: give --format pretix");
+            let is_bare = format.is_none() && read_pretix_plan(&text).is_ok();
+            let hint = if is_bare {
+                "; it is a plan as pretix exports it: give --format pretix, and in an event write \
+                 {\"format\":\"pretix\",\"plan\":..}"
+            } else {
+                ""
+            };
+            let wrong = format!("{}: {invalid}{hint}", file.display());
+            if *json {
+                print_json(&json!({ "error": wrong }))?;
+            } else {
+                eprintln!("{wrong}");
             }
             return Ok(Exit::Refused);
         }

@@ -67,7 +67,13 @@ pub(super) fn require_own(settings: &ServerSettings, parts: &Parts) -> Result<()
     if is_own(origin, parts) || is_allowed(settings, origin) {
         return Ok(());
     }
-    let text = "the request came from a page of another origin";
+    // A proxy that names its upstream in `Host` shuts the server's own page out, too.
+    let (page, asked) = (origin.to_str(), host(parts));
+    let (page, asked) = (page.unwrap_or_default(), asked.unwrap_or_default());
+    let text = format!(
+        "a page of {page} asked the host {asked}: other origins are allowed by --origins, and a proxy must pass \
+         `Host` on as it came"
+    );
     Err(Problem::detailed(&kinds::FORBIDDEN, text))
 }
 
@@ -79,10 +85,15 @@ fn is_allowed(settings: &ServerSettings, origin: &HeaderValue) -> bool {
 /// Tells whether the origin's host is the one that was asked. A proxy may have ended TLS, so the
 /// scheme does not count.
 fn is_own(origin: &HeaderValue, parts: &Parts) -> bool {
-    let host = parts.headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
+    let host = host(parts);
     let theirs = origin.to_str().ok();
     let theirs = theirs.and_then(|origin| origin.split_once("://"));
     matches!((host, theirs), (Some(host), Some((_, theirs))) if host.eq_ignore_ascii_case(theirs))
+}
+
+/// Returns the host that was asked.
+fn host(parts: &Parts) -> Option<&str> {
+    let host = parts.headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    host.or_else(|| parts.uri.authority().map(Authority::as_str))
 }

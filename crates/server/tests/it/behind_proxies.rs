@@ -149,3 +149,15 @@ async fn no_valid_hold_is_lost_beside_bodies_that_are_refused() {
         served.shutdown.cancel();
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_opens_a_session_behind_the_nginx_of_the_manual() {
+    let served = served().await;
+    let proxy = ReverseProxy::start(ProxyKind::NginxManual, served.public).unwrap();
+    let mut page = Client::of(proxy.address());
+    let asked = ("POST", "/v1/sessions");
+    let opened = page.ask(asked, "origin: https://shop\r\n", b"{}").await;
+    let (status, text) = opened.unwrap();
+    assert_eq!(status, 201, "{text}");
+    served.shutdown.cancel();
+}

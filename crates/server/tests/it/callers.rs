@@ -385,7 +385,10 @@ async fn a_page_of_another_origin_cannot_replace_the_session() {
     for foreign in ["https://evil.example", "null"] {
         let refused = open(foreign).await;
         assert_eq!(refused.header("set-cookie"), "");
-        refused.refused(403, "forbidden");
+        let problem = refused.refused(403, "forbidden");
+        let detail = problem["detail"].as_str().unwrap();
+        let told = format!("a page of {foreign} asked the host hall.example: ");
+        assert!(detail.starts_with(&told), "{detail}");
     }
     open("https://hall.example")
         .await

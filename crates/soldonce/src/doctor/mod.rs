@@ -27,7 +27,8 @@ use crate::output::report;
   soldonce doctor --data /var/lib/soldonce --json
   soldonce doctor --redis-url redis://10.0.0.5 --database-url postgres://app@db/app
 
-A database is looked at as one of a ledger and as a lease backend; Redis as a lease backend.
+A database is looked at as one of a ledger. Leases are looked for in Redis if it is given, else in the database. A
+Redis that has only limits and the shield is given by --shield-url, with SOLDONCE_REDIS_URL unset or empty.
 Exit code 1 when something is wrong, 0 when there are only remarks.")]
 pub(crate) struct DoctorArgs {
     /// The folder of the embedded ledger
@@ -39,7 +40,7 @@ pub(crate) struct DoctorArgs {
     json: bool,
     #[command(flatten)]
     backend: BackendArgs,
-    /// The Redis of the shield, where servers have one for it alone
+    /// The Redis of the shield: whether it answers in time
     #[arg(long, env = "SOLDONCE_SHIELD_URL", hide_env_values = true)]
     #[arg(value_name = "URL")]
     shield_url: Option<String>,

@@ -48,7 +48,7 @@ Examples:
       --database-url postgres://app@db/app -- ./report.sh
 
 Backends: one Redis, redis+cluster://HOST:PORT,HOST:PORT, --redis-url given 3, 5 or 7 times (a
-majority decides), or PostgreSQL, whose tables are made when they are missing. Beside Redis,
+majority decides; in SOLDONCE_REDIS_URL spaces separate them), or PostgreSQL, whose tables are made when they are missing. Beside Redis,
 --database-url or --epochs anchors the tokens: they rise though Redis loses data and clocks are wrong. A single Redis
 that lost its data (a restart without appendfsync always, FLUSHALL) grants at once, and the holder
 before learns it at its next renewal, within a third of its ttl.

@@ -50,8 +50,11 @@ use crate::output::print;
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
-A flag wins over the environment, the environment over the file, the file over the default. The variable
-SOLDONCE_LOG has the level of log lines (warn, debug), or that of some: soldonce_server=debug logs each request.
+A flag wins over the environment, the environment over the file, the file over the default. What may be given
+several times is a list in the file; in a variable its values are separated by commas, those of SOLDONCE_LEASE_URL
+by spaces. The variable SOLDONCE_LOG has the level of log lines (warn, debug), or that of some:
+soldonce_server=debug logs each request.
+
 Exit code 0 when it was ended, 2 for settings that cannot be, 3 when something is not available, 4 when it
 must be started again: its ledger failed to store, as on a full disk, or a part of it ended by itself. Let a
 supervisor restart it.")]

@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use soldonce_engine::keys::ADOPTED_NAME;
-use soldonce_testkit::{PATIENCE, Port, until};
+use soldonce_testkit::{PATIENCE, Port, until, workspace};
 
 use crate::crash::server::{PROGRAM, Server};
 use crate::program;
@@ -237,4 +238,19 @@ fn a_link_to_another_machine_that_is_not_encrypted_is_told() {
         "{told}"
     );
     assert!(!told.contains("hush"), "{told}");
+}
+
+#[test]
+fn a_plan_of_another_format_is_refused_with_what_to_write() {
+    let at = folder("said-chart");
+    let plan = workspace().unwrap().join("charts/chapel.pretix.json");
+    let check = ["chart", "check", plan.to_str().unwrap()];
+    let told = said(&check, &at, 1);
+    assert!(told.contains("give --format pretix"), "{told}");
+    let told = said(&[&check[..], &["--json"]].concat(), &at, 1);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let error = told["error"].as_str().unwrap();
+    assert!(error.contains(r#"{"format":"pretix","plan":..}"#), "{error}");
+    let whole = said(&[&check[..], &["--format", "pretix", "--json"]].concat(), &at, 0);
+    assert!(whole.contains("\"seats\""), "{whole}");
 }

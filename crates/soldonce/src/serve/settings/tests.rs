@@ -107,6 +107,26 @@ fn help_and_the_printed_settings_name_the_same() {
     assert_eq!(names(), helped);
 }
 
+/// Compares with what the help and the manual say of variables that have several values.
+#[test]
+fn commas_separate_the_values_of_a_variable_and_spaces_the_addresses_of_leases() {
+    let command = ServeArgs::augment_args(clap::Command::new("serve"));
+    let several = command
+        .get_arguments()
+        .filter(|arg| matches!(arg.get_action(), clap::ArgAction::Append));
+    let mut separated: Vec<_> = several
+        .map(|arg| (arg.get_id().as_str(), arg.get_value_delimiter()))
+        .collect();
+    separated.sort_unstable();
+    let expected = [
+        ("lease_url", Some(' ')),
+        ("origins", Some(',')),
+        ("stripe_webhook_secret", Some(',')),
+        ("trusted_proxies", Some(',')),
+    ];
+    assert_eq!(separated, expected);
+}
+
 #[test]
 fn what_a_file_may_not_say_is_refused_by_name_though_a_flag_is_right() {
     for (file, told) in [
