@@ -156,7 +156,7 @@ pub(crate) struct ServeArgs {
     /// How log lines are written
     #[arg(long, env = "SOLDONCE_LOG_FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Where spans of requests go, by OTLP over HTTP: the address of a collector, such as http://127.0.0.1:4318
+    /// The collector that gets spans of requests, by OTLP over HTTP: its address, such as `http://127.0.0.1:4318`
     /// [default: nowhere]
     #[arg(long, env = "SOLDONCE_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<String>,

@@ -250,7 +250,14 @@ fn a_plan_of_another_format_is_refused_with_what_to_write() {
     let told = said(&[&check[..], &["--json"]].concat(), &at, 1);
     let told: Value = serde_json::from_str(&told).unwrap();
     let error = told["error"].as_str().unwrap();
-    assert!(error.contains(r#"{"format":"pretix","plan":..}"#), "{error}");
-    let whole = said(&[&check[..], &["--format", "pretix", "--json"]].concat(), &at, 0);
+    assert!(
+        error.contains(r#"{"format":"pretix","plan":..}"#),
+        "{error}"
+    );
+    let whole = said(
+        &[&check[..], &["--format", "pretix", "--json"]].concat(),
+        &at,
+        0,
+    );
     assert!(whole.contains("\"seats\""), "{whole}");
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use fake_stripe::FakeStripe;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Field;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
@@ -35,7 +36,7 @@ fn spans(collector: &Receiver) -> Vec<(String, Span)> {
                 .attributes
                 .iter()
                 .find(|one| one.key == "service.name");
-            let service = text(named.unwrap().value.clone().unwrap().value.unwrap());
+            let service = named.and_then(text).unwrap();
             let scopes = of.scope_spans.into_iter().flat_map(|scope| scope.spans);
             spans.extend(scopes.map(|span| (service.clone(), span)));
         }
@@ -43,25 +44,31 @@ fn spans(collector: &Receiver) -> Vec<(String, Span)> {
     spans
 }
 
-fn text(field: Field) -> String {
-    match field {
-        Field::StringValue(text) => text,
-        Field::IntValue(number) => number.to_string(),
-        other => panic!("{other:?}"),
+fn text(field: &KeyValue) -> Option<String> {
+    match field.value.as_ref()?.value.as_ref()? {
+        Field::StringValue(text) => Some(text.clone()),
+        Field::IntValue(number) => Some(number.to_string()),
+        Field::BoolValue(_)
+        | Field::DoubleValue(_)
+        | Field::ArrayValue(_)
+        | Field::KvlistValue(_)
+        | Field::BytesValue(_)
+        | Field::StringValueStrindex(_) => None,
     }
 }
 
 fn fields(span: &Span) -> BTreeMap<&str, String> {
-    let fields = span.attributes.iter().filter_map(|one| {
-        let value = one.value.clone()?.value?;
-        matches!(value, Field::StringValue(_) | Field::IntValue(_))
-            .then(|| (&*one.key, text(value)))
-    });
-    fields.collect()
+    let fields = span.attributes.iter();
+    fields
+        .filter_map(|one| Some((&*one.key, text(one)?)))
+        .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 /// Asks for an event with this `traceparent`.
