@@ -16,7 +16,7 @@ use soldonce_testkit::runtime;
 use tokio::task::JoinSet;
 
 use super::draw::Draw;
-use super::{CLIENTS, NAMES, Plan, Planted, Report};
+use super::{CLIENTS, GRANTS_LEAST, NAMES, Plan, Planted, Report};
 use crate::awake::Awake;
 use crate::faults::counter::{Counter, Gate};
 use crate::faults::site::{self, Kind};
@@ -112,6 +112,7 @@ async fn work(plan: &Plan, locks: &Leases) -> Report {
             plan: plan.clone(),
             recorder: recorder.clone(),
             draw: Draw::of(plan.seed << 8 | u64::from(n)),
+            granted: 0,
             added: BTreeMap::new(),
         };
         clients.spawn(client.work(awake.clock(), until));
@@ -132,6 +133,7 @@ struct Client {
     plan: Plan,
     recorder: Recorder,
     draw: Draw,
+    granted: u32,
     added: BTreeMap<String, i64>,
 }
 
@@ -154,9 +156,10 @@ impl Hold {
 }
 
 impl Client {
-    /// Works until `clock`, which stands still with the machine, says so.
+    /// Works until `clock`, which stands still with the machine, says so, and until it had some grants: on a busy
+    /// machine they may come when all is well again.
     async fn work(mut self, clock: ManualClock, until: BootTime) -> BTreeMap<String, i64> {
-        while clock.boot() < until {
+        while clock.boot() < until || self.granted < GRANTS_LEAST {
             let name = NAMES[self.draw.place(NAMES.len())];
             let call = self.recorder.acquire(self.id, name);
             let request = self.locks.lease(name).ttl(ttl(self.plan.kind));
@@ -181,6 +184,7 @@ impl Client {
             // This process stood still since: what it had is not known to be its own.
             return call.unknown();
         };
+        self.granted += 1;
         let mut hold = Hold {
             lease,
             record: call.granted_at(Some(token), live_at),

@@ -37,6 +37,9 @@ const PROCESSES: u32 = 2;
 /// Clients of each process.
 const CLIENTS: u32 = 4;
 
+/// Grants that each of them has at least.
+const GRANTS_LEAST: u32 = 2;
+
 const TIME: Duration = Duration::from_secs(3);
 
 /// How much longer a storm may take to find a bug, on a busy machine too.
@@ -195,10 +198,6 @@ impl Judgement {
             stale.count(),
             history.losses.len(),
             blows.join(", "),
-        );
-        assert!(
-            history.grants.len() > 10,
-            "hardly anything was granted: {story}"
         );
         Self {
             violations: violations.iter().map(ToString::to_string).collect(),
