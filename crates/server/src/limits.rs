@@ -71,6 +71,8 @@ pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
 
 /// Largest body of a request, in bytes (api.md 2).
 pub const BODY_BYTES_MAX: usize = 64 * 1_024;
+/// Largest body of a command of staff that names units, in bytes (api.md 2): room for as many as such a command may have.
+pub const UNITS_BODY_BYTES_MAX: usize = 1_024 * 1_024;
 /// Longest wait for commands whose callers hung up, after shutdown began.
 pub const COMMANDS_END_MS: u64 = 9_500;
 /// Largest body that carries a chart, in bytes (api.md 2).
@@ -208,7 +210,8 @@ const HYPER_BUFFER_BYTES_MIN: usize = 8_192;
 /// Longest pause that a buyer is told to make because the payment provider asks for it, milliseconds.
 pub const PROVIDER_PAUSE_MS_MAX: u64 = 60_000;
 
-const _: () = assert!(BODY_BYTES_MAX <= CHART_BODY_BYTES_MAX);
+const _: () = assert!(BODY_BYTES_MAX <= UNITS_BODY_BYTES_MAX);
+const _: () = assert!(UNITS_BODY_BYTES_MAX <= CHART_BODY_BYTES_MAX);
 const _: () = assert!(CODED_BYTES_MIN < CODED_ANSWER_BYTES_MAX);
 const _: () = assert!(NOTICE_BYTES_MAX <= CHART_BODY_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX as u64 <= LEFTOVER_KEPT_BYTES_MAX);

@@ -165,7 +165,7 @@ pub(super) async fn read_body(
         return read;
     }
     let wait = match size {
-        BodySize::Usual | BodySize::Notice => BODY_READ_MS_MAX,
+        BodySize::Usual | BodySize::Units | BodySize::Notice => BODY_READ_MS_MAX,
         BodySize::Chart => CHART_BODY_READ_MS_MAX,
     };
     let clock = app.clock();

@@ -12,6 +12,7 @@ use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, get, post};
 use super::problem::{Handled, Problem};
 use super::refusals::{NO_CHOICE, NO_HOLD, NO_RETURN, NO_SALE};
 use super::route::Admission::{Buy, Sell};
+use super::route::BodySize;
 use super::shapes::Booking;
 use super::table::Table;
 use super::units::{self, OwnUnitRequest, UnitRequest};
@@ -37,6 +38,7 @@ pub(super) fn routes(table: &mut Table) {
             .takes::<SaleRequest<'_>>(
                 r#"{"holder": "ann", "units": [{"seat": "B-1"}], "reference": "till-4"}"#,
             )
+            .sized(BodySize::Units)
             .keyed(Keyed::Required)
             .refuses(&[NO_CHOICE, NO_SALE])
             .gives::<Booking>(201, "The booking"),

@@ -64,8 +64,8 @@ kinds! {
         "Send a fresh random key with each new request, and the same key when you repeat one.";
     TOO_MANY_UNITS "too_many_units" "too-many-units" 400
         "Too many units at once",
-        "One hold may not have that many units; `limit` is the most.",
-        "Ask for fewer units, or make several holds if the budget of the holder allows it.";
+        "One hold or one call of staff may not have that many units; `limit` is the most.",
+        "Ask for fewer units at once. A holder may have several holds if its budget allows it.";
     UNAUTHENTICATED "unauthenticated" "unauthenticated" 401
         "Who are you?",
         "No API key or session came with the request, or it is unknown, revoked or over.",
@@ -73,7 +73,7 @@ kinds! {
     FORBIDDEN "forbidden" "forbidden" 403
         "This caller may not do that",
         "The key's scopes, or the session, do not allow this route; or the request came from a page of another origin.",
-        "Use a key with the scope that `detail` names.";
+        "Use a key with the scope that `detail` names, or let the page in with `--origins`.";
     NOT_FOUND "not_found" "not-found" 404
         "There is nothing here",
         "The server has no such route or thing.",

@@ -4,7 +4,7 @@ use axum::http::Method;
 use axum::routing::MethodFilter;
 use soldonce_core::words;
 
-use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX, NOTICE_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX, NOTICE_BYTES_MAX, UNITS_BODY_BYTES_MAX};
 
 words! {
     /// A method that a route may have.
@@ -82,6 +82,8 @@ pub(super) struct Route {
 pub(super) enum BodySize {
     /// [`BODY_BYTES_MAX`].
     Usual,
+    /// [`UNITS_BODY_BYTES_MAX`].
+    Units,
     /// [`NOTICE_BYTES_MAX`].
     Notice,
     /// [`CHART_BODY_BYTES_MAX`].
@@ -92,6 +94,7 @@ impl BodySize {
     pub(super) const fn bytes_max(self) -> usize {
         match self {
             Self::Usual => BODY_BYTES_MAX,
+            Self::Units => UNITS_BODY_BYTES_MAX,
             Self::Notice => NOTICE_BYTES_MAX,
             Self::Chart => CHART_BODY_BYTES_MAX,
         }

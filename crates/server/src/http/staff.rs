@@ -13,6 +13,7 @@ use super::operation::{Keyed, Tag, get, post};
 use super::problem::{Handled, Problem};
 use super::refusals::NO_CHOICE;
 use super::route::Admission::Admin;
+use super::route::BodySize;
 use super::shapes::{BlockedUnits, Transition, UnblockedUnits};
 use super::table::Table;
 use super::units::{self, UnitRequest};
@@ -27,6 +28,7 @@ pub(super) fn routes(table: &mut Table) {
             .takes::<BlockRequest<'_>>(
                 r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
             )
+            .sized(BodySize::Units)
             .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<BlockedUnits>(200, "The units"),
@@ -39,6 +41,7 @@ pub(super) fn routes(table: &mut Table) {
             .takes::<BlockRequest<'_>>(
                 r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
             )
+            .sized(BodySize::Units)
             .keyed(Keyed::Optional)
             .refuses(&[NO_CHOICE])
             .gives::<UnblockedUnits>(200, "The units"),

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, StatusCode};
-use serde_json::json;
-use soldonce_server::limits::{BODY_BYTES_MAX, BODY_READ_MS_MAX, CHART_BODY_BYTES_MAX};
+use serde_json::{Value, json};
+use soldonce_core::limits::UNITS_PER_STAFF_COMMAND_MAX;
+use soldonce_server::limits::{
+    BODY_BYTES_MAX, BODY_READ_MS_MAX, CHART_BODY_BYTES_MAX, UNITS_BODY_BYTES_MAX,
+};
 
 use crate::harness::{TestApp, hall, units};
 
@@ -150,6 +153,45 @@ async fn a_chart_has_a_size_of_its_own() {
         .send()
         .await
         .refused(413, "body_too_large");
+}
+
+#[tokio::test]
+async fn staff_may_name_as_many_units_as_a_command_may_have() {
+    let app = TestApp::open().await;
+    let seats = (1..=UNITS_PER_STAFF_COMMAND_MAX).map(|n| format!("Upper circle-Row 12-Seat {n}"));
+    let seats: Vec<String> = seats.collect();
+    let chart: Vec<_> = seats
+        .iter()
+        .map(|seat| json!({"seat": seat, "category": "Standard"}))
+        .collect();
+    let event = json!({
+        "id": "hall", "name": "Hall", "currency": "EUR",
+        "chart": {"format": "seats", "seats": chart}, "prices": {"Standard": 4500},
+    });
+    let ask = |path: &str, body: &Value| app.post(path).by(&app.admin).json(body);
+    ask("/v1/events", &event)
+        .send()
+        .await
+        .expect(StatusCode::CREATED);
+    let all: Vec<_> = seats.iter().map(|seat| json!({"seat": seat})).collect();
+    let path = "/v1/events/hall";
+    for verb in ["block", "unblock"] {
+        let body = json!({"units": all});
+        ask(&format!("{path}/{verb}"), &body)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+    }
+    let sale = json!({"holder": "ann", "units": all});
+    let sold = ask(&format!("{path}/sales"), &sale).header("idempotency-key", "all");
+    let booking = sold.send().await.expect(StatusCode::CREATED);
+    assert_eq!(booking.json["lines"].as_array().map(Vec::len), Some(seats.len()));
+    let padded = format!("{sale}{}", " ".repeat(UNITS_BODY_BYTES_MAX));
+    let large = app
+        .post(&format!("{path}/sales"))
+        .by(&app.admin)
+        .body("application/json", padded);
+    large.send().await.refused(413, "body_too_large");
 }
 
 #[tokio::test]
