@@ -1,7 +1,7 @@
 //! The inbox of the lease thread: a queue of commands that is taken as a whole. The thread is woken
 //! once for all commands that were queued while it was busy.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -9,6 +9,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::backend::{Acquire, Fut};
 use crate::error::NotGranted;
 use crate::grant::{Grant, LeaseTicket, Whereabouts};
+use crate::locks::lock;
 use crate::wait::Wait;
 use crate::{BootTime, Drained, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
@@ -94,13 +95,9 @@ struct Queue {
 }
 
 impl Inbox {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues a command. After the end of the lease thread it is dropped, and with it the channel of its answer.
     pub(crate) fn push(&self, command: Command) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         if queue.closed {
             return;
         }
@@ -114,7 +111,7 @@ impl Inbox {
 
     /// Moves all commands into `batch`, which must be empty.
     pub(crate) fn take(&self, batch: &mut Vec<Command>) {
-        std::mem::swap(&mut self.queue().commands, batch);
+        std::mem::swap(&mut lock(&self.queue).commands, batch);
     }
 
     /// Waits until a command was queued, or for [`Inbox::nudge`].
@@ -129,7 +126,7 @@ impl Inbox {
 
     /// Refuses all commands from now on, and drops those that were not taken.
     pub(crate) fn close(&self) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         queue.closed = true;
         let left = std::mem::take(&mut queue.commands);
         drop(queue);

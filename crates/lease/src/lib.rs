@@ -16,6 +16,7 @@ mod inbox;
 mod lease;
 mod leases;
 pub mod limits;
+mod locks;
 mod name;
 mod notice;
 mod owner;

@@ -1,6 +1,6 @@
 //! A fence source for many hosts: numbers in rows of PostgreSQL.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
@@ -8,6 +8,7 @@ use tokio_postgres::types::{FromSqlOwned, Type};
 
 use crate::backend::Fut;
 use crate::backend::postgres::{Link, Param, PgConfig};
+use crate::locks::lock;
 use crate::{Clock, FenceError, FenceKind, FenceSource, SystemClock};
 
 /// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
@@ -79,7 +80,7 @@ impl PgFence {
     /// Returns the connection of this runtime.
     fn link(&self) -> Arc<Link> {
         let here = Handle::current().id();
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         if let Some((_, link)) = links.iter().find(|(of, _)| *of == here) {
             return Arc::clone(link);
         }

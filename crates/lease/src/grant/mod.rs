@@ -12,11 +12,12 @@ mod terms;
 mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::locks::lock;
 use crate::{BootTime, Clock, LostReason, timing};
 
 pub use state::LeaseState;
@@ -90,11 +91,6 @@ impl Grant {
         self.terms.holder == Whereabouts::Here
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
-        // `Life` is copied in whole, so a poisoned one is still a life.
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the ttl that renewals ask for.
     pub(crate) fn ttl(&self) -> Duration {
         Duration::from_nanos(self.ttl_nanos.load(Ordering::Relaxed))
@@ -116,7 +112,7 @@ impl Grant {
     }
 
     pub(crate) fn state(&self) -> LeaseState {
-        let life = *self.life();
+        let life = *lock(&self.life);
         let now = self.clock.boot();
         match life.end_at(now) {
             Some(End::Lost(reason)) => LeaseState::Lost(reason),
@@ -133,7 +129,7 @@ impl Grant {
     }
 
     pub(crate) fn lost(&self) -> Option<LostReason> {
-        let life = *self.life();
+        let life = *lock(&self.life);
         match life.end.or_else(|| life.end_at(self.clock.boot())) {
             Some(End::Lost(reason)) => Some(reason),
             Some(End::Released) | None => None,
@@ -142,7 +138,7 @@ impl Grant {
 
     /// Returns the time until the deadline; zero once it is over.
     pub(crate) fn remaining(&self) -> Duration {
-        let life = *self.life();
+        let life = *lock(&self.life);
         let now = self.clock.boot();
         match life.end_at(now) {
             Some(_) => Duration::ZERO,
@@ -151,23 +147,23 @@ impl Grant {
     }
 
     pub(crate) fn deadline(&self) -> BootTime {
-        self.life().deadline
+        lock(&self.life).deadline
     }
 
     /// Returns when the last confirmed acquire or renewal was sent.
     pub(crate) fn sent(&self) -> BootTime {
-        self.life().sent
+        lock(&self.life).sent
     }
 
     /// Returns the latest instant at which the backend ends it by itself.
     pub(crate) fn kept_until(&self) -> BootTime {
-        self.life().kept_until
+        lock(&self.life).kept_until
     }
 
     /// Tells whether the wall clock ran too far ahead of the boot clock, as after a resume of a
     /// virtual host (LT7).
     pub(crate) fn has_drifted(&self) -> bool {
-        let life = *self.life();
+        let life = *lock(&self.life);
         self.drifted(&life, self.clock.boot())
     }
 
@@ -181,7 +177,7 @@ impl Grant {
     /// Applies a confirmed renewal. An answer to an older renewal than the one applied does not
     /// move the deadline; after the end no answer does. Returns whether the lease is live.
     pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         let now = self.clock.boot();
         let kept_until = confirmed.sent.plus(confirmed.granted);
         life.kept_until = life.kept_until.max(kept_until);
@@ -206,7 +202,7 @@ impl Grant {
     /// Ends it as lost for `reason`, or for the deadline if that has passed before. Returns the
     /// reason if this call ended it as lost.
     pub(crate) fn lose(&self, reason: LostReason) -> Option<LostReason> {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() {
             return None;
         }
@@ -220,7 +216,7 @@ impl Grant {
     /// Ends it as gone if no end was noted, and returns whether it did. For a lease thread that is
     /// ended by a panic: it may be the clock that panicked, so this does not read it.
     pub(crate) fn abandon(&self) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() {
             return false;
         }
@@ -232,7 +228,7 @@ impl Grant {
 
     /// Ends it as released. Returns false if it had ended before; [`Grant::lose`] ends one past its deadline.
     pub(crate) fn give_back(&self) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() || life.passed(self.clock.boot()).is_some() {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use super::floors::Floors;
@@ -15,6 +15,7 @@ use crate::backend::{
 };
 use crate::grant::{Deletes, Grant};
 use crate::inbox::{Command, Inbox};
+use crate::locks::lock;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
 use crate::{BootTime, Clock, Entropy, FencingToken};
@@ -120,15 +121,12 @@ impl Ctx {
 
     /// Locks the list of releases for the loop; `None` after the end, when no more are taken.
     pub(super) fn left_behind(&self) -> MutexGuard<'_, Option<Vec<LeftBehind>>> {
-        let left = self.left_behind.lock();
-        left.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.left_behind)
     }
 
     /// Remembers that a target has seen `token` for these names.
     pub(crate) fn raise_floor(&self, names: &Names, token: FencingToken) {
-        let floors = self.floors.get_or_init(Mutex::default).lock();
-        let mut floors = floors.unwrap_or_else(PoisonError::into_inner);
-        floors.raise(names, token);
+        lock(self.floors.get_or_init(Mutex::default)).raise(names, token);
     }
 
     /// Returns the highest floor of the names, or `asked` if that is higher.
@@ -140,12 +138,11 @@ impl Ctx {
         let Some(floors) = self.floors.get() else {
             return asked;
         };
-        let floors = floors.lock().unwrap_or_else(PoisonError::into_inner);
-        floors.above(names, asked)
+        lock(floors).above(names, asked)
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// Adds a grant to the live ones, which are renewed. Returns false after the end.

@@ -5,7 +5,7 @@ mod apply;
 mod state;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use state::NeedsEpoch;
@@ -16,6 +16,7 @@ use super::{
     ReleaseReply, Renew, RenewReply, WakeSender, WakeStream,
 };
 use crate::fence::next_epoch;
+use crate::locks::lock;
 use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, Name};
 
 /// Listeners are woken by shard: a few wake for nothing, and names take no memory.
@@ -34,6 +35,7 @@ pub struct Memory {
 struct Inner {
     clock: Arc<dyn Clock>,
     source: Option<Source>,
+    /// Nothing panics between two writes of `apply`, so after a panic it is whole.
     kept: Mutex<Guarded>,
     wake: Vec<WakeSender>,
 }
@@ -107,25 +109,19 @@ impl Memory {
 
     /// Copies the state; with [`Memory::restore`] it imitates a failover to a replica that lagged.
     pub fn snapshot(&self) -> State {
-        self.kept().state.clone()
+        lock(&self.inner.kept).state.clone()
     }
 
     /// Replaces the whole state by `state`.
     pub fn restore(&self, state: State) {
-        self.kept().state = state;
+        lock(&self.inner.kept).state = state;
     }
 
     fn with<T>(&self, rule: impl FnOnce(&mut State, BootTime) -> T) -> T {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.inner.kept);
         let now = self.inner.clock.boot();
         kept.sweep_sometimes(now);
         rule(&mut kept.state, now)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Guarded> {
-        // Nothing panics between two writes of `apply`, so a poisoned state is a whole one.
-        let kept = self.inner.kept.lock();
-        kept.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shard(&self, names: &Names) -> Option<&WakeSender> {

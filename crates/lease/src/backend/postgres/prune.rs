@@ -1,12 +1,11 @@
 //! Deletes rows that were unused for a day, so that old names take no space.
 
-use std::sync::PoisonError;
-
 use tokio_postgres::types::Type;
 
 use super::link::CONNECT_LEAST;
 use super::{Link, Postgres};
 use crate::Owner;
+use crate::locks::lock;
 
 /// One grant in this many is followed by a prune.
 const GRANTS_PER_PRUNE: u128 = 1_024;
@@ -34,10 +33,7 @@ pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
         backend.clock.clone(),
         backend.call_timeout.max(CONNECT_LEAST),
     );
-    let mut pruning = backend
-        .pruning
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut pruning = lock(&backend.pruning);
     while pruning.try_join_next().is_some() {}
     pruning.spawn(async move {
         let params = [(&namespace.as_str() as _, Type::TEXT)];

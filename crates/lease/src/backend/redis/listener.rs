@@ -1,7 +1,7 @@
 //! Wakes waiters when a name is released: one connection, one sharded channel for each shard that a
 //! waiter listens on. Hints only; a waiter that misses one asks again by itself. `lease.md` 7.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::aio::SendError;
@@ -16,6 +16,7 @@ use super::replaced::Replaced;
 use super::subscriber::{Limit, Subscriber};
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
+use crate::locks::lock;
 use crate::{BackendError, Clock};
 
 /// Longest wait for the connection to a server, where one to a cluster has more, and for each answer on it.
@@ -98,14 +99,9 @@ impl Listener {
     }
 
     fn start(&self) {
-        let task = self
-            .unstarted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let task = lock(&self.unstarted).take();
         if let Some(task) = task {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.spawn(task.run());
+            lock(&self.tasks).spawn(task.run());
         }
     }
 }

@@ -2,10 +2,11 @@
 //! are alive; a name without waiters is removed.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::keys::Shard;
 use crate::backend::{WakeSender, WakeStream};
+use crate::locks::lock;
 
 /// A channel with this many names is swept of names without waiters before it grows.
 const NAMES_KEPT: usize = 64;
@@ -28,7 +29,7 @@ impl Channel {
 
 impl Topics {
     fn channels(&self) -> MutexGuard<'_, HashMap<Shard, Channel>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Adds a stream for `topic`, and tells whether its channel is subscribed already.

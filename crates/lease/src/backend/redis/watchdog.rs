@@ -3,7 +3,7 @@
 //! the old connection serves the other shards until the new one is there. `lease.md` 8.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::cluster::ClusterClient;
@@ -18,6 +18,7 @@ use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use crate::backend::reconnecting::{Attempt, Reconnecting};
 use crate::backend::{BackendContext, Kind};
+use crate::locks::lock;
 use crate::{BackendError, BootTime, Clock};
 
 /// Least time-out of connecting to one node, which otherwise has the time of a call.
@@ -99,8 +100,7 @@ impl Watchdog {
             return;
         };
         if silent.load(Ordering::Relaxed) != 0 && silent.swap(0, Ordering::Relaxed) >= SILENT_MAX {
-            let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-            pace.pause = PAUSE_MIN;
+            lock(&self.pace).pause = PAUSE_MIN;
         }
     }
 
@@ -115,9 +115,9 @@ impl Watchdog {
     }
 
     fn may_replace(&self) -> bool {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pace = lock(&self.pace);
         let now = self.clock.boot();
         if !tasks.is_empty() || now < pace.next {
             return false;
@@ -132,8 +132,7 @@ impl Watchdog {
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
         let (role, limit) = (self.role.as_str(), self.limit);
         let clock = Arc::clone(&self.clock);
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.spawn(async move {
+        lock(&self.tasks).spawn(async move {
             match connect(&client, limit, &*clock).await {
                 Ok(made) => {
                     connection.replace(made);

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::mpsc;
 
@@ -12,6 +12,7 @@ use super::nodes::Node;
 use super::{Redlock, VOTE_MAX};
 use crate::backend::redis::reply::Vote;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
+use crate::locks::lock;
 use crate::{BackendError, FencingToken, Owner};
 
 /// Votes that are still to come, by node.
@@ -32,7 +33,7 @@ pub(super) struct Expected {
 
 impl LateVotes {
     fn expected(&self) -> MutexGuard<'_, HashMap<Owner, Vec<Arc<Expected>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Begins to watch for a release. Must be called before the holder learns of its grant, and so
