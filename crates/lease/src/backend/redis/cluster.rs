@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_connected};
+use super::failure::{self, connected, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
@@ -167,11 +167,8 @@ impl ClusterLink {
                 .saturating_mul(watchdog::CONNECT_NODES),
         );
         let making = Box::pin(client.get_async_connection());
-        match timeout_at(&*self.clock, self.clock.boot().plus(limit), making).await {
-            Some(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
-            Some(Err(error)) => Err(failure::of_connect(&error)),
-            None => Err(not_connected(limit)),
-        }
+        let made = connected(making, limit, &*self.clock).await;
+        made.map(Subscriber::Cluster)
     }
 }
 

@@ -11,7 +11,7 @@ use soldonce_clock::timeout_at;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_connected};
+use super::failure::{self, connected, not_connected};
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
@@ -144,11 +144,8 @@ impl ServerLink {
         let replaces = attempt.replaces().then(which);
         async move {
             let config = unlimited();
-            let making = client.get_multiplexed_async_connection_with_config(&config);
-            let end = clock.boot().plus(limit);
-            let made = timeout_at(&*clock, end, Box::pin(making)).await;
-            let made = made.ok_or_else(|| not_connected(limit))?;
-            let made = made.map_err(|error| failure::of_connect(&error))?;
+            let making = Box::pin(client.get_multiplexed_async_connection_with_config(&config));
+            let made = connected(making, limit, &*clock).await?;
             if let Some((replaced, which)) = replaces {
                 replaced.tell(&which);
             }
@@ -170,13 +167,9 @@ impl ServerLink {
         let client = Client::open(info.set_redis_settings(login));
         let client = client.map_err(|error| failure::of_connect(&error))?;
         let config = unlimited().set_push_sender(heard);
-        let making = client.get_multiplexed_async_connection_with_config(&config);
-        let end = self.clock.boot().plus(within);
-        match timeout_at(&*self.clock, end, Box::pin(making)).await {
-            Some(Ok(connection)) => Ok(Subscriber::Server(connection)),
-            Some(Err(error)) => Err(failure::of_connect(&error)),
-            None => Err(not_connected(within)),
-        }
+        let making = Box::pin(client.get_multiplexed_async_connection_with_config(&config));
+        let made = connected(making, within, &*self.clock).await;
+        made.map(Subscriber::Server)
     }
 }
 

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use soldonce_clock::timeout_at;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::failure::{self, not_connected};
+use super::failure::connected;
 use super::keys::Shard;
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
@@ -91,7 +90,7 @@ impl Watchdog {
         &self,
     ) -> impl Future<Output = Result<ClusterConnection, BackendError>> + Send + use<> {
         let (client, limit, clock) = (self.client.clone(), self.limit, Arc::clone(&self.clock));
-        async move { connect(&client, limit, &*clock).await }
+        async move { connected(Box::pin(client.get_async_connection()), limit, &*clock).await }
     }
 
     /// Resets the count of the shard, which answered or refused, and after a silence the back-off.
@@ -128,12 +127,11 @@ impl Watchdog {
     }
 
     fn replace(&self, shard: Shard) {
-        let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
+        let (connecting, rebuilt) = (self.connect(), Arc::clone(&self.rebuilt));
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
-        let (role, limit) = (self.role.as_str(), self.limit);
-        let clock = Arc::clone(&self.clock);
+        let role = self.role.as_str();
         lock(&self.tasks).spawn(async move {
-            match connect(&client, limit, &*clock).await {
+            match connecting.await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
@@ -148,16 +146,4 @@ impl Watchdog {
 /// Returns the time-out of connecting to one node.
 pub(super) fn node_timeout(with: &BackendContext) -> Duration {
     with.call_timeout.max(NODE_LEAST)
-}
-
-async fn connect(
-    client: &ClusterClient,
-    limit: Duration,
-    clock: &dyn Clock,
-) -> Result<ClusterConnection, BackendError> {
-    let making = Box::pin(client.get_async_connection());
-    match timeout_at(clock, clock.boot().plus(limit), making).await {
-        Some(made) => made.map_err(|error| failure::of_connect(&error)),
-        None => Err(not_connected(limit)),
-    }
 }
