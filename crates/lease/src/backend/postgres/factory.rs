@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{PgConfig, Postgres, schema};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, Leases, timing};
+use crate::{BackendError, Builder, Leases};
 
 impl Leases {
     /// Starts a builder for leases in a PostgreSQL database that `postgres::migrate` has prepared.
@@ -45,8 +45,7 @@ impl BackendFactory for PgConfig {
                     return Err(BackendError::Config(why.to_owned()));
                 }
             }
-            let limit = timing::before(with.call_timeout);
-            let backend = Postgres::new(*self, with.namespace, with.clock, limit);
+            let backend = Postgres::new(*self, with.namespace, with.clock, with.call_timeout);
             let why = match schema::installed(&backend.settling).await? {
                 Some(schema::VERSION) => return Ok(Arc::new(backend) as Arc<dyn Backend>),
                 Some(other) => format!(

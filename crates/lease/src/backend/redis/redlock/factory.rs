@@ -13,7 +13,6 @@ use super::quorum::majority;
 use super::{Redlock, RedlockConfig};
 use crate::backend::redis::RedisBackend;
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::factory::sooner;
 use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
 use crate::limits::REDLOCK_NODES;
@@ -41,7 +40,7 @@ impl BackendFactory for RedlockConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let redlock = Redlock::connect(*self, sooner(with)).await?;
+            let redlock = Redlock::connect(*self, with).await?;
             Ok(Arc::new(redlock) as Arc<dyn Backend>)
         })
     }
