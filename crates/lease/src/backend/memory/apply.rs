@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::state::{Full, Held, LeaseKey, NeedsEpoch, State};
 use crate::backend::worst::OfName;
 use crate::backend::{
-    Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
+    Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply, Waiter,
 };
 use crate::{BootTime, Conflict, FencingToken, Name, Refusal};
 
@@ -44,7 +44,7 @@ pub(super) fn acquire(
     };
     held.live_on(now, ask.ttl);
     for place in places(&names) {
-        leave_queue(state, &place, ask);
+        leave_queue(state, &place, ask.waiter);
         state.held.insert(place, held.clone());
     }
     Ok(AcquireReply::Granted {
@@ -157,8 +157,8 @@ fn queue(state: &mut State, now: BootTime, ask: &Acquire) -> Result<bool, Full> 
     Ok(true)
 }
 
-fn leave_queue(state: &mut State, place: &LeaseKey, ask: &Acquire) {
-    if let Some(waiter) = ask.waiter
+fn leave_queue(state: &mut State, place: &LeaseKey, waiter: Option<Waiter>) {
+    if let Some(waiter) = waiter
         && let Some(queue) = state.queues.get_mut(place)
     {
         queue.leave(waiter);
@@ -193,11 +193,7 @@ pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> Releas
 }
 
 fn release_one(state: &mut State, now: BootTime, (ask, place): (&Release, LeaseKey)) -> OfName {
-    if let Some(waiter) = ask.waiter
-        && let Some(queue) = state.queues.get_mut(&place)
-    {
-        queue.leave(waiter);
-    }
+    leave_queue(state, &place, ask.waiter);
     let Some(held) = state.live(&place, now) else {
         return OfName::Gone;
     };

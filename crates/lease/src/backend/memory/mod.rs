@@ -40,17 +40,8 @@ struct Inner {
     wake: Vec<WakeSender>,
 }
 
-/// The source of the epochs that make tokens rise through a restart.
-struct Source {
-    fence: Arc<dyn FenceSource>,
-    namespace: Box<str>,
-}
-
-impl Source {
-    async fn epoch(&self, above: u32) -> Result<u32, FenceError> {
-        next_epoch(&*self.fence, &self.namespace, above).await
-    }
-}
+/// The source of the epochs that make tokens rise through a restart, and the namespace that they are of.
+type Source = (Arc<dyn FenceSource>, Box<str>);
 
 #[derive(Default)]
 struct Guarded {
@@ -85,10 +76,9 @@ impl Memory {
         fence: Arc<dyn FenceSource>,
         namespace: &str,
     ) -> Result<Self, BackendError> {
-        let namespace = namespace.into();
-        let source = Source { fence, namespace };
-        let epoch = source.epoch(0).await;
+        let epoch = next_epoch(&*fence, namespace, 0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
+        let source = (fence, namespace.into());
         Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
     }
 
@@ -137,7 +127,7 @@ impl Memory {
                 Err(NeedsEpoch(above)) => above,
             };
             let epoch = match &self.inner.source {
-                Some(source) => source.epoch(above).await,
+                Some((fence, namespace)) => next_epoch(&**fence, namespace, above).await,
                 // Tokens of a clock continue above the floor.
                 None if above < EPOCH_MAX => Ok(above + 1),
                 None => Err(FenceError::Exhausted {
