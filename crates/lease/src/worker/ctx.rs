@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::floors::Floors;
@@ -18,7 +18,7 @@ use crate::inbox::{Command, Inbox};
 use crate::locks::lock;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy, FencingToken};
+use crate::{BootTime, Clock, Entropy};
 use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
@@ -38,8 +38,7 @@ pub(crate) struct Ctx {
     queues: [LocalQueues; 2],
     /// Releases that the backend has answered, for the shutdown.
     answered: AtomicU64,
-    /// Made with the first floor. Most processes never have one, and their acquires take no lock for it.
-    floors: OnceLock<Mutex<Floors>>,
+    pub(crate) floors: Floors,
     table: Mutex<Table>,
     /// Releases for the loop; `None` when it has ended.
     left_behind: Mutex<Option<Vec<LeftBehind>>>,
@@ -70,7 +69,7 @@ impl Ctx {
             in_place,
             queues: <[LocalQueues; 2]>::default(),
             answered: AtomicU64::new(0),
-            floors: OnceLock::new(),
+            floors: Floors::default(),
             table: Mutex::default(),
             left_behind: Mutex::new(Some(Vec::new())),
         }
@@ -122,23 +121,6 @@ impl Ctx {
     /// Locks the list of releases for the loop; `None` after the end, when no more are taken.
     pub(super) fn left_behind(&self) -> MutexGuard<'_, Option<Vec<LeftBehind>>> {
         lock(&self.left_behind)
-    }
-
-    /// Remembers that a target has seen `token` for these names.
-    pub(crate) fn raise_floor(&self, names: &Names, token: FencingToken) {
-        lock(self.floors.get_or_init(Mutex::default)).raise(names, token);
-    }
-
-    /// Returns the highest floor of the names, or `asked` if that is higher.
-    pub(super) fn floor_of(
-        &self,
-        names: &Names,
-        asked: Option<FencingToken>,
-    ) -> Option<FencingToken> {
-        let Some(floors) = self.floors.get() else {
-            return asked;
-        };
-        lock(floors).above(names, asked)
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, Table> {

@@ -119,7 +119,7 @@ impl Attempt {
     async fn try_once(&mut self) -> Tried {
         let (ctx, command) = (&*self.ctx, &mut self.command);
         // A target may have reported a higher one since the last try.
-        command.floor = ctx.floor_of(&command.names, command.floor);
+        command.floor = ctx.floors.above(&command.names, command.floor);
         if let Some(floor) = command.floor
             && floor.number() > token::most_by(ctx.clock.wall_ms())
         {
