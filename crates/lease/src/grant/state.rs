@@ -29,9 +29,4 @@ impl LeaseState {
     pub const fn is_live(self) -> bool {
         matches!(self, LeaseState::Held { .. } | LeaseState::Suspect { .. })
     }
-
-    /// Tells whether two states are the same apart from the time left and the reason.
-    pub(crate) fn same_kind(self, other: LeaseState) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Ctx {
     left_behind: Mutex<Option<Vec<LeftBehind>>>,
 }
 
-/// A release for the loop, to be sent at the instant, or at once without one.
+/// As [`Ctx::leave`] takes it.
 pub(super) type LeftBehind = (Option<BootTime>, ReleaseJob);
 
 impl Ctx {
@@ -105,13 +105,9 @@ impl Ctx {
         timeout_at(&*self.clock, self.now().plus(limit), call).await
     }
 
-    /// Hands a release to the loop. After the loop's end it is dropped, which tells a caller that
-    /// waits for its outcome.
-    pub(super) fn leave(&self, job: ReleaseJob) {
-        self.leave_for(None, job);
-    }
-
-    fn leave_for(&self, at: Option<BootTime>, job: ReleaseJob) {
+    /// Hands a release to the loop, to be sent at this instant, or at once without one. After the
+    /// loop's end it is dropped, which tells a caller that waits for its outcome.
+    pub(super) fn leave(&self, at: Option<BootTime>, job: ReleaseJob) {
         if let Some(left) = &mut *self.left_behind() {
             left.push((at, job));
         }
@@ -197,7 +193,7 @@ impl Ctx {
         }
         match job.answered(self, reply) {
             Next::Done => {}
-            Next::At(at, job) => self.leave_for(Some(at), job),
+            Next::At(at, job) => self.leave(Some(at), job),
             Next::LeftToTtl => self.counters.left_to_ttl.add(1),
         }
     }

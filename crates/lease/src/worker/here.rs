@@ -49,7 +49,7 @@ struct Handover<'a> {
 impl Drop for Handover<'_> {
     fn drop(&mut self) {
         if let Some(job) = self.sent.take_over() {
-            self.ctx.leave(job);
+            self.ctx.leave(None, job);
         }
     }
 }
@@ -110,7 +110,7 @@ impl Ctx {
     /// when this returns, before any later request from there.
     pub(crate) fn post(self: &Arc<Self>, job: ReleaseJob) {
         let Some(here) = self.here() else {
-            return self.leave(job);
+            return self.leave(None, job);
         };
         let ctx = Arc::clone(self);
         let sending = async move { ctx.send_here(job).await };
@@ -142,7 +142,7 @@ impl Ctx {
 
     async fn send_here(&self, job: ReleaseJob) {
         let Some(backend) = self.in_place.as_ref().and_then(InPlace::backend) else {
-            return self.leave(job);
+            return self.leave(None, job);
         };
         let release = [job.release.clone()];
         let sent = self.overdue_after(job, self.call_timeout);

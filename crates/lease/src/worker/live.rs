@@ -229,7 +229,7 @@ impl Live {
             RenewReply::Failed(error) => {
                 let again = grant.now().plus(try_again);
                 if let Some(watched) = self.grants.get_mut(&owner) {
-                    watched.renew_at = is_automatic(grant).then_some(again);
+                    watched.renew_at = (!grant.terms.manual).then_some(again);
                 }
                 self.plan(owner);
                 return Renewed::Failed(error);
@@ -261,12 +261,8 @@ impl Live {
     }
 }
 
-fn is_automatic(grant: &Grant) -> bool {
-    !grant.terms.manual
-}
-
 fn renewal_of(grant: &Grant) -> Option<BootTime> {
-    is_automatic(grant).then(|| timing::renew_at(grant.sent(), grant.ttl()))
+    (!grant.terms.manual).then(|| timing::renew_at(grant.sent(), grant.ttl()))
 }
 
 /// Splits into batches of like ttl, so that a short lease sets no short time-out for a long one.

@@ -5,6 +5,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::MakeTlsConnect;
 
+use super::config::PORT;
 use super::{PgConfig, Postgres};
 use crate::backend::{Finding, Verdict};
 
@@ -40,7 +41,7 @@ async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> 
     let Some(Host::Tcp(host)) = config.driver.get_hosts().first() else {
         return Err("a Unix socket, which has no port");
     };
-    let port = config.driver.get_ports().first().copied().unwrap_or(5_432);
+    let port = config.driver.get_ports().first().copied().unwrap_or(PORT);
     let connected = TcpStream::connect((host.as_str(), port)).await;
     let stream = connected.map_err(|_| "cannot connect")?;
     let ours = stream

@@ -39,7 +39,7 @@ pub(super) struct ClusterLink {
     main: Watchdog,
     renew: Watchdog,
     durable: Watchdog,
-    rebuilt: Arc<Notify>,
+    pub(super) rebuilt: Arc<Notify>,
     clock: Arc<dyn Clock>,
 }
 
@@ -75,10 +75,6 @@ impl ClusterLink {
             ConnectionRole::Renew => &self.renew,
             ConnectionRole::Durable => &self.durable,
         }
-    }
-
-    pub(super) async fn rebuilt(&self) {
-        self.rebuilt.notified().await;
     }
 
     pub(super) async fn run(
@@ -120,7 +116,7 @@ impl ClusterLink {
         give: impl AsyncFnOnce(ClusterConnection) -> RedisResult<Value>,
     ) -> Result<Value, BackendError> {
         let watchdog = self.role(role);
-        let attempt = watchdog.current();
+        let attempt = watchdog.connection.current();
         let sent = AtomicBool::new(false);
         let end = self.clock.boot().plus(within);
         let calling = std::pin::pin!(async {

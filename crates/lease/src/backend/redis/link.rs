@@ -113,7 +113,7 @@ impl Link {
         match self {
             Link::Server(_) => std::future::pending().await,
             #[cfg(feature = "cluster")]
-            Link::Cluster(cluster) => cluster.rebuilt().await,
+            Link::Cluster(cluster) => cluster.rebuilt.notified().await,
         }
     }
 }

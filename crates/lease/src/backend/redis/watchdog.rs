@@ -15,7 +15,7 @@ use super::failure::connected;
 use super::keys::Shard;
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
-use crate::backend::reconnecting::{Attempt, Reconnecting};
+use crate::backend::reconnecting::Reconnecting;
 use crate::backend::{BackendContext, Kind};
 use crate::locks::lock;
 use crate::{BackendError, BootTime, Clock};
@@ -38,7 +38,7 @@ pub(super) struct Watchdog {
     client: ClusterClient,
     /// The time-out of a whole connection.
     limit: Duration,
-    connection: Arc<Reconnecting<ClusterConnection>>,
+    pub(super) connection: Arc<Reconnecting<ClusterConnection>>,
     /// Calls without an answer since the last answer, by shard.
     silent: Vec<AtomicU32>,
     pace: Mutex<Pace>,
@@ -80,10 +80,6 @@ impl Watchdog {
             replaced: Replaced::new(Kind::Cluster, &with.notices),
             rebuilt: Arc::clone(rebuilt),
         }
-    }
-
-    pub(super) fn current(&self) -> Arc<Attempt<ClusterConnection>> {
-        self.connection.current()
     }
 
     pub(super) fn connect(

@@ -242,10 +242,8 @@ impl Attempt {
             return self.command.names.clone();
         };
         if self.unanswered > 0 {
-            self.leave_behind(
-                self.command.names.only(|name| *name != picked),
-                InDoubt(true),
-            );
+            let others = self.command.names.only(|name| *name != picked);
+            self.leave_behind(others, Some(self.command.ttl / 2));
         }
         self.command.names.only(|name| *name == picked)
     }
@@ -288,10 +286,11 @@ impl Attempt {
         if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }
-        self.leave_behind(self.command.names.clone(), InDoubt(in_doubt));
+        let again = in_doubt.then_some(self.command.ttl / 2);
+        self.leave_behind(self.command.names.clone(), again);
     }
 
-    fn leave_behind(&self, names: Names, InDoubt(in_doubt): InDoubt) {
+    fn leave_behind(&self, names: Names, again: Option<Duration>) {
         let release = Release {
             names,
             owner: self.command.owner,
@@ -299,14 +298,10 @@ impl Attempt {
             // A command without an answer may have taken a place in the queue.
             waiter: self.command.waiter,
         };
-        let again = in_doubt.then_some(self.command.ttl / 2);
         let give_up = self.ctx.now().plus(self.command.ttl);
         self.ctx.post(ReleaseJob::orphan(release, give_up, again));
     }
 }
-
-/// Whether a command without an answer may have been granted.
-struct InDoubt(bool);
 
 impl Drop for Attempt {
     fn drop(&mut self) {
