@@ -25,7 +25,7 @@ pub(super) struct Round {
 pub(super) fn behind(nodes: &Nodes, late: &Arc<LateVotes>, round: Round) {
     if round.kept.contains(&true) {
         let healable = round.healable().map(|(grant, renew)| {
-            let release = late::release_of(renew.owner, &renew.names, Some(renew.token));
+            let release = late::release_of(renew.owner, &renew.names, renew.token.number());
             (grant, late.expect(release))
         });
         let healable = healable.collect();
