@@ -27,7 +27,6 @@ mod stats;
 pub mod test_kit;
 mod timing;
 mod token;
-mod wait;
 mod worker;
 
 #[cfg(feature = "postgres")]

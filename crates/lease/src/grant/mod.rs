@@ -7,8 +7,6 @@
 //! Held, Suspect ──release──> Released                         final
 //! ```
 
-mod state;
-mod terms;
 mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,12 +15,90 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::backend::Names;
 use crate::locks::lock;
-use crate::{BootTime, Clock, LostReason, timing};
+use crate::{BootTime, Clock, FencingToken, LostReason, Owner, timing};
 
-pub use state::LeaseState;
-pub(crate) use terms::{Confirmed, Deletes, Terms, Whereabouts};
 pub use ticket::LeaseTicket;
+
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// Held, and renewed in time.
+    Held {
+        /// Time until the deadline.
+        remaining: Duration,
+    },
+    /// Held, with a renewal overdue: start nothing long.
+    Suspect {
+        /// Time until the deadline.
+        remaining: Duration,
+    },
+    /// Not held any more. Final.
+    Lost(LostReason),
+    /// Released. Final.
+    Released,
+}
+
+impl LeaseState {
+    /// Tells whether the lease is held or suspect.
+    pub const fn is_live(self) -> bool {
+        matches!(self, LeaseState::Held { .. } | LeaseState::Suspect { .. })
+    }
+}
+
+/// The parameters of a grant that never change.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    pub(crate) token: FencingToken,
+    pub(crate) fenced: bool,
+    pub(crate) safety: Duration,
+    /// The holder renews it, not the lease thread.
+    pub(crate) manual: bool,
+    /// It has no `max_lifetime`, so that it may be renewed without end.
+    pub(crate) endless: bool,
+    pub(crate) replicas: Option<u32>,
+    pub(crate) deletes: Deletes,
+    pub(crate) born: BootTime,
+    /// The owner held the names before it asked.
+    pub(crate) again: bool,
+    pub(crate) holder: Whereabouts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// In this process, which renews the grant and gives it back.
+    Here,
+    /// In another process: this one does only what that holder asks for.
+    Elsewhere,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletes {
+    Once,
+    /// Once more after half the ttl: a command of this owner may still be in a buffer.
+    Twice,
+}
+
+/// A confirmed answer: when its command was sent, the life it granted, and the life asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) sent: BootTime,
+    pub(crate) granted: Duration,
+    pub(crate) asked: Duration,
+}
+
+impl Confirmed {
+    /// Tells whether the backend granted clearly less than was asked: only a cap does that.
+    fn is_capped(&self) -> bool {
+        const ROUNDING: Duration = Duration::from_millis(2);
+        self.granted + ROUNDING < self.asked
+    }
+}
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {

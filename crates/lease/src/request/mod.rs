@@ -2,7 +2,6 @@
 
 mod acquire;
 mod elsewhere;
-mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;

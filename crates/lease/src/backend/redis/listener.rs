@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::link::Link;
-use super::replaced::Replaced;
+use super::role::Replaced;
 use super::subscriber::{Limit, Subscriber};
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};

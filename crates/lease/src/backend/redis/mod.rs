@@ -19,8 +19,6 @@ mod link;
 mod listener;
 #[cfg(feature = "redlock")]
 mod redlock;
-mod renewals;
-mod replaced;
 mod reply;
 mod role;
 mod script;
@@ -54,8 +52,7 @@ use epochs::Epochs;
 use keys::{KeyScheme, Keyspace, Shard};
 use link::Link;
 use listener::Listener;
-use replaced::Replaced;
-use role::ConnectionRole;
+use role::{ConnectionRole, Replaced};
 use script::Scripts;
 use server::ServerLink;
 
@@ -193,7 +190,7 @@ impl RedisBackend {
             .iter()
             .map(|part| self.link.run(&part.call, ConnectionRole::Renew, within));
         let answers = join_all(sent).await;
-        renewals::all(batch, &parts, answers)
+        reply::renewals(batch, &parts, answers)
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {

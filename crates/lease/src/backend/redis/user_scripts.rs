@@ -11,8 +11,7 @@ use super::call::Call;
 use super::config::RedisConfig;
 use super::keys::{KeyScheme, Keyspace, Shard};
 use super::link::Link;
-use super::replaced::Replaced;
-use super::role::ConnectionRole;
+use super::role::{ConnectionRole, Replaced};
 use super::script::Script;
 use super::server::ServerLink;
 #[cfg(feature = "cluster")]

@@ -13,8 +13,7 @@ use tokio::task::JoinSet;
 
 use super::failure::connected;
 use super::keys::Shard;
-use super::replaced::Replaced;
-use super::role::ConnectionRole;
+use super::role::{ConnectionRole, Replaced};
 use crate::backend::reconnecting::Reconnecting;
 use crate::backend::{BackendContext, Kind};
 use crate::locks::lock;

@@ -14,9 +14,8 @@ use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
 use crate::grant::{Confirmed, Deletes, Terms, Whereabouts};
-use crate::inbox::AcquireParams;
+use crate::inbox::{AcquireParams, Wait};
 use crate::notice::NoticeKind;
-use crate::wait::Wait;
 use crate::{
     AcquireError, BackendError, BootTime, FencingToken, InvalidRequest, Name, Owner, Refusal,
     SystemEntropy, timing, token,

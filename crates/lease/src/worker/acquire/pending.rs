@@ -7,9 +7,8 @@ use tracing::Instrument;
 use super::{Attempt, Won};
 use crate::error::NotGranted;
 use crate::grant::Grant;
-use crate::inbox::{AcquireParams, Recipient, Unclaimed};
+use crate::inbox::{AcquireParams, Recipient, Unclaimed, Wait};
 use crate::notice::NoticeKind;
-use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
 use crate::{AcquireError, Notice};
 
