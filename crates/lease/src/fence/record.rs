@@ -56,12 +56,8 @@ pub(super) fn line(kind: FenceKind, namespace: &Namespace, number: u64) -> Strin
 
 /// Parses a line; `None` if it is not, byte for byte, what [`line`] writes.
 pub(super) fn number(kind: FenceKind, namespace: &Namespace, text: &str) -> Option<u64> {
-    let digits = text.split(' ').nth(3)?;
-    let number = digits
-        .parse()
-        .ok()
-        .filter(|&number| number <= kind.most())?;
-    (text == line(kind, namespace, number)).then_some(number)
+    let number: u64 = text.split(' ').nth(3)?.parse().ok()?;
+    (number <= kind.most() && text == line(kind, namespace, number)).then_some(number)
 }
 
 #[cfg(test)]

@@ -182,10 +182,8 @@ impl Backend for FaultyBackend {
             let fault = self.begin(Op::Acquire).await;
             let inner = self.inner();
             let buffered = || Buffered::Acquire(command.clone());
-            let reply = self
-                .suffer(fault, buffered, || inner.acquire(command))
-                .await;
-            reply.unwrap_or_else(AcquireReply::Failed)
+            let reply = self.suffer(fault, buffered, || inner.acquire(command));
+            reply.await.unwrap_or_else(AcquireReply::Failed)
         })
     }
 

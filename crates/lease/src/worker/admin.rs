@@ -30,15 +30,12 @@ impl Worker {
             // The ticket stays good, and may have been resumed by another call meanwhile.
             return;
         }
-        let confirmed = answer.confirmed;
+        let mut confirmed = answer.confirmed;
         let resumed = match answer.reply {
-            RenewReply::Renewed { granted } => self.take_over(
-                &answer.grant,
-                Confirmed {
-                    granted,
-                    ..confirmed
-                },
-            ),
+            RenewReply::Renewed { granted } => {
+                confirmed.granted = granted;
+                self.take_over(&answer.grant, confirmed)
+            }
             RenewReply::Taken { .. } | RenewReply::Gone | RenewReply::Capped => Err(ended()),
             RenewReply::Failed(BackendError::Unknown(_)) => Err(AcquireError::Unknown {
                 retry_after: confirmed.asked,

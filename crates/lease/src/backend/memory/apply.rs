@@ -118,10 +118,8 @@ fn refuse(
             queue.bury(now);
             blocked = blocked.max(queue.blocked(ask.waiter, now));
         }
-        let others = state
-            .live(&place, now)
-            .filter(|held| held.owner != ask.owner);
-        if let Some(held) = others {
+        let live = state.live(&place, now);
+        if let Some(held) = live.filter(|held| held.owner != ask.owner) {
             let remaining = held.expires.since(now);
             refusal.retry_after = refusal.retry_after.max(remaining);
             let conflict = Conflict::new(place.1, remaining, held.token);
@@ -186,9 +184,7 @@ fn is_grant(held: &Held, owner: crate::Owner, token: FencingToken) -> bool {
 
 /// Releases the names that are the owner's by this grant, and leaves all others alone (B5).
 pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> ReleaseReply {
-    let names: Vec<OfName> = places(&ask.names)
-        .map(|place| release_one(state, now, (ask, place)))
-        .collect();
+    let names = places(&ask.names).map(|place| release_one(state, now, (ask, place)));
     OfName::worst(names).released()
 }
 

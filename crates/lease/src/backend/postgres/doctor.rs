@@ -147,10 +147,8 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
     };
     let took = backend.clock.boot().since(begun);
     let here = backend.clock.wall_ms();
-    let server: i64 = rows
-        .first()
-        .and_then(|row| row.try_get(0).ok())
-        .unwrap_or(here);
+    let server = rows.first().and_then(|row| row.try_get(0).ok());
+    let server: i64 = server.unwrap_or(here);
     let apart = Duration::from_millis(here.abs_diff(server)).saturating_sub(took);
     vec![
         Finding::round_trip(took),

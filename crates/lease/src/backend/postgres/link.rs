@@ -75,10 +75,8 @@ impl Link {
         let connected = self.until(until, self.live()).await;
         let connected = connected.unwrap_or_else(|| Err(not_connected(limit)));
         let (attempt, live) = connected.map_err(named)?;
-        let answered = self
-            .until(until, live.client.query_typed(sql, params))
-            .await;
-        let error = match answered {
+        let answer = live.client.query_typed(sql, params);
+        let error = match self.until(until, answer).await {
             Some(Ok(rows)) => return Ok(rows),
             Some(Err(error)) => failure::of_statement(&error),
             None => BackendError::Unknown(late("the answer", limit)),

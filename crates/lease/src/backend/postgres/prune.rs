@@ -28,11 +28,8 @@ pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
     }
     let namespace = backend.namespace.clone();
     // A connection of its own: it reads the whole table, and no other call should wait for that.
-    let link = Link::new(
-        backend.config.clone(),
-        backend.clock.clone(),
-        backend.call_timeout.max(CONNECT_LEAST),
-    );
+    let limit = backend.call_timeout.max(CONNECT_LEAST);
+    let link = Link::new(backend.config.clone(), backend.clock.clone(), limit);
     let mut pruning = lock(&backend.pruning);
     while pruning.try_join_next().is_some() {}
     pruning.spawn(async move {

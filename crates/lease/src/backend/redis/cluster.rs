@@ -96,10 +96,8 @@ impl ClusterLink {
     ) -> Result<Value, BackendError> {
         let to = self.route(shard);
         let give = async |mut connection: ClusterConnection| {
-            connection
-                .route_command(command.clone(), to)
-                .await?
-                .extract_error()
+            let answer = connection.route_command(command.clone(), to).await?;
+            answer.extract_error()
         };
         self.limited((shard, role), within, give).await
     }
@@ -150,18 +148,11 @@ impl ClusterLink {
         heard: impl AsyncPushSender,
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
-        let builder = self
-            .entry
-            .builder()
-            .use_protocol(ProtocolVersion::RESP3)
-            .push_sender(heard);
-        let client = build(builder)?;
+        let builder = self.entry.builder().push_sender(heard);
+        let client = build(builder.use_protocol(ProtocolVersion::RESP3))?;
         // It is made of many, too, and a node that hangs takes its whole time.
-        let limit = within.max(
-            self.entry
-                .node_timeout
-                .saturating_mul(watchdog::CONNECT_NODES),
-        );
+        let node_timeout = self.entry.node_timeout;
+        let limit = within.max(node_timeout.saturating_mul(watchdog::CONNECT_NODES));
         let making = Box::pin(client.get_async_connection());
         let made = connected(making, limit, &*self.clock).await;
         made.map(Subscriber::Cluster)
@@ -249,9 +240,8 @@ async fn asking(
     command: &Cmd,
     error: &RedisError,
 ) -> RedisResult<Value> {
-    let target = error
-        .redirect_node()
-        .and_then(|(address, _)| address.rsplit_once(':'));
+    let node = error.redirect_node();
+    let target = node.and_then(|(address, _)| address.rsplit_once(':'));
     let Some((host, port)) = target.and_then(|(host, port)| Some((host, port.parse().ok()?)))
     else {
         return Err(error.clone());

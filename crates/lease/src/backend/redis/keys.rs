@@ -108,9 +108,8 @@ impl Keyspace {
 
     /// Computes the shard of a grant; that of an empty one is never asked for.
     pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
-        names
-            .routing_key()
-            .map_or(Shard(0), |key| self.shard_of(key))
+        let key = names.routing_key();
+        key.map_or(Shard(0), |key| self.shard_of(key))
     }
 
     fn key<'a>(&'a self, shard: Shard, kind: &'a str) -> Key<'a> {

@@ -68,10 +68,9 @@ impl Link {
 
     /// Checks that the server answers and accepts the login.
     pub(super) async fn ping(&self, shard: Shard, within: Duration) -> Result<(), BackendError> {
-        let answer = self
-            .plain((shard, &redis::cmd("PING")), ConnectionRole::Main, within)
-            .await;
-        answer.map(drop).map_err(failure::of_first)
+        let ping = redis::cmd("PING");
+        let answer = self.plain((shard, &ping), ConnectionRole::Main, within);
+        answer.await.map(drop).map_err(failure::of_first)
     }
 
     /// Reads `INFO server`, as the first command on the connection.

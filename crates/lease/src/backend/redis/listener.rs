@@ -138,11 +138,8 @@ impl Task {
     }
 
     async fn connect(&self, broken: &Arc<Notify>) -> Result<Subscriber, BackendError> {
-        let (topics, broken, asks) = (
-            Arc::clone(&self.topics),
-            Arc::clone(broken),
-            self.asks.clone(),
-        );
+        let (topics, broken) = (Arc::clone(&self.topics), Arc::clone(broken));
+        let asks = self.asks.clone();
         let heard = move |push: PushInfo| {
             if push.kind == PushKind::SMessage {
                 hear(&topics, &asks, &push.data);
@@ -224,13 +221,10 @@ fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
     let [Value::BulkString(channel), Value::BulkString(told)] = message else {
         return;
     };
-    let (channel, told) = (
-        String::from_utf8_lossy(channel),
-        String::from_utf8_lossy(told),
-    );
-    let idle = told
-        .split(TOPICS_APART)
-        .map(|topic| topics.wake(&channel, topic));
+    let channel = String::from_utf8_lossy(channel);
+    let told = String::from_utf8_lossy(told);
+    let released = told.split(TOPICS_APART);
+    let idle = released.map(|topic| topics.wake(&channel, topic));
     if let Some(idle) = idle.last().flatten() {
         // A full queue of requests only means that the channel stays a little longer.
         asks.try_send(Ask::Idle(idle)).ok();

@@ -233,11 +233,9 @@ impl Backend for RedisBackend {
     ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
         Box::pin(async move {
             let call = self.calls.inspect(group, name);
-            let value = self
-                .link
-                .run(&call, ConnectionRole::Main, self.call_timeout)
-                .await?;
-            reply::inspect(value)
+            let limit = self.call_timeout;
+            let answer = self.link.run(&call, ConnectionRole::Main, limit).await;
+            answer.and_then(reply::inspect)
         })
     }
 

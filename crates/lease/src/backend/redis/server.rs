@@ -134,13 +134,8 @@ impl ServerLink {
     ) -> impl Future<Output = Result<MultiplexedConnection, BackendError>> + Send + use<> {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let limit = within.max(CONNECT_LEAST);
-        let which = || {
-            (
-                self.replaced.clone(),
-                format!("{role} to {}", self.address()),
-            )
-        };
-        let replaces = attempt.replaces().then(which);
+        let which = || format!("{role} to {}", self.address());
+        let replaces = attempt.replaces().then(|| (self.replaced.clone(), which()));
         async move {
             let config = unlimited();
             let making = Box::pin(client.get_multiplexed_async_connection_with_config(&config));
@@ -159,10 +154,8 @@ impl ServerLink {
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
         let info = self.client.get_connection_info().clone();
-        let login = info
-            .redis_settings()
-            .clone()
-            .set_protocol(ProtocolVersion::RESP3);
+        let login = info.redis_settings().clone();
+        let login = login.set_protocol(ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(login));
         let client = client.map_err(|error| failure::of_connect(&error))?;
         let config = unlimited().set_push_sender(heard);

@@ -46,11 +46,8 @@ impl Topics {
     /// Wakes the waiters for `topic`. Returns the shard if its channel has no waiter left.
     pub(super) fn wake(&self, channel: &str, topic: &str) -> Option<Shard> {
         let mut channels = self.channels();
-        let of = |own: &&mut Channel| own.acknowledged.as_deref() == Some(channel);
-        let (shard, channel) = channels
-            .iter_mut()
-            .map(|(shard, own)| (*shard, own))
-            .find(|(_, own)| of(own))?;
+        let mut all = channels.iter_mut();
+        let (shard, channel) = all.find(|(_, own)| own.acknowledged.as_deref() == Some(channel))?;
         match channel.names.get(topic) {
             Some(sender) if sender.listeners() > 0 => {
                 sender.wake();
@@ -58,7 +55,7 @@ impl Topics {
             }
             _ => {
                 channel.names.remove(topic);
-                channel.is_idle().then_some(shard)
+                channel.is_idle().then_some(*shard)
             }
         }
     }

@@ -203,11 +203,8 @@ impl Attempt {
             self.unanswered = self.unanswered.saturating_add(1);
             return self.begin_anew();
         }
-        if self
-            .command
-            .floor
-            .is_some_and(|floor| token.number() <= floor.number())
-        {
+        let floor = self.command.floor;
+        if floor.is_some_and(|floor| token.number() <= floor.number()) {
             ctx.tell(NoticeKind::Regressed, |notice| {
                 notice.because("a grant below its floor")
             });

@@ -105,11 +105,8 @@ impl RedisConfig {
 #[cfg(all(feature = "cluster", feature = "tls"))]
 impl RedisConfig {
     pub(super) fn certificates(&self) -> Result<Option<redis::TlsCertificates>, BackendError> {
-        let tls = self
-            .0
-            .as_ref()
-            .ok()
-            .and_then(|address| address.tls.as_ref());
+        let address = self.0.as_ref().ok();
+        let tls = address.and_then(|address| address.tls.as_ref());
         tls.map(Tls::certificates).transpose()
     }
 }

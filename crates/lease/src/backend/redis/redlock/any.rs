@@ -38,9 +38,8 @@ impl Redlock {
             }
         }
         self.withdrawn(withdrawals).await;
-        refusal
-            .conflicts
-            .sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let conflicts = &mut refusal.conflicts;
+        conflicts.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         AcquireReply::Refused(refusal)
     }
 }

@@ -45,12 +45,9 @@ pub(super) async fn examine(redlock: &Redlock) -> Vec<Finding> {
 }
 
 async fn ask(node: &Node) -> Result<Info, BackendError> {
-    let command = redis::cmd("INFO");
-    let answer = node
-        .link
-        .plain((Shard::default(), &command), ConnectionRole::Main, LIMIT)
-        .await?;
-    let text = server_info::text(answer).ok_or_else(reply::odd)?;
+    let (shard, info) = (Shard::default(), redis::cmd("INFO"));
+    let answer = node.link.plain((shard, &info), ConnectionRole::Main, LIMIT);
+    let text = server_info::text(answer.await?).ok_or_else(reply::odd)?;
     let told = ServerInfo::of(&text);
     let word = |field| told.field(field).unwrap_or_default().to_owned();
     let number = |field| told.field(field).and_then(|value| value.parse().ok());

@@ -159,11 +159,8 @@ impl Votes {
             let Some(longest) = told.iter().max_by_key(|told| (told.token, told.remaining)) else {
                 continue;
             };
-            let same = told
-                .iter()
-                .filter(|told| told.token == longest.token)
-                .count();
-            held |= same >= majority(self.nodes);
+            let same = told.iter().filter(|told| told.token == longest.token);
+            held |= same.count() >= majority(self.nodes);
             refusal.retry_after = refusal.retry_after.max(longest.remaining);
             refusal.conflicts.push((*longest).clone());
         }
