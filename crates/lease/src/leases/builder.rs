@@ -160,11 +160,7 @@ impl Builder {
             connect: self.connect,
             doctor: self.doctor,
             ttl_min: self.ttl_min,
-            runtime: if self.own_thread {
-                None
-            } else {
-                runtime_here()
-            },
+            runtime: (!self.own_thread).then(runtime_here).flatten(),
             context,
         })
     }

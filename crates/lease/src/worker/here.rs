@@ -72,14 +72,13 @@ impl Ctx {
     ) -> Result<Arc<Grant>, NotGranted> {
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
-        let wait = params.wait;
         let mut attempt = Attempt::new(self.clone(), backend, params);
         let span = attempt.span();
         let flow = async {
             tokio::select! {
                 biased;
                 () = poll_fn(|_| here.poll_closed()) => Err(AcquireError::Closed.into()),
-                result = attempt.acquire(wait) => attempt.settle(result),
+                result = attempt.acquire() => attempt.settle(result),
                 // Last, because it takes a lock that all callers share.
                 () = here.closed() => Err(AcquireError::Closed.into()),
             }

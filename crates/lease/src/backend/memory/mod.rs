@@ -110,7 +110,11 @@ impl Memory {
     fn with<T>(&self, rule: impl FnOnce(&mut State, BootTime) -> T) -> T {
         let mut kept = lock(&self.inner.kept);
         let now = self.inner.clock.boot();
-        kept.sweep_sometimes(now);
+        kept.since_sweep = kept.since_sweep.saturating_add(1);
+        if kept.since_sweep >= SWEEP_EVERY {
+            kept.since_sweep = 0;
+            kept.state.sweep(now);
+        }
         rule(&mut kept.state, now)
     }
 
@@ -147,16 +151,6 @@ impl Memory {
             sender.wake();
         }
         reply
-    }
-}
-
-impl Guarded {
-    fn sweep_sometimes(&mut self, now: BootTime) {
-        self.since_sweep = self.since_sweep.saturating_add(1);
-        if self.since_sweep >= SWEEP_EVERY {
-            self.since_sweep = 0;
-            self.state.sweep(now);
-        }
     }
 }
 

@@ -360,6 +360,16 @@ pub(super) fn epoch_of(record: &str) -> u32 {
     token(last).map_or(0, FencingToken::epoch)
 }
 
+/// Reads an answer that is an array of integers.
+pub(super) fn integers(value: Value) -> Result<Vec<i64>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let mut integers = Vec::new();
+    while !fields.is_done() {
+        integers.push(fields.int()?);
+    }
+    Ok(integers)
+}
+
 /// Reads the number that `WAIT` answered.
 pub(super) fn count(value: &Value) -> Option<u32> {
     if let Value::Int(number) = value {

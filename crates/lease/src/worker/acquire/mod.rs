@@ -60,6 +60,7 @@ pub(super) struct Attempt {
     safety: Duration,
     manual: bool,
     holder: Whereabouts,
+    wait: Wait,
     begun: BootTime,
     attempts: u32,
     /// Tries in a row without an answer from the backend itself.
@@ -81,6 +82,7 @@ impl Attempt {
             safety: params.safety,
             manual: params.manual,
             holder: params.holder,
+            wait: params.wait,
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -90,14 +92,14 @@ impl Attempt {
 
     /// Asks until there is a grant or the wait is over. Repeats its first call if that got no answer and no time is
     /// left for another one.
-    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, NotGranted> {
-        let result = match wait {
+    pub(super) async fn acquire(&mut self) -> Result<Won, NotGranted> {
+        let result = match self.wait {
             Wait::No => self.try_once().await.into_result(),
             Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
             Wait::Forever => self.wait(None).await,
         };
         match result {
-            Err(NotGranted::Failed(error)) if self.attempts == 1 && self.repeats(wait, &error) => {
+            Err(NotGranted::Failed(error)) if self.attempts == 1 && self.repeats(&error) => {
                 self.try_once().await.into_result()
             }
             result => result,
@@ -105,10 +107,10 @@ impl Attempt {
     }
 
     /// Tells whether the only try of an acquire, which failed by `error`, is repeated with the same owner.
-    fn repeats(&self, wait: Wait, error: &AcquireError) -> bool {
+    fn repeats(&self, error: &AcquireError) -> bool {
         // A connection may have been under way: to a server that is far away it takes longer than one call may.
         let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
-        match wait {
+        match self.wait {
             Wait::No => not_sent || matches!(error, AcquireError::Unknown { .. }),
             Wait::UpTo(span) => not_sent && span < self.ctx.call_timeout,
             Wait::Forever => false,

@@ -25,6 +25,7 @@ pub(super) enum Outcome {
     Lost(AcquireReply),
 }
 
+#[derive(Default)]
 pub(super) struct Votes {
     nodes: usize,
     answered: usize,
@@ -42,14 +43,7 @@ impl Votes {
     pub(super) fn of(nodes: usize) -> Self {
         Self {
             nodes,
-            answered: 0,
-            granted: BTreeMap::new(),
-            again: false,
-            capped: 0,
-            too_low: Vec::new(),
-            young: Vec::new(),
-            refusals: Vec::new(),
-            failures: Vec::new(),
+            ..Self::default()
         }
     }
 
