@@ -79,20 +79,19 @@ impl Drop for Unclaimed {
 /// The channel for the outcome of an acquire or a resume.
 pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
+/// The channel for the outcome of a renewal.
+pub(crate) type RenewalRecipient = oneshot::Sender<Result<Duration, RenewError>>;
+
+/// The channel to the caller that waits for the outcome of a release.
+pub(crate) type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
+
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
     Resume(LeaseTicket, Recipient),
     /// Renews for the span from now on; zero only asks.
-    Renew(
-        Arc<Grant>,
-        Duration,
-        oneshot::Sender<Result<Duration, RenewError>>,
-    ),
+    Renew(Arc<Grant>, Duration, RenewalRecipient),
     /// Releases a grant whose guard has ended it as released.
-    Release(
-        Arc<Grant>,
-        Option<oneshot::Sender<Result<ReleaseOutcome, Unsettled>>>,
-    ),
+    Release(Arc<Grant>, Option<Settle>),
     /// Reports a grant that ended because its target has seen a higher token.
     Overtaken(Arc<Grant>, LostReason),
     /// A single call to the backend, which answers its caller by itself.

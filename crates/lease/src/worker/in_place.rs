@@ -14,7 +14,6 @@ use crate::backend::Backend;
 use crate::blocking;
 use crate::locks::lock;
 
-/// The runtime that connected, and a backend with connections of its own on it.
 pub(crate) struct InPlace {
     runtime: Handle,
     /// `None` after the end.

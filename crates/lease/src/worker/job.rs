@@ -3,14 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::backend::Release;
+use crate::inbox::Settle;
 use crate::locks::lock;
-use crate::{BootTime, FencingToken, ReleaseOutcome, Unsettled};
-
-/// The channel to the caller that waits for the outcome of a release.
-type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
+use crate::{BootTime, FencingToken};
 
 /// One release on its way.
 pub(crate) struct ReleaseJob {

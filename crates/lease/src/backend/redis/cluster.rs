@@ -135,7 +135,6 @@ impl ClusterLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Returns host and port of the seeds, without a login.
     pub(super) fn address(&self) -> String {
         let seeds = self.entry.seeds.iter().map(|seed| seed.addr().to_string());
         seeds.collect::<Vec<_>>().join(",")

@@ -58,7 +58,6 @@ impl ServerLink {
         }
     }
 
-    /// Runs a script by its hash, and by its text when the server does not know it.
     pub(super) async fn run(
         &self,
         call: &Call,
@@ -120,7 +119,6 @@ impl ServerLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Returns host and port of the server, without a login.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
@@ -147,7 +145,6 @@ impl ServerLink {
         }
     }
 
-    /// Opens a connection that sends its messages, and the news of its own end, to `heard`.
     pub(super) async fn subscriber(
         &self,
         heard: impl AsyncPushSender,
