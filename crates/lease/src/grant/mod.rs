@@ -62,7 +62,8 @@ pub(crate) struct Terms {
     /// It has no `max_lifetime`, so that it may be renewed without end.
     pub(crate) endless: bool,
     pub(crate) replicas: Option<u32>,
-    pub(crate) deletes: Deletes,
+    /// A command of this owner may still be in a buffer: it is deleted once more after half the ttl.
+    pub(crate) in_doubt: bool,
     pub(crate) born: BootTime,
     /// The owner held the names before it asked.
     pub(crate) again: bool,
@@ -75,13 +76,6 @@ pub(crate) enum Whereabouts {
     Here,
     /// In another process: this one does only what that holder asks for.
     Elsewhere,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deletes {
-    Once,
-    /// Once more after half the ttl: a command of this owner may still be in a buffer.
-    Twice,
 }
 
 /// A confirmed answer: when its command was sent, the life it granted, and the life asked for.

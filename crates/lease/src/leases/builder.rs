@@ -95,11 +95,9 @@ impl Builder {
     /// Acquires and releases on the lease thread, wherever they are called. Otherwise a tokio runtime of
     /// several threads that awaits [`Builder::connect`] also carries the connection of its own calls; it needs
     /// I/O and time enabled, as `#[tokio::main]` has them.
-    pub fn own_thread(self) -> Self {
-        Self {
-            own_thread: true,
-            ..self
-        }
+    pub fn own_thread(mut self) -> Self {
+        self.own_thread = true;
+        self
     }
 
     /// Allows shorter ttls than the backend can keep reliably, so that tests end soon.

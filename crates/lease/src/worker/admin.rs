@@ -7,7 +7,7 @@ use super::job::Why;
 use super::{Answer, Called, Worker, release, renew};
 use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, LeaseTicket, Terms, Whereabouts};
+use crate::grant::{Confirmed, Grant, LeaseTicket, Terms, Whereabouts};
 use crate::inbox::{Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
@@ -86,7 +86,7 @@ impl Ctx {
             manual: claim.manual,
             endless: claim.endless,
             replicas: None,
-            deletes: Deletes::Once,
+            in_doubt: false,
             born: now,
             again: true,
             holder,

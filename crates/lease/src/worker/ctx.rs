@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::backend::{
     Acquire, Backend, BackendContext, Facts, Fencing, Names, Release, ReleaseReply,
 };
-use crate::grant::{Deletes, Grant};
+use crate::grant::Grant;
 use crate::inbox::{Command, Inbox};
 use crate::locks::lock;
 use crate::notice::{Notice, NoticeKind, Notices};
@@ -180,7 +180,7 @@ impl Ctx {
         };
         let ttl = grant.ttl();
         // A holder elsewhere may be granted the names again, and a late delete would end that.
-        let twice = grant.terms.deletes == Deletes::Twice && grant.is_held_here();
+        let twice = grant.terms.in_doubt && grant.is_held_here();
         let again = twice.then_some(ttl / 2);
         let give_up = grant.kept_until().max(self.now().plus(ttl / 2));
         ReleaseJob::of(release, why, give_up, again)

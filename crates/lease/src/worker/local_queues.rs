@@ -87,10 +87,7 @@ fn overlap(a: &Names, b: &Names) -> bool {
 }
 
 impl Position<'_> {
-    /// Waits for the turn to ask the backend. The turn ends when the permit is dropped.
-    ///
-    /// # Errors
-    /// Never: the semaphore is not closed.
+    /// Waits for the turn to ask the backend, which ends when the permit is dropped. Never fails: nothing closes it.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.queue.turn.clone().acquire_owned().await
     }

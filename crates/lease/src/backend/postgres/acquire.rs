@@ -108,11 +108,9 @@ fn refused(command: &Acquire, rows: &[Row]) -> Result<Refusal, BackendError> {
     for row in rows {
         let remaining = span(number_at(row, 2)?);
         refusal.retry_after = refusal.retry_after.max(remaining);
-        refusal.conflicts.push(Conflict {
-            name: asked_name(command, row)?,
-            remaining,
-            token: token(number_at(row, 3)?)?,
-        });
+        let (name, token) = (asked_name(command, row)?, token(number_at(row, 3)?)?);
+        let conflict = Conflict::new(name, remaining, token);
+        refusal.conflicts.push(conflict);
     }
     Ok(refusal)
 }

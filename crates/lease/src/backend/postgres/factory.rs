@@ -38,12 +38,9 @@ impl BackendFactory for PgConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            match with.fencing {
-                Fencing::Clock | Fencing::Off => {}
-                Fencing::Source(_) => {
-                    let why = "postgres keeps its own epochs: give it no other source";
-                    return Err(BackendError::Config(why.to_owned()));
-                }
+            if let Fencing::Source(_) = with.fencing {
+                let why = "postgres keeps its own epochs: give it no other source";
+                return Err(BackendError::Config(why.to_owned()));
             }
             let backend = Postgres::new(*self, with.namespace, with.clock, with.call_timeout);
             let why = match schema::installed(&backend.settling).await? {
@@ -54,9 +51,8 @@ impl BackendFactory for PgConfig {
                 ),
                 None => "the lease tables are not installed".to_owned(),
             };
-            Err(BackendError::Config(format!(
-                "{why}. Call postgres::migrate"
-            )))
+            let why = format!("{why}. Call postgres::migrate");
+            Err(BackendError::Config(why))
         })
     }
 }

@@ -47,14 +47,8 @@ impl Link {
         }
     }
 
-    /// Runs one statement, which is a transaction by itself, and returns its rows.
-    ///
-    /// # Errors
-    /// `NotSent` and `Config` when no connection could be made; `Rejected` when the server refused
-    /// the statement and so wrote nothing; `Unknown` in all other cases, the time-out included.
-    ///
-    /// # Cancel safety
-    /// A dropped call may have run.
+    /// Runs one statement, which is a transaction by itself, and returns its rows. `NotSent` and `Config`: there is no
+    /// connection. `Rejected`: the server refused it and wrote nothing. `Unknown`: all else, the time-out included.
     pub(crate) async fn query(
         &self,
         sql: &'static str,

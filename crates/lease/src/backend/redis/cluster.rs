@@ -150,8 +150,7 @@ impl ClusterLink {
         let builder = self.entry.builder().push_sender(heard);
         let client = build(builder.use_protocol(ProtocolVersion::RESP3))?;
         // It is made of many, too, and a node that hangs takes its whole time.
-        let node_timeout = self.entry.node_timeout;
-        let limit = within.max(node_timeout.saturating_mul(watchdog::CONNECT_NODES));
+        let limit = within.max(self.main.limit);
         let making = Box::pin(client.get_async_connection());
         let made = connected(making, limit, &*self.clock).await;
         made.map(Subscriber::Cluster)
@@ -172,9 +171,8 @@ impl Entry {
         let seeds: Result<Vec<_>, _> = configs.iter().map(RedisConfig::driver).collect();
         let seeds = seeds?;
         if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
-            return Err(BackendError::Config(
-                "a cluster has only database 0".to_owned(),
-            ));
+            let why = "a cluster has only database 0";
+            return Err(BackendError::Config(why.to_owned()));
         }
         Ok(Self {
             seeds,

@@ -75,7 +75,7 @@ pub(super) struct Keyspace {
 
 impl Keyspace {
     pub(super) fn new(namespace: &Namespace, scheme: KeyScheme) -> Self {
-        let heads = (0..scheme.shards()).map(|shard| head_of(namespace, Shard(shard)));
+        let heads = (0..scheme.shards()).map(|shard| format!("sl:{{{namespace}.{shard:02x}}}:"));
         Self {
             namespace: namespace.clone(),
             scheme,
@@ -166,10 +166,6 @@ impl Keyspace {
             ..self.key(shard, kind)
         }
     }
-}
-
-fn head_of(namespace: &Namespace, shard: Shard) -> String {
-    format!("sl:{{{namespace}.{:02x}}}:", shard.0)
 }
 
 /// Returns the topic that a release publishes and waiters listen for: a name, or a whole group with

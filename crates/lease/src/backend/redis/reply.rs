@@ -153,11 +153,7 @@ fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
 
 /// Builds the refusal of a single name.
 fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> Answer {
-    let of = |name: &Name| Conflict {
-        name: name.clone(),
-        remaining,
-        token,
-    };
+    let of = |name: &Name| Conflict::new(name.clone(), remaining, token);
     Answer::Reply(AcquireReply::Refused(Refusal {
         conflicts: command.names.as_slice().iter().map(of).collect(),
         retry_after: remaining,
@@ -249,11 +245,8 @@ fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendErr
     for _ in 0..count {
         let index = usize::try_from(fields.int()?).map_err(|_| odd())?;
         let name = command.names.as_slice().get(index).ok_or_else(odd)?;
-        conflicts.push(Conflict {
-            name: name.clone(),
-            remaining: fields.span()?,
-            token: fields.token()?,
-        });
+        let (remaining, token) = (fields.span()?, fields.token()?);
+        conflicts.push(Conflict::new(name.clone(), remaining, token));
     }
     let longest = conflicts.iter().map(|conflict| conflict.remaining).max();
     Ok(Refusal {

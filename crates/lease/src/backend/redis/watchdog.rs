@@ -23,7 +23,7 @@ use crate::{BackendError, BootTime, Clock};
 const NODE_LEAST: Duration = Duration::from_millis(500);
 
 /// The time-out of a whole connection to the cluster, in those of a node.
-pub(super) const CONNECT_NODES: u32 = 4;
+const CONNECT_NODES: u32 = 4;
 
 /// Calls in a row without an answer, on one shard, before a replacement. A count over all shards
 /// would be reset by healthy ones.
@@ -36,7 +36,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Watchdog {
     client: ClusterClient,
     /// The time-out of a whole connection.
-    limit: Duration,
+    pub(super) limit: Duration,
     pub(super) connection: Arc<Reconnecting<ClusterConnection>>,
     /// Calls without an answer since the last answer, by shard.
     silent: Vec<AtomicU32>,

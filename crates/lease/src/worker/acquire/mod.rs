@@ -13,7 +13,7 @@ use super::ctx::Ctx;
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Terms, Whereabouts};
+use crate::grant::{Confirmed, Terms, Whereabouts};
 use crate::inbox::{AcquireParams, Wait};
 use crate::notice::NoticeKind;
 use crate::{
@@ -222,10 +222,7 @@ impl Attempt {
             manual: self.manual,
             endless: self.command.cap.is_none(),
             replicas,
-            deletes: match std::mem::take(&mut self.unanswered) {
-                0 => Deletes::Once,
-                _ => Deletes::Twice,
-            },
+            in_doubt: std::mem::take(&mut self.unanswered) > 0,
             born: self.begun,
             again,
             holder: self.holder,

@@ -105,9 +105,8 @@ impl Redlock {
             return Ok(());
         }
         let failed = failed.join("; ");
-        Err(BackendError::NotSent(format!(
-            "{reached} of {nodes} nodes answer: {failed}"
-        )))
+        let why = format!("{reached} of {nodes} nodes answer: {failed}");
+        Err(BackendError::NotSent(why))
     }
 
     /// Waits for the next answer; `None` at the end, or after a short wait past a majority.

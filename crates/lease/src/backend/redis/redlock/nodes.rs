@@ -16,14 +16,14 @@ pub(super) type Node = Arc<RedisBackend>;
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     /// Ends with the backend; each task ends before that by the time-out of its call.
-    tasks: Arc<Mutex<JoinSet<()>>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Nodes {
     pub(super) fn new(nodes: Vec<Node>) -> Self {
         Self {
             nodes,
-            tasks: Arc::default(),
+            tasks: Mutex::default(),
         }
     }
 
