@@ -158,10 +158,8 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn turns_come_in_the_order_of_arrival() {
         let queues = LocalQueues::default();
-        let (first, second) = (
-            queues.enter(&names("a")).expect("room"),
-            queues.enter(&names("a")).expect("room"),
-        );
+        let enter = || queues.enter(&names("a")).expect("room");
+        let (first, second) = (enter(), enter());
         let turn = first.turn().await.expect("open");
         let mut waits = Box::pin(second.turn());
         let poll =

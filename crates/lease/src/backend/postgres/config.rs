@@ -124,10 +124,8 @@ mod tests {
     fn no_text_of_it_holds_the_password() {
         let config = PgConfig::url("postgres://app:hunter2@db.example:5433/main").expect("legal");
         let shown = format!("{config:?}");
-        assert!(
-            shown.contains("db.example") && !shown.contains("hunter2"),
-            "{shown}"
-        );
+        assert!(shown.contains("db.example"), "{shown}");
+        assert!(!shown.contains("hunter2"), "{shown}");
         for bad in [
             "postgres://app:hunter2@db:x/main",
             "hunter2",
