@@ -17,7 +17,7 @@ use super::{
 };
 use crate::fence::next_epoch;
 use crate::locks::lock;
-use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, Name};
+use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, FencingToken, Name};
 
 /// Listeners are woken by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -59,8 +59,8 @@ impl Memory {
     /// Creates an empty backend on `clock`. Its tokens begin with the time of day, so they rise
     /// over restarts as far as that clock does.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let state = State::after(crate::token::of_clock(clock.wall_ms()));
-        Self::of(clock, None, state)
+        let last = FencingToken::new(crate::token::of_clock(clock.wall_ms()));
+        Self::of(clock, None, State::after(last))
     }
 
     /// Creates an empty backend on `clock` that takes one epoch of `namespace` now, and another
@@ -79,7 +79,8 @@ impl Memory {
         let epoch = next_epoch(&*fence, namespace, 0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
         let source = (fence, namespace.into());
-        Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
+        let last = FencingToken::from_parts(epoch, 0);
+        Ok(Self::of(clock, Some(source), State::after(last)))
     }
 
     fn of(clock: Arc<dyn Clock>, source: Option<Source>, state: State) -> Self {
