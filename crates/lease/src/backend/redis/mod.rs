@@ -49,7 +49,7 @@ pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 use batcher::Batcher;
 use call::Calls;
 use epochs::Epochs;
-use keys::{KeyScheme, Keyspace, Shard};
+use keys::{KeyScheme, Keyspace};
 use link::Link;
 use listener::Listener;
 use role::{ConnectionRole, Replaced};
@@ -123,7 +123,7 @@ impl RedisBackend {
             let replaced = Replaced::new(Kind::Cluster, &notices);
             let link = ServerLink::new(seed, replaced, Arc::clone(&clock))?;
             let link = Link::Server(Box::new(link));
-            link.ping(Shard::default(), limit).await
+            link.ping(limit).await
         });
         let is_refusal = |said: &Result<(), _>| matches!(said, Err(BackendError::Config(_)));
         match join_all(alone).await.into_iter().find(is_refusal) {
@@ -144,7 +144,7 @@ impl RedisBackend {
     async fn reached(self) -> Result<Self, BackendError> {
         // A connection to a cluster is made of many.
         let limit = self.call_timeout.saturating_mul(CONNECT_CALLS);
-        self.link.ping(Shard::default(), limit).await?;
+        self.link.ping(limit).await?;
         Ok(self)
     }
 

@@ -117,7 +117,7 @@ impl RedisScripts {
     /// # Cancel safety
     /// Dropped, a connection may still be made, for the next call.
     pub async fn ping(&self, within: Duration) -> Result<(), BackendError> {
-        self.link.ping(Shard::default(), within).await
+        self.link.ping(within).await
     }
 
     /// Runs a script by its hash, and by its text where a server does not know it. Every key must
