@@ -1,6 +1,6 @@
 //! The state that all handles of one [`crate::Leases`] share, and the calls to its lease thread.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::backend::Holder;
 use crate::error::NotGranted;
 use crate::grant::{Grant, LeaseTicket};
 use crate::inbox::{AcquireParams, Command, Unclaimed};
+use crate::locks::lock;
 use crate::worker::Ctx;
 use crate::{AcquireError, BackendError, FencingToken, ReleaseOutcome, Unsettled};
 
@@ -69,8 +70,7 @@ impl Client {
 
     /// Blocks until the end of the lease thread, which was told to end or has ended.
     pub(crate) fn join(&self) {
-        let thread = self.thread.lock();
-        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         // A panic has been reported by the hook.
         drop(thread.map(JoinHandle::join));
     }

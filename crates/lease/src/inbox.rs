@@ -1,7 +1,7 @@
 //! The inbox of the lease thread: a queue of commands that is taken as a whole. The thread is woken
 //! once for all commands that were queued while it was busy.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::backend::{Acquire, Fut};
 use crate::error::NotGranted;
 use crate::grant::{Grant, LeaseTicket, Whereabouts};
-use crate::wait::Wait;
+use crate::locks::lock;
 use crate::{BootTime, Drained, LostReason, ReleaseOutcome, RenewError, Unsettled};
 
 /// A request for a lease: the message to the backend, and what the facade does with its answer.
@@ -19,6 +19,30 @@ pub(crate) struct AcquireParams {
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
     pub(crate) manual: bool,
+}
+
+/// How long to wait for a lease that another owner holds. It is unrelated to the ttl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Tries once, and a second time if the first got no answer.
+    No,
+    /// For this long. A call that is under way at the end is waited for, at most the call time-out,
+    /// and as long as the replicas of the request may take. A wait that is shorter than a call and whose only try was
+    /// not sent tries once more.
+    UpTo(Duration),
+    /// Until it is granted or the future is dropped.
+    Forever,
+}
+
+impl Wait {
+    /// Waits for `span`; zero is no wait.
+    pub(crate) fn up_to(span: Duration) -> Self {
+        if span.is_zero() {
+            Self::No
+        } else {
+            Self::UpTo(span)
+        }
+    }
 }
 
 /// Releases a grant that no caller claims.
@@ -55,20 +79,19 @@ impl Drop for Unclaimed {
 /// The channel for the outcome of an acquire or a resume.
 pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, NotGranted>>;
 
+/// The channel for the outcome of a renewal.
+pub(crate) type RenewalRecipient = oneshot::Sender<Result<Duration, RenewError>>;
+
+/// The channel to the caller that waits for the outcome of a release.
+pub(crate) type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
+
 pub(crate) enum Command {
     Acquire(Box<AcquireParams>, Recipient),
     Resume(LeaseTicket, Recipient),
     /// Renews for the span from now on; zero only asks.
-    Renew(
-        Arc<Grant>,
-        Duration,
-        oneshot::Sender<Result<Duration, RenewError>>,
-    ),
+    Renew(Arc<Grant>, Duration, RenewalRecipient),
     /// Releases a grant whose guard has ended it as released.
-    Release(
-        Arc<Grant>,
-        Option<oneshot::Sender<Result<ReleaseOutcome, Unsettled>>>,
-    ),
+    Release(Arc<Grant>, Option<Settle>),
     /// Reports a grant that ended because its target has seen a higher token.
     Overtaken(Arc<Grant>, LostReason),
     /// A single call to the backend, which answers its caller by itself.
@@ -94,13 +117,9 @@ struct Queue {
 }
 
 impl Inbox {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues a command. After the end of the lease thread it is dropped, and with it the channel of its answer.
     pub(crate) fn push(&self, command: Command) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         if queue.closed {
             return;
         }
@@ -114,7 +133,7 @@ impl Inbox {
 
     /// Moves all commands into `batch`, which must be empty.
     pub(crate) fn take(&self, batch: &mut Vec<Command>) {
-        std::mem::swap(&mut self.queue().commands, batch);
+        std::mem::swap(&mut lock(&self.queue).commands, batch);
     }
 
     /// Waits until a command was queued, or for [`Inbox::nudge`].
@@ -129,7 +148,7 @@ impl Inbox {
 
     /// Refuses all commands from now on, and drops those that were not taken.
     pub(crate) fn close(&self) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         queue.closed = true;
         let left = std::mem::take(&mut queue.commands);
         drop(queue);

@@ -16,6 +16,7 @@ mod inbox;
 mod lease;
 mod leases;
 pub mod limits;
+mod locks;
 mod name;
 mod notice;
 mod owner;
@@ -26,7 +27,6 @@ mod stats;
 pub mod test_kit;
 mod timing;
 mod token;
-mod wait;
 mod worker;
 
 #[cfg(feature = "postgres")]

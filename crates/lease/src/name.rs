@@ -117,18 +117,6 @@ mod tests {
         assert!(Namespace::new(&"x".repeat(32)).is_ok());
         assert!(Namespace::new(&"x".repeat(33)).is_err());
         assert!(Name::new("").is_err());
-    }
-
-    #[test]
-    fn no_character_that_means_something_to_a_backend() {
-        for bad in [
-            "a{b", "a}b", "a/b", "a b", "a\nb", "a\0b", "a*b", "ä", "a|b",
-        ] {
-            assert!(Name::new(bad).is_err(), "{bad:?} passed");
-        }
-        for good in ["report:2026", "A-1", "a.b_c", "0"] {
-            assert_eq!(Name::new(good).expect("legal").as_str(), good);
-        }
         assert!(Namespace::new("App").is_err());
     }
 

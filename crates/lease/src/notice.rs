@@ -115,9 +115,8 @@ impl Notices {
 
     /// Subscribes to the notices from now on.
     pub fn listen(&self) -> NoticeStream {
-        let sender = self
-            .sender
-            .get_or_init(|| broadcast::Sender::new(NOTICES_MAX));
+        let open = || broadcast::Sender::new(NOTICES_MAX);
+        let sender = self.sender.get_or_init(open);
         NoticeStream {
             from: sender.subscribe(),
             dropped: 0,

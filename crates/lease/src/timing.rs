@@ -50,7 +50,6 @@ pub(crate) fn renew_timeout(ttl: Duration) -> Duration {
 /// Shortens a time-out of the facade for the backend below it. The backend gives up first, so that
 /// it sees that an answer did not come, and does not send the next command on a connection that
 /// fell silent: a call that the facade cuts off teaches it nothing. `docs/decisions/0017`.
-#[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) fn before(limit: Duration) -> Duration {
     limit.saturating_sub(limit / 10)
 }

@@ -26,9 +26,8 @@ pub struct FencingToken(NonZeroU64);
 impl FencingToken {
     /// Builds a token from its number; `None` for zero and for more than 53 bits.
     pub fn new(number: u64) -> Option<Self> {
-        NonZeroU64::new(number)
-            .filter(|number| number.get() <= NUMBER_MAX)
-            .map(Self)
+        let number = NonZeroU64::new(number).filter(|number| number.get() <= NUMBER_MAX);
+        number.map(Self)
     }
 
     /// Builds a token of its halves; `None` if both are zero or the epoch is above [`EPOCH_MAX`].

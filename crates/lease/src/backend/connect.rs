@@ -59,9 +59,8 @@ pub struct BackendContext {
     pub entropy: Arc<dyn Entropy>,
     /// The source of what tokens need to rise through loss of data.
     pub fencing: Fencing,
-    /// Longest wait for one answer. The facade cuts off each call of the backend after it, too: a
-    /// backend that wants to see that an answer did not come, to leave a silent connection, waits a
-    /// little less.
+    /// Longest wait for one answer: nine tenths of that of the facade, so that the backend sees first that an answer did
+    /// not come, and leaves a silent connection.
     pub call_timeout: Duration,
     /// Receives the notices of a backend, about epochs, connections and orphans.
     pub notices: Notices,

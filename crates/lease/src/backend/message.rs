@@ -55,14 +55,10 @@ impl Names {
     /// Selects the names for which `keep` is true; all of them are then asked for.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&Name) -> bool) -> Self {
+        let names = self.names.iter().filter(|name| keep(name)).cloned();
         Self {
             group: self.group.clone(),
-            names: self
-                .names
-                .iter()
-                .filter(|name| keep(name))
-                .cloned()
-                .collect(),
+            names: names.collect(),
             any: false,
         }
     }

@@ -4,12 +4,13 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::BackendError;
+use crate::locks::lock;
 
 /// After this many time-outs in a row a connection counts as broken: its server may be gone without
 /// a word (lease.md 8).
@@ -71,7 +72,7 @@ impl<C: Clone> Reconnecting<C> {
     }
 
     pub(super) fn current(&self) -> Arc<Attempt<C>> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.current))
     }
 
     /// Replaces the current connection by one that was made elsewhere.
@@ -82,13 +83,13 @@ impl<C: Clone> Reconnecting<C> {
             replaces: true,
             ..Attempt::unmade()
         };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
+        *lock(&self.current) = Arc::new(fresh);
     }
 
     /// Gives up `attempt`, unless it has been replaced already, and returns whether it did. Calls
     /// in flight on it end by themselves.
     pub(super) fn give_up(&self, attempt: &Arc<Attempt<C>>) -> bool {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.current);
         let is_current = Arc::ptr_eq(&current, attempt);
         if is_current {
             *current = Arc::new(Attempt {
@@ -131,7 +132,7 @@ impl<C: Clone + Send + Sync + 'static> Attempt<C> {
     where
         F: Future<Output = Result<C, BackendError>> + Send + 'static,
     {
-        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut making = lock(&self.making);
         making.take_if(|making| making.has_failed());
         let is_joined = making.is_some();
         let making = making.get_or_insert_with(|| {
@@ -190,10 +191,8 @@ mod tests {
         assert_eq!(first.get(|| ready(1)).await, Ok(1));
         assert_eq!(held.current().get(|| ready(2)).await, Ok(1));
         assert!(held.give_up(&first));
-        assert!(
-            !held.give_up(&first),
-            "the new one must not be given up for the old one"
-        );
+        let again = held.give_up(&first);
+        assert!(!again, "the new one must not be given up for the old one");
         assert_eq!(held.current().get(|| ready(3)).await, Ok(3));
     }
 

@@ -11,6 +11,7 @@ use crate::{FenceError, FenceKind, Namespace};
 
 pub(super) struct CounterFiles {
     kind: FenceKind,
+    namespace: Namespace,
     folder: PathBuf,
     last: PathBuf,
     next: PathBuf,
@@ -22,6 +23,7 @@ impl CounterFiles {
         let (word, lock) = (form(kind).word, form(kind).lock);
         Self {
             kind,
+            namespace: namespace.clone(),
             folder: folder.to_owned(),
             last: folder.join(format!("{namespace}.{word}")),
             next: folder.join(format!("{namespace}.{word}.new")),
@@ -40,27 +42,23 @@ impl CounterFiles {
 
     /// Takes the next number above the last one and above `above`, and makes it durable; `None` while another
     /// process holds the lock file.
-    pub(super) fn advance(
-        &self,
-        namespace: &Namespace,
-        above: u64,
-    ) -> Result<Option<u64>, FenceError> {
+    pub(super) fn advance(&self, above: u64) -> Result<Option<u64>, FenceError> {
         let lock = self.open_lock()?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(self.failed("lock", &error)),
         }
-        let last = self.last(namespace)?.max(above);
+        let last = self.last()?.max(above);
         if last >= self.kind.most() {
             return Err(FenceError::Exhausted { above: last });
         }
-        self.write(namespace, last + 1)?;
+        self.write(last + 1)?;
         Ok(Some(last + 1))
     }
 
     /// Reads the last number given; without a file it is the one before the first.
-    fn last(&self, namespace: &Namespace) -> Result<u64, FenceError> {
+    fn last(&self) -> Result<u64, FenceError> {
         let text = match fs::read(&self.last) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,7 +66,7 @@ impl CounterFiles {
             }
             Err(error) => return Err(self.failed("read", &error)),
         };
-        record::number(self.kind, namespace, &text).ok_or_else(|| {
+        record::number(self.kind, &self.namespace, &text).ok_or_else(|| {
             FenceError::Unavailable(format!(
                 "{} is damaged. Do not remove it: numbers would be given twice. Find the highest token \
                  that is in use and call FileFence::repair with it, or with its epoch, which is that \
@@ -80,10 +78,10 @@ impl CounterFiles {
 
     /// Replaces the file atomically. After a crash it has the old line or the new one: the rename
     /// comes after the sync of the file, and the sync of the folder makes the rename durable.
-    pub(super) fn write(&self, namespace: &Namespace, number: u64) -> Result<(), FenceError> {
+    pub(super) fn write(&self, number: u64) -> Result<(), FenceError> {
         let replace = || {
             let mut next = File::create(&self.next)?;
-            next.write_all(record::line(self.kind, namespace, number).as_bytes())?;
+            next.write_all(record::line(self.kind, &self.namespace, number).as_bytes())?;
             next.sync_all()?;
             if !self.last.try_exists()? {
                 self.sync_above()?;

@@ -84,20 +84,15 @@ impl FileFence {
         let files = CounterFiles::new(kind, &self.folder, namespace);
         let lock = files.open_lock()?;
         lock.lock().map_err(|error| files.failed("lock", &error))?;
-        files.write(namespace, given)
+        files.write(given)
     }
 
     /// Takes the next number. Waits for the lock file while another process holds it; fails after 2 s.
-    async fn advance(
-        &self,
-        files: CounterFiles,
-        namespace: &Namespace,
-        above: u64,
-    ) -> Result<u64, FenceError> {
+    async fn advance(&self, files: CounterFiles, above: u64) -> Result<u64, FenceError> {
         let (files, until) = (Arc::new(files), self.clock.boot().plus(LOCK_WAIT));
         loop {
-            let (counter, namespace) = (Arc::clone(&files), namespace.clone());
-            let given = tokio::task::spawn_blocking(move || counter.advance(&namespace, above))
+            let counter = Arc::clone(&files);
+            let given = tokio::task::spawn_blocking(move || counter.advance(above))
                 .await
                 .map_err(|error| FenceError::Unavailable(error.to_string()))?;
             if let Some(given) = given? {
@@ -126,7 +121,7 @@ impl FenceSource for FileFence {
             let namespace = Namespace::new(namespace)
                 .map_err(|error| FenceError::Unavailable(error.to_string()))?;
             let files = CounterFiles::new(kind, &self.folder, &namespace);
-            self.advance(files, &namespace, above).await
+            self.advance(files, above).await
         })
     }
 }

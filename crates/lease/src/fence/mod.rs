@@ -58,9 +58,8 @@ pub(crate) async fn next_epoch(
     namespace: &str,
     above: u32,
 ) -> Result<u32, FenceError> {
-    let given = source
-        .next(FenceKind::Epoch, namespace, above.into())
-        .await?;
+    let given = source.next(FenceKind::Epoch, namespace, above.into());
+    let given = given.await?;
     let epoch = u32::try_from(given).ok();
     let epoch = epoch.filter(|&epoch| epoch > above && epoch <= EPOCH_MAX);
     epoch.ok_or_else(|| {

@@ -1,13 +1,14 @@
 //! A fence source for many hosts: numbers in rows of PostgreSQL.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
-use tokio_postgres::types::{FromSqlOwned, Type};
+use tokio_postgres::types::Type;
 
 use crate::backend::Fut;
 use crate::backend::postgres::{Link, Param, PgConfig};
+use crate::locks::lock;
 use crate::{Clock, FenceError, FenceKind, FenceSource, SystemClock};
 
 /// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
@@ -17,9 +18,10 @@ const LIMIT: Duration = Duration::from_millis(400);
 /// Most runtimes with a connection; one more ends the oldest. Leases ask from two, the caller's and the lease thread's.
 const RUNTIMES_MAX: usize = 4;
 
+/// What is above the highest epoch is cut to it: above both there is none.
 const NEXT_EPOCH: &str = "\
 -- epoch_next
-SELECT soldonce_lease_epoch_next($1, $2)";
+SELECT soldonce_lease_epoch_next($1, least($2, 2097151)::integer)::bigint";
 
 const NEXT_TOKEN: &str = "\
 -- token_next
@@ -79,7 +81,7 @@ impl PgFence {
     /// Returns the connection of this runtime.
     fn link(&self) -> Arc<Link> {
         let here = Handle::current().id();
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         if let Some((_, link)) = links.iter().find(|(of, _)| *of == here) {
             return Arc::clone(link);
         }
@@ -88,23 +90,6 @@ impl PgFence {
         links.insert(0, (here, Arc::clone(&link)));
         links.truncate(RUNTIMES_MAX);
         link
-    }
-
-    /// Runs a statement that returns one number; `None` when no number is left.
-    async fn number<T: FromSqlOwned>(
-        &self,
-        sql: &'static str,
-        params: [Param<'_>; 2],
-    ) -> Result<Option<T>, FenceError> {
-        let unavailable = |why: String| FenceError::Unavailable(why);
-        // After a lost answer the number may be used up, which costs nothing: ask again.
-        let rows = self.link().query(sql, &params).await;
-        let rows = rows.map_err(|error| unavailable(error.to_string()))?;
-        let row = rows
-            .first()
-            .ok_or_else(|| unavailable("no row".to_owned()))?;
-        row.try_get(0)
-            .map_err(|error| unavailable(error.to_string()))
     }
 }
 
@@ -117,19 +102,19 @@ impl FenceSource for PgFence {
     ) -> Fut<'a, Result<u64, FenceError>> {
         Box::pin(async move {
             let none = FenceError::Exhausted { above };
-            let given = match kind {
-                FenceKind::Epoch => {
-                    let least = i32::try_from(above).map_err(|_| none.clone())?;
-                    let params: [Param<'_>; 2] = [(&namespace, Type::TEXT), (&least, Type::INT4)];
-                    let given: Option<i32> = self.number(NEXT_EPOCH, params).await?;
-                    given.map(i64::from)
-                }
-                FenceKind::Token => {
-                    let least = i64::try_from(above).map_err(|_| none.clone())?;
-                    let params: [Param<'_>; 2] = [(&namespace, Type::TEXT), (&least, Type::INT8)];
-                    self.number(NEXT_TOKEN, params).await?
-                }
+            let unavailable =
+                |why: &dyn std::fmt::Display| FenceError::Unavailable(why.to_string());
+            let sql = match kind {
+                FenceKind::Epoch => NEXT_EPOCH,
+                FenceKind::Token => NEXT_TOKEN,
             };
+            let least = i64::try_from(above).map_err(|_| none.clone())?;
+            let params: [Param<'_>; 2] = [(&namespace, Type::TEXT), (&least, Type::INT8)];
+            // After a lost answer the number may be used up, which costs nothing: ask again.
+            let rows = self.link().query(sql, &params).await;
+            let rows = rows.map_err(|error| unavailable(&error))?;
+            let row = rows.first().ok_or_else(|| unavailable(&"no row"))?;
+            let given: Option<i64> = row.try_get(0).map_err(|error| unavailable(&error))?;
             let given = given.and_then(|given| u64::try_from(given).ok());
             given.ok_or(none)
         })

@@ -56,12 +56,8 @@ pub(super) fn line(kind: FenceKind, namespace: &Namespace, number: u64) -> Strin
 
 /// Parses a line; `None` if it is not, byte for byte, what [`line`] writes.
 pub(super) fn number(kind: FenceKind, namespace: &Namespace, text: &str) -> Option<u64> {
-    let digits = text.split(' ').nth(3)?;
-    let number = digits
-        .parse()
-        .ok()
-        .filter(|&number| number <= kind.most())?;
-    (text == line(kind, namespace, number)).then_some(number)
+    let number: u64 = text.split(' ').nth(3)?.parse().ok()?;
+    (number <= kind.most() && text == line(kind, namespace, number)).then_some(number)
 }
 
 #[cfg(test)]
@@ -72,36 +68,20 @@ mod tests {
     fn a_line_comes_back_and_every_damaged_one_is_refused() {
         let namespace = Namespace::new("app").expect("legal");
         let good = line(FenceKind::Epoch, &namespace, 4_711);
-        assert_eq!(number(FenceKind::Epoch, &namespace, &good), Some(4_711));
+        let read = |text: &str| number(FenceKind::Epoch, &namespace, text);
+        assert_eq!(read(&good), Some(4_711));
         for at in 0..good.len() {
-            assert_eq!(
-                number(FenceKind::Epoch, &namespace, &good[..at]),
-                None,
-                "cut at {at}"
-            );
+            assert_eq!(read(&good[..at]), None, "cut at {at}");
             let mut bytes = good.clone().into_bytes();
             bytes[at] ^= 1;
             let flipped = String::from_utf8(bytes).expect("still ASCII");
-            assert_eq!(
-                number(FenceKind::Epoch, &namespace, &flipped),
-                None,
-                "bit flipped at {at}"
-            );
+            assert_eq!(read(&flipped), None, "bit flipped at {at}");
         }
-        assert_eq!(
-            number(FenceKind::Epoch, &namespace, &format!("{good}{good}")),
-            None
-        );
+        assert_eq!(read(&format!("{good}{good}")), None);
         let other = Namespace::new("other").expect("legal");
-        assert_eq!(
-            number(FenceKind::Epoch, &other, &good),
-            None,
-            "a file of another namespace"
-        );
-        assert_eq!(
-            number(FenceKind::Token, &namespace, &good),
-            None,
-            "of another kind"
-        );
+        let of_other = number(FenceKind::Epoch, &other, &good);
+        assert_eq!(of_other, None, "a file of another namespace");
+        let of_tokens = number(FenceKind::Token, &namespace, &good);
+        assert_eq!(of_tokens, None, "of another kind");
     }
 }

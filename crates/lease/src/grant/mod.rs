@@ -7,21 +7,92 @@
 //! Held, Suspect ──release──> Released                         final
 //! ```
 
-mod state;
-mod terms;
 mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::{BootTime, Clock, LostReason, timing};
+use crate::backend::Names;
+use crate::locks::lock;
+use crate::{BootTime, Clock, FencingToken, LostReason, Owner, timing};
 
-pub use state::LeaseState;
-pub(crate) use terms::{Confirmed, Deletes, Terms, Whereabouts};
 pub use ticket::LeaseTicket;
+
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// Held, and renewed in time.
+    Held {
+        /// Time until the deadline.
+        remaining: Duration,
+    },
+    /// Held, with a renewal overdue: start nothing long.
+    Suspect {
+        /// Time until the deadline.
+        remaining: Duration,
+    },
+    /// Not held any more. Final.
+    Lost(LostReason),
+    /// Released. Final.
+    Released,
+}
+
+impl LeaseState {
+    /// Tells whether the lease is held or suspect.
+    pub const fn is_live(self) -> bool {
+        matches!(self, LeaseState::Held { .. } | LeaseState::Suspect { .. })
+    }
+}
+
+/// The parameters of a grant that never change.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    pub(crate) token: FencingToken,
+    pub(crate) fenced: bool,
+    pub(crate) safety: Duration,
+    /// The holder renews it, not the lease thread.
+    pub(crate) manual: bool,
+    /// It has no `max_lifetime`, so that it may be renewed without end.
+    pub(crate) endless: bool,
+    pub(crate) replicas: Option<u32>,
+    /// A command of this owner may still be in a buffer: it is deleted once more after half the ttl.
+    pub(crate) in_doubt: bool,
+    pub(crate) born: BootTime,
+    /// The owner held the names before it asked.
+    pub(crate) again: bool,
+    pub(crate) holder: Whereabouts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// In this process, which renews the grant and gives it back.
+    Here,
+    /// In another process: this one does only what that holder asks for.
+    Elsewhere,
+}
+
+/// A confirmed answer: when its command was sent, the life it granted, and the life asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) sent: BootTime,
+    pub(crate) granted: Duration,
+    pub(crate) asked: Duration,
+}
+
+impl Confirmed {
+    /// Tells whether the backend granted clearly less than was asked: only a cap does that.
+    fn is_capped(&self) -> bool {
+        const ROUNDING: Duration = Duration::from_millis(2);
+        self.granted + ROUNDING < self.asked
+    }
+}
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {
@@ -90,11 +161,6 @@ impl Grant {
         self.terms.holder == Whereabouts::Here
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
-        // `Life` is copied in whole, so a poisoned one is still a life.
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the ttl that renewals ask for.
     pub(crate) fn ttl(&self) -> Duration {
         Duration::from_nanos(self.ttl_nanos.load(Ordering::Relaxed))
@@ -116,7 +182,7 @@ impl Grant {
     }
 
     pub(crate) fn state(&self) -> LeaseState {
-        let life = *self.life();
+        let life = *lock(&self.life);
         let now = self.clock.boot();
         match life.end_at(now) {
             Some(End::Lost(reason)) => LeaseState::Lost(reason),
@@ -133,7 +199,7 @@ impl Grant {
     }
 
     pub(crate) fn lost(&self) -> Option<LostReason> {
-        let life = *self.life();
+        let life = *lock(&self.life);
         match life.end.or_else(|| life.end_at(self.clock.boot())) {
             Some(End::Lost(reason)) => Some(reason),
             Some(End::Released) | None => None,
@@ -142,7 +208,7 @@ impl Grant {
 
     /// Returns the time until the deadline; zero once it is over.
     pub(crate) fn remaining(&self) -> Duration {
-        let life = *self.life();
+        let life = *lock(&self.life);
         let now = self.clock.boot();
         match life.end_at(now) {
             Some(_) => Duration::ZERO,
@@ -151,23 +217,23 @@ impl Grant {
     }
 
     pub(crate) fn deadline(&self) -> BootTime {
-        self.life().deadline
+        lock(&self.life).deadline
     }
 
     /// Returns when the last confirmed acquire or renewal was sent.
     pub(crate) fn sent(&self) -> BootTime {
-        self.life().sent
+        lock(&self.life).sent
     }
 
     /// Returns the latest instant at which the backend ends it by itself.
     pub(crate) fn kept_until(&self) -> BootTime {
-        self.life().kept_until
+        lock(&self.life).kept_until
     }
 
     /// Tells whether the wall clock ran too far ahead of the boot clock, as after a resume of a
     /// virtual host (LT7).
     pub(crate) fn has_drifted(&self) -> bool {
-        let life = *self.life();
+        let life = *lock(&self.life);
         self.drifted(&life, self.clock.boot())
     }
 
@@ -181,7 +247,7 @@ impl Grant {
     /// Applies a confirmed renewal. An answer to an older renewal than the one applied does not
     /// move the deadline; after the end no answer does. Returns whether the lease is live.
     pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         let now = self.clock.boot();
         let kept_until = confirmed.sent.plus(confirmed.granted);
         life.kept_until = life.kept_until.max(kept_until);
@@ -206,7 +272,7 @@ impl Grant {
     /// Ends it as lost for `reason`, or for the deadline if that has passed before. Returns the
     /// reason if this call ended it as lost.
     pub(crate) fn lose(&self, reason: LostReason) -> Option<LostReason> {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() {
             return None;
         }
@@ -220,7 +286,7 @@ impl Grant {
     /// Ends it as gone if no end was noted, and returns whether it did. For a lease thread that is
     /// ended by a panic: it may be the clock that panicked, so this does not read it.
     pub(crate) fn abandon(&self) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() {
             return false;
         }
@@ -232,7 +298,7 @@ impl Grant {
 
     /// Ends it as released. Returns false if it had ended before; [`Grant::lose`] ends one past its deadline.
     pub(crate) fn give_back(&self) -> bool {
-        let mut life = self.life();
+        let mut life = lock(&self.life);
         if life.end.is_some() || life.passed(self.clock.boot()).is_some() {
             return false;
         }

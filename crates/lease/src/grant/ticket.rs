@@ -101,11 +101,8 @@ impl TryFrom<Written> for LeaseTicket {
 
     fn try_from(written: Written) -> Result<Self, InvalidTicket> {
         let name = |text: &String| Name::new(text).map_err(|_| InvalidTicket("a name is none"));
-        let names = written
-            .names
-            .iter()
-            .map(name)
-            .collect::<Result<Vec<_>, _>>()?;
+        let names = written.names.iter().map(name);
+        let names = names.collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() || names.len() > NAMES_MAX {
             return Err(InvalidTicket("too few or too many names"));
         }

@@ -106,7 +106,8 @@ impl LeaseRef {
     /// # Cancel safety
     /// A dropped call loses no change. A state that came and went between two looks is not seen.
     pub async fn changed(&self, seen: LeaseState) -> LeaseState {
-        let other = |state: LeaseState| (!state.same_kind(seen)).then_some(state);
+        let kind = std::mem::discriminant(&seen);
+        let other = |now: LeaseState| (std::mem::discriminant(&now) != kind).then_some(now);
         self.grant.wait_for(other).await
     }
 

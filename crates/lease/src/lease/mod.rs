@@ -170,8 +170,7 @@ impl Lease {
     /// ```
     pub fn report_overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
-        let ctx = &self.client.ctx;
-        ctx.raise_floor(&self.grant.terms.names, by);
+        self.client.ctx.floors.raise(&self.grant.terms.names, by);
         if let Some(reason) = ended {
             self.client
                 .send(Command::Overtaken(self.grant.clone(), reason));

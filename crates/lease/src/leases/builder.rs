@@ -95,11 +95,9 @@ impl Builder {
     /// Acquires and releases on the lease thread, wherever they are called. Otherwise a tokio runtime of
     /// several threads that awaits [`Builder::connect`] also carries the connection of its own calls; it needs
     /// I/O and time enabled, as `#[tokio::main]` has them.
-    pub fn own_thread(self) -> Self {
-        Self {
-            own_thread: true,
-            ..self
-        }
+    pub fn own_thread(mut self) -> Self {
+        self.own_thread = true;
+        self
     }
 
     /// Allows shorter ttls than the backend can keep reliably, so that tests end soon.
@@ -160,11 +158,7 @@ impl Builder {
             connect: self.connect,
             doctor: self.doctor,
             ttl_min: self.ttl_min,
-            runtime: if self.own_thread {
-                None
-            } else {
-                runtime_here()
-            },
+            runtime: (!self.own_thread).then(runtime_here).flatten(),
             context,
         })
     }

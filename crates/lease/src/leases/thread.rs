@@ -7,12 +7,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::BackendError;
 use crate::backend::{Backend, BackendContext, BackendFactory, Finding, Kind, Verdict};
 use crate::client::Client;
 use crate::inbox::Inbox;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::worker::{Ctx, InPlace, Worker};
+use crate::{BackendError, timing};
 
 /// The time-out of connecting, in call time-outs: to connect takes several calls.
 const CONNECT_CALLS: u32 = 10;
@@ -95,7 +95,9 @@ pub(super) fn run(start: Start, mut ready: Ready) {
 }
 
 async fn open(start: Start) -> Result<(Arc<dyn Backend>, Option<InPlace>), BackendError> {
-    let context = start.context;
+    let mut context = start.context;
+    let limit = context.call_timeout.saturating_mul(CONNECT_CALLS);
+    context.call_timeout = timing::before(context.call_timeout);
     let in_place = match start.runtime {
         Some(runtime) => start
             .connect
@@ -103,7 +105,6 @@ async fn open(start: Start) -> Result<(Arc<dyn Backend>, Option<InPlace>), Backe
             .map(|backend| InPlace::new(runtime, backend)),
         None => None,
     };
-    let limit = context.call_timeout.saturating_mul(CONNECT_CALLS);
     let (clock, notices) = (context.clock.clone(), context.notices.clone());
     let backend = tokio::select! {
         biased;

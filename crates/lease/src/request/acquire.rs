@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Request, validate};
-use crate::backend::{Acquire, Waiter};
+use super::Request;
+use crate::backend::{Acquire, Durability, Facts, Waiter};
 use crate::client::Client;
 use crate::error::NotGranted;
 use crate::grant::Whereabouts;
-use crate::inbox::AcquireParams;
+use crate::inbox::{AcquireParams, Wait};
 use crate::lease::Lease;
-use crate::wait::Wait;
+use crate::limits::{CAP_MAX, NAMES_MAX, REPLICAS_WAIT_MAX};
 use crate::{AcquireError, InvalidRequest, Owner, Refusal, SystemEntropy};
+
+const MS: Duration = Duration::from_millis(1);
 
 impl Request {
     /// Asks once, and a second time if the first got no answer. `None` if another owner holds it.
@@ -102,10 +104,10 @@ impl Request {
         elsewhere: Option<Owner>,
     ) -> Result<(Arc<Client>, AcquireParams), InvalidRequest> {
         let facts = self.client.ctx.facts;
-        validate::check(&self, &facts)?;
+        check(&self, &facts)?;
         let names = self.names?;
         if self.fair && (!facts.fair || names.group().is_some()) {
-            return Err(validate::unsupported(&facts, "queue waiters in order"));
+            return Err(unsupported(&facts, "queue waiters in order"));
         }
         let waiter = || Waiter(self.client.ctx.draw());
         let command = Acquire {
@@ -128,5 +130,42 @@ impl Request {
             manual: self.manual,
         };
         Ok((self.client, params))
+    }
+}
+
+/// Fails if no backend of these facts can grant what is asked for. `lease.md` 3, LT4.
+fn check(request: &Request, facts: &Facts) -> Result<(), InvalidRequest> {
+    let names = request.names.as_ref().map_err(InvalidRequest::clone)?;
+    let got = names.as_slice().len();
+    if got == 0 || got > NAMES_MAX {
+        let most = NAMES_MAX;
+        return Err(InvalidRequest::Names { got, most });
+    }
+    let (ttl, safety) = (request.ttl, request.safety);
+    let (least, most) = (request.client.ttl_min(), facts.ttl_max);
+    if ttl < least || ttl > most {
+        return Err(InvalidRequest::Ttl { ttl, least, most });
+    }
+    let cap = request.max_lifetime;
+    if let Some(cap) = cap.filter(|cap| *cap < ttl || *cap > CAP_MAX) {
+        return Err(InvalidRequest::MaxLifetime(cap));
+    }
+    // Renewals need the other half.
+    if safety >= ttl / 2 {
+        return Err(InvalidRequest::Safety(safety));
+    }
+    match request.durability {
+        // Redis takes 0 ms for no limit.
+        Durability::Replicas { within, .. } if within < MS || within > REPLICAS_WAIT_MAX => {
+            Err(InvalidRequest::Replicas(within))
+        }
+        Durability::Primary | Durability::Replicas { .. } => Ok(()),
+    }
+}
+
+pub(super) fn unsupported(facts: &Facts, what: &'static str) -> InvalidRequest {
+    InvalidRequest::Unsupported {
+        backend: facts.kind.as_str(),
+        what,
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::Request;
+use super::acquire::unsupported;
 use crate::client::Client;
 use crate::error::NotGranted;
 use crate::grant::{Grant, LeaseTicket, Whereabouts};
-use crate::inbox::Command;
-use crate::wait::Wait;
+use crate::inbox::{Command, Wait};
 use crate::{
     AcquireError, FencingToken, InvalidRequest, LostReason, Owner, Refusal, ReleaseOutcome,
     RenewError, Unsettled,
@@ -74,7 +74,7 @@ impl Request {
         let (client, params) = self.into_params(Wait::up_to(span), Some(owner))?;
         if params.command.fair {
             let what = "queue a holder elsewhere";
-            return Err(super::validate::unsupported(&client.ctx.facts, what).into());
+            return Err(unsupported(&client.ctx.facts, what).into());
         }
         match client.acquire(params).await {
             Ok(grant) => Ok(Ok(RemoteGrant { client, grant })),
@@ -97,7 +97,7 @@ impl Request {
         let command = params.command;
         if command.names.is_any() {
             let what = "tell which of the names was granted: ask for that one";
-            return Err(super::validate::unsupported(&client.ctx.facts, what));
+            return Err(unsupported(&client.ctx.facts, what));
         }
         let claim = LeaseTicket {
             names: command.names,

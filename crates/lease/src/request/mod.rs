@@ -2,7 +2,6 @@
 
 mod acquire;
 mod elsewhere;
-mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,20 +80,16 @@ impl Request {
 
     /// Limits how long it may live with all renewals; the backend enforces it. Without it a stuck
     /// task holds the lease until its process ends, and after 15 minutes a notice tells so.
-    pub fn max_lifetime(self, most: Duration) -> Self {
-        Self {
-            max_lifetime: Some(most),
-            ..self
-        }
+    pub fn max_lifetime(mut self, most: Duration) -> Self {
+        self.max_lifetime = Some(most);
+        self
     }
 
     /// Leaves renewals to [`crate::Lease::renew`]. By default the lease thread renews every third
     /// of the ttl.
-    pub fn manual_renewal(self) -> Self {
-        Self {
-            manual: true,
-            ..self
-        }
+    pub fn manual_renewal(mut self) -> Self {
+        self.manual = true;
+        self
     }
 
     /// Waits in the backend's queue: first come, first served among processes. Not for groups, and
@@ -136,11 +131,9 @@ impl Request {
     /// Waits up to `within`, 1 ms to 9 s, for `n` replicas to have the grant. Fewer are reported by
     /// [`crate::Lease::replica_count`], and are never an error. Such requests of a process wait for each other: while a
     /// replica does not answer, more than one in each `within` get no answer in time.
-    pub fn replicas(self, n: u32, within: Duration) -> Self {
-        Self {
-            durability: Durability::Replicas { n, within },
-            ..self
-        }
+    pub fn replicas(mut self, n: u32, within: Duration) -> Self {
+        self.durability = Durability::Replicas { n, within };
+        self
     }
 
     /// Reads the holder of the name; `None` if it is free. For a request of one name.

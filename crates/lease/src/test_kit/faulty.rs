@@ -1,7 +1,7 @@
 //! A backend that fails on request.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +10,7 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Names, Release, ReleaseReply,
     Renew, RenewReply, WakeStream,
 };
+use crate::locks::lock;
 use crate::{BackendError, Clock, Name};
 
 /// The commands that can fail.
@@ -80,7 +81,7 @@ impl FaultyBackend {
 
     /// Applies `fault` to the next `op` that has no fault yet.
     pub fn next(&self, op: Op, fault: Fault) {
-        self.plan().faults.push_back((op, fault));
+        lock(&self.plan).faults.push_back((op, fault));
     }
 
     /// Lets every command hang before it arrives, until [`FaultyBackend::resume`].
@@ -95,12 +96,12 @@ impl FaultyBackend {
 
     /// Replaces the wrapped backend, as a restart or a failover does.
     pub fn replace(&self, inner: Arc<dyn Backend>) {
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = inner;
+        *lock(&self.inner) = inner;
     }
 
     /// Delivers the commands in the buffer, oldest first.
     pub async fn deliver(&self) {
-        let buffer = std::mem::take(&mut self.plan().buffer);
+        let buffer = std::mem::take(&mut lock(&self.plan).buffer);
         let inner = self.inner();
         for command in buffer {
             match command {
@@ -113,25 +114,21 @@ impl FaultyBackend {
 
     /// Counts the calls of `op` so far, failed ones included.
     pub fn calls(&self, op: Op) -> usize {
-        self.plan().calls.iter().filter(|call| **call == op).count()
-    }
-
-    fn plan(&self) -> MutexGuard<'_, Plan> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+        let plan = lock(&self.plan);
+        plan.calls.iter().filter(|call| **call == op).count()
     }
 
     fn inner(&self) -> Arc<dyn Backend> {
-        let inner = self.inner.lock();
-        inner.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.inner).clone()
     }
 
     /// Counts the call, waits out a pause, and takes the fault planned for it, if any.
     async fn begin(&self, op: Op) -> Option<Fault> {
-        self.plan().calls.push(op);
+        lock(&self.plan).calls.push(op);
         let mut paused = self.paused.subscribe();
         // Fails only when the sender is gone, and that is in `self`.
         paused.wait_for(|paused| !paused).await.ok();
-        let mut plan = self.plan();
+        let mut plan = lock(&self.plan);
         let at = plan.faults.iter().position(|(of, _)| *of == op)?;
         plan.faults.remove(at).map(|(_, fault)| fault)
     }
@@ -164,7 +161,7 @@ impl FaultyBackend {
             }
             Some(Fault::NotSent) => Err(BackendError::NotSent("no connection".to_owned())),
             Some(Fault::Buffer) => {
-                self.plan().buffer.push(buffered());
+                lock(&self.plan).buffer.push(buffered());
                 Err(unknown())
             }
         }
@@ -185,10 +182,8 @@ impl Backend for FaultyBackend {
             let fault = self.begin(Op::Acquire).await;
             let inner = self.inner();
             let buffered = || Buffered::Acquire(command.clone());
-            let reply = self
-                .suffer(fault, buffered, || inner.acquire(command))
-                .await;
-            reply.unwrap_or_else(AcquireReply::Failed)
+            let reply = self.suffer(fault, buffered, || inner.acquire(command));
+            reply.await.unwrap_or_else(AcquireReply::Failed)
         })
     }
 

@@ -7,7 +7,7 @@ use super::job::Why;
 use super::{Answer, Called, Worker, release, renew};
 use crate::backend::{Holder, Names, Release, ReleaseReply, RenewReply};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Grant, LeaseTicket, Terms, Whereabouts};
+use crate::grant::{Confirmed, Grant, LeaseTicket, Terms, Whereabouts};
 use crate::inbox::{Recipient, Unclaimed};
 use crate::{AcquireError, BackendError, FencingToken, Refusal, ReleaseOutcome, timing};
 
@@ -30,15 +30,12 @@ impl Worker {
             // The ticket stays good, and may have been resumed by another call meanwhile.
             return;
         }
-        let confirmed = answer.confirmed;
+        let mut confirmed = answer.confirmed;
         let resumed = match answer.reply {
-            RenewReply::Renewed { granted } => self.take_over(
-                &answer.grant,
-                Confirmed {
-                    granted,
-                    ..confirmed
-                },
-            ),
+            RenewReply::Renewed { granted } => {
+                confirmed.granted = granted;
+                self.take_over(&answer.grant, confirmed)
+            }
             RenewReply::Taken { .. } | RenewReply::Gone | RenewReply::Capped => Err(ended()),
             RenewReply::Failed(BackendError::Unknown(_)) => Err(AcquireError::Unknown {
                 retry_after: confirmed.asked,
@@ -89,7 +86,7 @@ impl Ctx {
             manual: claim.manual,
             endless: claim.endless,
             replicas: None,
-            deletes: Deletes::Once,
+            in_doubt: false,
             born: now,
             again: true,
             holder,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::floors::Floors;
@@ -13,11 +13,12 @@ use super::table::Table;
 use crate::backend::{
     Acquire, Backend, BackendContext, Facts, Fencing, Names, Release, ReleaseReply,
 };
-use crate::grant::{Deletes, Grant};
+use crate::grant::Grant;
 use crate::inbox::{Command, Inbox};
+use crate::locks::lock;
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy, FencingToken};
+use crate::{BootTime, Clock, Entropy};
 use soldonce_clock::timeout_at;
 
 /// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
@@ -37,14 +38,13 @@ pub(crate) struct Ctx {
     queues: [LocalQueues; 2],
     /// Releases that the backend has answered, for the shutdown.
     answered: AtomicU64,
-    /// Made with the first floor. Most processes never have one, and their acquires take no lock for it.
-    floors: OnceLock<Mutex<Floors>>,
+    pub(crate) floors: Floors,
     table: Mutex<Table>,
     /// Releases for the loop; `None` when it has ended.
     left_behind: Mutex<Option<Vec<LeftBehind>>>,
 }
 
-/// A release for the loop, to be sent at the instant, or at once without one.
+/// As [`Ctx::leave`] takes it.
 pub(super) type LeftBehind = (Option<BootTime>, ReleaseJob);
 
 impl Ctx {
@@ -69,7 +69,7 @@ impl Ctx {
             in_place,
             queues: <[LocalQueues; 2]>::default(),
             answered: AtomicU64::new(0),
-            floors: OnceLock::new(),
+            floors: Floors::default(),
             table: Mutex::default(),
             left_behind: Mutex::new(Some(Vec::new())),
         }
@@ -105,13 +105,9 @@ impl Ctx {
         timeout_at(&*self.clock, self.now().plus(limit), call).await
     }
 
-    /// Hands a release to the loop. After the loop's end it is dropped, which tells a caller that
-    /// waits for its outcome.
-    pub(super) fn leave(&self, job: ReleaseJob) {
-        self.leave_for(None, job);
-    }
-
-    fn leave_for(&self, at: Option<BootTime>, job: ReleaseJob) {
+    /// Hands a release to the loop, to be sent at this instant, or at once without one. After the
+    /// loop's end it is dropped, which tells a caller that waits for its outcome.
+    pub(super) fn leave(&self, at: Option<BootTime>, job: ReleaseJob) {
         if let Some(left) = &mut *self.left_behind() {
             left.push((at, job));
         }
@@ -120,32 +116,11 @@ impl Ctx {
 
     /// Locks the list of releases for the loop; `None` after the end, when no more are taken.
     pub(super) fn left_behind(&self) -> MutexGuard<'_, Option<Vec<LeftBehind>>> {
-        let left = self.left_behind.lock();
-        left.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers that a target has seen `token` for these names.
-    pub(crate) fn raise_floor(&self, names: &Names, token: FencingToken) {
-        let floors = self.floors.get_or_init(Mutex::default).lock();
-        let mut floors = floors.unwrap_or_else(PoisonError::into_inner);
-        floors.raise(names, token);
-    }
-
-    /// Returns the highest floor of the names, or `asked` if that is higher.
-    pub(super) fn floor_of(
-        &self,
-        names: &Names,
-        asked: Option<FencingToken>,
-    ) -> Option<FencingToken> {
-        let Some(floors) = self.floors.get() else {
-            return asked;
-        };
-        let floors = floors.lock().unwrap_or_else(PoisonError::into_inner);
-        floors.above(names, asked)
+        lock(&self.left_behind)
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// Adds a grant to the live ones, which are renewed. Returns false after the end.
@@ -205,7 +180,7 @@ impl Ctx {
         };
         let ttl = grant.ttl();
         // A holder elsewhere may be granted the names again, and a late delete would end that.
-        let twice = grant.terms.deletes == Deletes::Twice && grant.is_held_here();
+        let twice = grant.terms.in_doubt && grant.is_held_here();
         let again = twice.then_some(ttl / 2);
         let give_up = grant.kept_until().max(self.now().plus(ttl / 2));
         ReleaseJob::of(release, why, give_up, again)
@@ -218,7 +193,7 @@ impl Ctx {
         }
         match job.answered(self, reply) {
             Next::Done => {}
-            Next::At(at, job) => self.leave_for(Some(at), job),
+            Next::At(at, job) => self.leave(Some(at), job),
             Next::LeftToTtl => self.counters.left_to_ttl.add(1),
         }
     }

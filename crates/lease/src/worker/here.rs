@@ -49,7 +49,7 @@ struct Handover<'a> {
 impl Drop for Handover<'_> {
     fn drop(&mut self) {
         if let Some(job) = self.sent.take_over() {
-            self.ctx.leave(job);
+            self.ctx.leave(None, job);
         }
     }
 }
@@ -72,14 +72,13 @@ impl Ctx {
     ) -> Result<Arc<Grant>, NotGranted> {
         let backend = here.backend().ok_or(AcquireError::Closed)?;
         let _under_way = UnderWay::begin(self, here);
-        let wait = params.wait;
         let mut attempt = Attempt::new(self.clone(), backend, params);
         let span = attempt.span();
         let flow = async {
             tokio::select! {
                 biased;
                 () = poll_fn(|_| here.poll_closed()) => Err(AcquireError::Closed.into()),
-                result = attempt.acquire(wait) => attempt.settle(result),
+                result = attempt.acquire() => attempt.settle(result),
                 // Last, because it takes a lock that all callers share.
                 () = here.closed() => Err(AcquireError::Closed.into()),
             }
@@ -110,7 +109,7 @@ impl Ctx {
     /// when this returns, before any later request from there.
     pub(crate) fn post(self: &Arc<Self>, job: ReleaseJob) {
         let Some(here) = self.here() else {
-            return self.leave(job);
+            return self.leave(None, job);
         };
         let ctx = Arc::clone(self);
         let sending = async move { ctx.send_here(job).await };
@@ -142,7 +141,7 @@ impl Ctx {
 
     async fn send_here(&self, job: ReleaseJob) {
         let Some(backend) = self.in_place.as_ref().and_then(InPlace::backend) else {
-            return self.leave(job);
+            return self.leave(None, job);
         };
         let release = [job.release.clone()];
         let sent = self.overdue_after(job, self.call_timeout);

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use tokio::runtime::Handle;
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 
 use crate::backend::Backend;
 use crate::blocking;
+use crate::locks::lock;
 
-/// The runtime that connected, and a backend with connections of its own on it.
 pub(crate) struct InPlace {
     runtime: Handle,
     /// `None` after the end.
@@ -44,16 +44,14 @@ impl InPlace {
     }
 
     pub(super) fn backend(&self) -> Option<Arc<dyn Backend>> {
-        let backend = self.backend.lock();
-        backend.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.backend).clone()
     }
 
     /// Closes the connections, and ends the acquires that are under way here.
     pub(super) fn end(&self) {
         self.close();
-        let mut backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = backend.take();
-        drop(backend);
+        // Dropped without the lock.
+        let ended = lock(&self.backend).take();
         drop(ended);
     }
 
@@ -86,7 +84,7 @@ impl InPlace {
     }
 
     pub(super) fn spawn(&self, call: Pin<Box<impl Future<Output = ()> + Send + 'static>>) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(call, &self.runtime);
     }

@@ -1,15 +1,12 @@
 //! A release that waits to be sent, or to be sent again.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::backend::Release;
-use crate::{BootTime, FencingToken, ReleaseOutcome, Unsettled};
-
-/// The channel to the caller that waits for the outcome of a release.
-type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
+use crate::inbox::Settle;
+use crate::locks::lock;
+use crate::{BootTime, FencingToken};
 
 /// One release on its way.
 pub(crate) struct ReleaseJob {
@@ -88,8 +85,7 @@ impl Sent {
     }
 
     pub(super) fn take(&self) -> Option<ReleaseJob> {
-        let mut job = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        job.take()
+        lock(&self.0).take()
     }
 
     /// Takes it in place of its sender, which has had no answer: it may have run.

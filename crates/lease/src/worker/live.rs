@@ -123,10 +123,8 @@ impl Live {
 
     pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
         self.instants.clear();
-        self.grants
-            .drain()
-            .map(|(_, watched)| watched.grant)
-            .collect()
+        let grants = self.grants.drain();
+        grants.map(|(_, watched)| watched.grant).collect()
     }
 
     /// Moves a grant to its next instant.
@@ -147,13 +145,10 @@ impl Live {
             return due;
         }
         let soon = now.plus(timing::BATCH_SPAN);
-        let reached: Vec<(BootTime, Owner)> = self
-            .instants
-            .range(..=(soon, [u8::MAX; 16]))
-            .map(|(at, bits)| (*at, Owner::from_bits(*bits)))
-            .collect();
+        let reached = self.instants.range(..=(soon, [u8::MAX; 16]));
+        let reached = reached.map(|(at, bits)| (*at, Owner::from_bits(*bits)));
         let mut renew = Vec::new();
-        for (at, owner) in reached {
+        for (at, owner) in reached.collect::<Vec<_>>() {
             self.reached((at, owner), now, &mut due, &mut renew);
         }
         batches(renew, &mut due);
@@ -213,23 +208,20 @@ impl Live {
     pub(super) fn answered(
         &mut self,
         grant: &Grant,
-        confirmed: Confirmed,
+        mut confirmed: Confirmed,
         reply: RenewReply,
         try_again: Duration,
     ) -> Renewed {
         let owner = grant.terms.owner;
         let lost = match reply {
             RenewReply::Renewed { granted } => {
-                let granted = Confirmed {
-                    granted,
-                    ..confirmed
-                };
-                return self.confirmed(grant, granted);
+                confirmed.granted = granted;
+                return self.confirmed(grant, confirmed);
             }
             RenewReply::Failed(error) => {
                 let again = grant.now().plus(try_again);
                 if let Some(watched) = self.grants.get_mut(&owner) {
-                    watched.renew_at = is_automatic(grant).then_some(again);
+                    watched.renew_at = (!grant.terms.manual).then_some(again);
                 }
                 self.plan(owner);
                 return Renewed::Failed(error);
@@ -261,12 +253,8 @@ impl Live {
     }
 }
 
-fn is_automatic(grant: &Grant) -> bool {
-    !grant.terms.manual
-}
-
 fn renewal_of(grant: &Grant) -> Option<BootTime> {
-    is_automatic(grant).then(|| timing::renew_at(grant.sent(), grant.ttl()))
+    (!grant.terms.manual).then(|| timing::renew_at(grant.sent(), grant.ttl()))
 }
 
 /// Splits into batches of like ttl, so that a short lease sets no short time-out for a long one.

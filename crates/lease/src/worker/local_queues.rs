@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::backend::{Names, WakeStream};
 use crate::limits::WAITERS_MAX;
+use crate::locks::lock;
 
 /// The queues of this process, by the names that are waited for.
 #[derive(Default)]
@@ -37,21 +38,14 @@ pub(super) struct Position<'a> {
     queue: LocalQueue,
 }
 
-#[derive(Debug)]
-pub(super) struct Full;
-
 impl LocalQueues {
-    fn queues(&self) -> MutexGuard<'_, HashMap<Names, LocalQueue>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn is_contended(&self, names: &Names) -> bool {
-        self.len.load(Ordering::SeqCst) > 0 && self.queues().contains_key(names)
+        self.len.load(Ordering::SeqCst) > 0 && lock(&self.queues).contains_key(names)
     }
 
-    /// Takes a place at the end of the queue. Fails when it is full.
-    pub(super) fn enter(&self, names: &Names) -> Result<Position<'_>, Full> {
-        let mut queues = self.queues();
+    /// Takes a place at the end of the queue; `None` when it is full.
+    pub(super) fn enter(&self, names: &Names) -> Option<Position<'_>> {
+        let mut queues = lock(&self.queues);
         let queue = queues.entry(names.clone()).or_insert_with(|| LocalQueue {
             turn: Arc::new(Semaphore::new(1)),
             poke: Arc::default(),
@@ -59,12 +53,12 @@ impl LocalQueues {
             waiting: 0,
         });
         if queue.waiting >= WAITERS_MAX {
-            return Err(Full);
+            return None;
         }
         queue.waiting += 1;
         let queue = queue.clone();
         self.len.store(queues.len(), Ordering::SeqCst);
-        Ok(Position {
+        Some(Position {
             queues: self,
             names: names.clone(),
             queue,
@@ -76,7 +70,7 @@ impl LocalQueues {
         if self.len.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let queues = self.queues();
+        let queues = lock(&self.queues);
         if names.group().is_none() {
             if let Some(queue) = queues.get(names) {
                 queue.poke.notify_one();
@@ -93,29 +87,19 @@ fn overlap(a: &Names, b: &Names) -> bool {
 }
 
 impl Position<'_> {
-    /// Waits for the turn to ask the backend. The turn ends when the permit is dropped.
-    ///
-    /// # Errors
-    /// Never: the semaphore is not closed.
+    /// Waits for the turn to ask the backend, which ends when the permit is dropped. Never fails: nothing closes it.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.queue.turn.clone().acquire_owned().await
     }
 
     /// Takes the wake-up stream that the head before left, if there is one.
     pub(super) fn heard(&self) -> Option<WakeStream> {
-        self.wake().take()
+        lock(&self.queue.wake).take()
     }
 
     /// Leaves `wake` to the next head of the queue, if there is one.
     pub(super) fn hand_on(&self, wake: WakeStream) {
-        *self.wake() = Some(wake);
-    }
-
-    fn wake(&self) -> MutexGuard<'_, Option<WakeStream>> {
-        self.queue
-            .wake
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.queue.wake) = Some(wake);
     }
 
     /// Forgets a release that was notified: the next try will see it anyway.
@@ -135,7 +119,7 @@ impl Position<'_> {
 
 impl Drop for Position<'_> {
     fn drop(&mut self) {
-        let mut queues = self.queues.queues();
+        let mut queues = lock(&self.queues.queues);
         if let Some(queue) = queues.get_mut(&self.names) {
             queue.waiting = queue.waiting.saturating_sub(1);
             if queue.waiting == 0 {
@@ -161,23 +145,21 @@ mod tests {
         let places: Vec<_> = (0..WAITERS_MAX)
             .map(|_| queues.enter(&names("a")).expect("room"))
             .collect();
-        assert!(queues.enter(&names("a")).is_err(), "one too many");
+        assert!(queues.enter(&names("a")).is_none(), "one too many");
         assert!(
-            queues.enter(&names("b")).is_ok(),
+            queues.enter(&names("b")).is_some(),
             "another name is another queue"
         );
         assert!(queues.is_contended(&names("a")));
         drop(places);
-        assert!(queues.queues().is_empty());
+        assert!(lock(&queues.queues).is_empty());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn turns_come_in_the_order_of_arrival() {
         let queues = LocalQueues::default();
-        let (first, second) = (
-            queues.enter(&names("a")).expect("room"),
-            queues.enter(&names("a")).expect("room"),
-        );
+        let enter = || queues.enter(&names("a")).expect("room");
+        let (first, second) = (enter(), enter());
         let turn = first.turn().await.expect("open");
         let mut waits = Box::pin(second.turn());
         let poll =

@@ -27,8 +27,8 @@ use crate::Drained;
 use crate::backend::RenewReply;
 use crate::error::NotGranted;
 use crate::grant::{Confirmed, Grant};
-use crate::inbox::Recipient;
-use crate::{BootTime, RenewError, SleepFuture};
+use crate::inbox::{Recipient, RenewalRecipient};
+use crate::{BootTime, SleepFuture};
 
 pub(crate) use ctx::Ctx;
 pub(crate) use in_place::InPlace;
@@ -81,7 +81,7 @@ struct Answer {
     grant: Arc<Grant>,
     confirmed: Confirmed,
     reply: RenewReply,
-    to: Option<oneshot::Sender<Result<std::time::Duration, RenewError>>>,
+    to: Option<RenewalRecipient>,
 }
 
 impl Worker {

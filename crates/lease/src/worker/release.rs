@@ -90,10 +90,8 @@ pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, R
     let replies = ctx.within(ctx.call_timeout, ctx.backend.release(&batch));
     let mut replies = replies.await.unwrap_or_default().into_iter();
     let silence = || ReleaseReply::Failed(BackendError::unanswered(ctx.call_timeout));
-    let paired = jobs
-        .into_iter()
-        .map(|job| (job, replies.next().unwrap_or_else(silence)));
-    paired.collect()
+    let paired = |job| (job, replies.next().unwrap_or_else(silence));
+    jobs.into_iter().map(paired).collect()
 }
 
 /// Sends one release over `backend` without a time-out: the lease thread takes over an overdue one.

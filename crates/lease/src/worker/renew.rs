@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use super::ctx::Ctx;
@@ -12,10 +11,9 @@ use super::live::{Due, Renewed, message};
 use super::{Answer, Called, Worker};
 use crate::backend::RenewReply;
 use crate::grant::{Confirmed, Grant};
+use crate::inbox::RenewalRecipient;
 use crate::notice::NoticeKind;
 use crate::{BackendError, BootTime, LostReason, Notice, RenewError, timing};
-
-type To = oneshot::Sender<Result<Duration, RenewError>>;
 
 impl Worker {
     pub(super) fn act_on(&mut self, due: Due) {
@@ -41,7 +39,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn renew_by_hand(&mut self, grant: Arc<Grant>, ttl: Duration, to: To) {
+    pub(super) fn renew_by_hand(&mut self, grant: Arc<Grant>, ttl: Duration, to: RenewalRecipient) {
         let ctx = self.ctx.clone();
         self.calls.spawn(async move {
             let limit = ctx.call_timeout;

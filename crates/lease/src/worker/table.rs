@@ -48,10 +48,8 @@ impl Table {
 
     /// Drops the oldest releases that have ended: their senders no longer hold them.
     fn forget_settled(&mut self) {
-        while self
-            .sent
-            .front()
-            .is_some_and(|(_, sent)| Arc::strong_count(sent) == 1)
+        while let Some((_, sent)) = self.sent.front()
+            && Arc::strong_count(sent) == 1
         {
             self.sent.pop_front();
         }
@@ -71,10 +69,8 @@ impl Table {
 
     /// Takes the releases that are under way outside the loop.
     pub(super) fn take_sent(&mut self) -> Vec<ReleaseJob> {
-        self.sent
-            .drain(..)
-            .filter_map(|(_, sent)| sent.take())
-            .collect()
+        let sent = self.sent.drain(..);
+        sent.filter_map(|(_, sent)| sent.take()).collect()
     }
 
     /// Tells whether no release is under way outside the loop.

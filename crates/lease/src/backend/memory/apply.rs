@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::state::{Full, Held, LeaseKey, NeedsEpoch, State};
 use crate::backend::worst::OfName;
 use crate::backend::{
-    Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
+    Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply, Waiter,
 };
 use crate::{BootTime, Conflict, FencingToken, Name, Refusal};
 
@@ -44,7 +44,7 @@ pub(super) fn acquire(
     };
     held.live_on(now, ask.ttl);
     for place in places(&names) {
-        leave_queue(state, &place, ask);
+        leave_queue(state, &place, ask.waiter);
         state.held.insert(place, held.clone());
     }
     Ok(AcquireReply::Granted {
@@ -118,10 +118,8 @@ fn refuse(
             queue.bury(now);
             blocked = blocked.max(queue.blocked(ask.waiter, now));
         }
-        let others = state
-            .live(&place, now)
-            .filter(|held| held.owner != ask.owner);
-        if let Some(held) = others {
+        let live = state.live(&place, now);
+        if let Some(held) = live.filter(|held| held.owner != ask.owner) {
             let remaining = held.expires.since(now);
             refusal.retry_after = refusal.retry_after.max(remaining);
             let conflict = Conflict::new(place.1, remaining, held.token);
@@ -157,8 +155,8 @@ fn queue(state: &mut State, now: BootTime, ask: &Acquire) -> Result<bool, Full> 
     Ok(true)
 }
 
-fn leave_queue(state: &mut State, place: &LeaseKey, ask: &Acquire) {
-    if let Some(waiter) = ask.waiter
+fn leave_queue(state: &mut State, place: &LeaseKey, waiter: Option<Waiter>) {
+    if let Some(waiter) = waiter
         && let Some(queue) = state.queues.get_mut(place)
     {
         queue.leave(waiter);
@@ -186,18 +184,12 @@ fn is_grant(held: &Held, owner: crate::Owner, token: FencingToken) -> bool {
 
 /// Releases the names that are the owner's by this grant, and leaves all others alone (B5).
 pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> ReleaseReply {
-    let names: Vec<OfName> = places(&ask.names)
-        .map(|place| release_one(state, now, (ask, place)))
-        .collect();
+    let names = places(&ask.names).map(|place| release_one(state, now, (ask, place)));
     OfName::worst(names).released()
 }
 
 fn release_one(state: &mut State, now: BootTime, (ask, place): (&Release, LeaseKey)) -> OfName {
-    if let Some(waiter) = ask.waiter
-        && let Some(queue) = state.queues.get_mut(&place)
-    {
-        queue.leave(waiter);
-    }
+    leave_queue(state, &place, ask.waiter);
     let Some(held) = state.live(&place, now) else {
         return OfName::Gone;
     };

@@ -5,7 +5,7 @@ mod apply;
 mod state;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use state::NeedsEpoch;
@@ -16,7 +16,8 @@ use super::{
     ReleaseReply, Renew, RenewReply, WakeSender, WakeStream,
 };
 use crate::fence::next_epoch;
-use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, Name};
+use crate::locks::lock;
+use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, FencingToken, Name};
 
 /// Listeners are woken by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -34,21 +35,13 @@ pub struct Memory {
 struct Inner {
     clock: Arc<dyn Clock>,
     source: Option<Source>,
+    /// Nothing panics between two writes of `apply`, so after a panic it is whole.
     kept: Mutex<Guarded>,
     wake: Vec<WakeSender>,
 }
 
-/// The source of the epochs that make tokens rise through a restart.
-struct Source {
-    fence: Arc<dyn FenceSource>,
-    namespace: Box<str>,
-}
-
-impl Source {
-    async fn epoch(&self, above: u32) -> Result<u32, FenceError> {
-        next_epoch(&*self.fence, &self.namespace, above).await
-    }
-}
+/// The source of the epochs that make tokens rise through a restart, and the namespace that they are of.
+type Source = (Arc<dyn FenceSource>, Box<str>);
 
 #[derive(Default)]
 struct Guarded {
@@ -66,8 +59,8 @@ impl Memory {
     /// Creates an empty backend on `clock`. Its tokens begin with the time of day, so they rise
     /// over restarts as far as that clock does.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let state = State::after(crate::token::of_clock(clock.wall_ms()));
-        Self::of(clock, None, state)
+        let last = FencingToken::new(crate::token::of_clock(clock.wall_ms()));
+        Self::of(clock, None, State::after(last))
     }
 
     /// Creates an empty backend on `clock` that takes one epoch of `namespace` now, and another
@@ -83,11 +76,11 @@ impl Memory {
         fence: Arc<dyn FenceSource>,
         namespace: &str,
     ) -> Result<Self, BackendError> {
-        let namespace = namespace.into();
-        let source = Source { fence, namespace };
-        let epoch = source.epoch(0).await;
+        let epoch = next_epoch(&*fence, namespace, 0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
-        Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
+        let source = (fence, namespace.into());
+        let last = FencingToken::from_parts(epoch, 0);
+        Ok(Self::of(clock, Some(source), State::after(last)))
     }
 
     fn of(clock: Arc<dyn Clock>, source: Option<Source>, state: State) -> Self {
@@ -107,25 +100,23 @@ impl Memory {
 
     /// Copies the state; with [`Memory::restore`] it imitates a failover to a replica that lagged.
     pub fn snapshot(&self) -> State {
-        self.kept().state.clone()
+        lock(&self.inner.kept).state.clone()
     }
 
     /// Replaces the whole state by `state`.
     pub fn restore(&self, state: State) {
-        self.kept().state = state;
+        lock(&self.inner.kept).state = state;
     }
 
     fn with<T>(&self, rule: impl FnOnce(&mut State, BootTime) -> T) -> T {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.inner.kept);
         let now = self.inner.clock.boot();
-        kept.sweep_sometimes(now);
+        kept.since_sweep = kept.since_sweep.saturating_add(1);
+        if kept.since_sweep >= SWEEP_EVERY {
+            kept.since_sweep = 0;
+            kept.state.sweep(now);
+        }
         rule(&mut kept.state, now)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Guarded> {
-        // Nothing panics between two writes of `apply`, so a poisoned state is a whole one.
-        let kept = self.inner.kept.lock();
-        kept.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shard(&self, names: &Names) -> Option<&WakeSender> {
@@ -141,7 +132,7 @@ impl Memory {
                 Err(NeedsEpoch(above)) => above,
             };
             let epoch = match &self.inner.source {
-                Some(source) => source.epoch(above).await,
+                Some((fence, namespace)) => next_epoch(&**fence, namespace, above).await,
                 // Tokens of a clock continue above the floor.
                 None if above < EPOCH_MAX => Ok(above + 1),
                 None => Err(FenceError::Exhausted {
@@ -161,16 +152,6 @@ impl Memory {
             sender.wake();
         }
         reply
-    }
-}
-
-impl Guarded {
-    fn sweep_sometimes(&mut self, now: BootTime) {
-        self.since_sweep = self.since_sweep.saturating_add(1);
-        if self.since_sweep >= SWEEP_EVERY {
-            self.since_sweep = 0;
-            self.state.sweep(now);
-        }
     }
 }
 

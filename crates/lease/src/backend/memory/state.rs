@@ -102,20 +102,11 @@ impl Queue {
 pub(super) struct NeedsEpoch(pub(super) u32);
 
 impl State {
-    /// Creates an empty state whose tokens are above `number`.
-    pub fn after(number: u64) -> Self {
-        let last = FencingToken::new(number);
+    /// Creates an empty state whose tokens are above `last`.
+    pub fn after(last: Option<FencingToken>) -> Self {
         Self {
             epoch: last.map_or(0, FencingToken::epoch),
             counter: last.map_or(0, FencingToken::counter),
-            ..Self::default()
-        }
-    }
-
-    /// Creates an empty state whose tokens carry `epoch`.
-    pub fn with_epoch(epoch: u32) -> Self {
-        Self {
-            epoch,
             ..Self::default()
         }
     }

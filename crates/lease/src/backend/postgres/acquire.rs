@@ -108,11 +108,9 @@ fn refused(command: &Acquire, rows: &[Row]) -> Result<Refusal, BackendError> {
     for row in rows {
         let remaining = span(number_at(row, 2)?);
         refusal.retry_after = refusal.retry_after.max(remaining);
-        refusal.conflicts.push(Conflict {
-            name: asked_name(command, row)?,
-            remaining,
-            token: token(number_at(row, 3)?)?,
-        });
+        let (name, token) = (asked_name(command, row)?, token(number_at(row, 3)?)?);
+        let conflict = Conflict::new(name, remaining, token);
+        refusal.conflicts.push(conflict);
     }
     Ok(refusal)
 }
@@ -132,13 +130,11 @@ pub(super) async fn inspect(
 }
 
 fn holder(row: &Row) -> Result<Holder, BackendError> {
-    let owner: Option<[u8; 16]> = row
-        .try_get::<_, &[u8]>(0)
-        .ok()
-        .and_then(|bits| bits.try_into().ok());
+    let owner: &[u8] = row.try_get(0).map_err(|_| garbled("owner"))?;
+    let owner: [u8; 16] = owner.try_into().map_err(|_| garbled("owner"))?;
     let cap: Option<i64> = row.try_get(4).map_err(|_| garbled("cap"))?;
     Ok(Holder {
-        owner: Owner::from_bits(owner.ok_or_else(|| garbled("owner"))?),
+        owner: Owner::from_bits(owner),
         token: token(number_at(row, 1)?)?,
         held: span(number_at(row, 2)?),
         remaining: span(number_at(row, 3)?),

@@ -8,7 +8,7 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use super::tls::{self, Tls};
 use crate::BackendError;
 
-const PORT: u16 = 5_432;
+pub(super) const PORT: u16 = 5_432;
 
 /// The default of [`PgConfig::connections`].
 const CONNECTIONS: usize = 4;
@@ -37,24 +37,20 @@ impl PgConfig {
     pub fn url(url: &str) -> Result<Self, BackendError> {
         // The error text holds no password.
         let read = tls::read(url);
-        let (driver, tls) =
+        let (mut driver, tls) =
             read.map_err(|why| BackendError::Config(format!("PostgreSQL address: {why}")))?;
-        Ok(Self::of(driver, tls))
-    }
-
-    fn of(mut driver: tokio_postgres::Config, tls: Tls) -> Self {
         if driver.get_application_name().is_none() {
             driver.application_name("soldonce-lease");
         }
         if driver.get_hosts().len() > 1 {
             driver.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        Self {
+        Ok(Self {
             driver,
             tls,
             connections: CONNECTIONS,
             notify: false,
-        }
+        })
     }
 
     /// Sets the password.
@@ -128,10 +124,8 @@ mod tests {
     fn no_text_of_it_holds_the_password() {
         let config = PgConfig::url("postgres://app:hunter2@db.example:5433/main").expect("legal");
         let shown = format!("{config:?}");
-        assert!(
-            shown.contains("db.example") && !shown.contains("hunter2"),
-            "{shown}"
-        );
+        assert!(shown.contains("db.example"), "{shown}");
+        assert!(!shown.contains("hunter2"), "{shown}");
         for bad in [
             "postgres://app:hunter2@db:x/main",
             "hunter2",

@@ -147,19 +147,13 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
     };
     let took = backend.clock.boot().since(begun);
     let here = backend.clock.wall_ms();
-    let server: i64 = rows
-        .first()
-        .and_then(|row| row.try_get(0).ok())
-        .unwrap_or(here);
+    let server = rows.first().and_then(|row| row.try_get(0).ok());
+    let server: i64 = server.unwrap_or(here);
     let apart = Duration::from_millis(here.abs_diff(server)).saturating_sub(took);
-    vec![
-        Finding::round_trip(took),
-        Finding::judged(
-            ("wall clocks agree", apart <= OFFSET_MAX, Verdict::Warn),
-            format!("{} ms apart", apart.as_millis()),
-            "synchronise the clocks; leases do not need it, logs and people do",
-        ),
-    ]
+    let fix = "synchronise the clocks; leases do not need it, logs and people do";
+    let check = ("wall clocks agree", apart <= OFFSET_MAX, Verdict::Warn);
+    let agree = Finding::judged(check, format!("{} ms apart", apart.as_millis()), fix);
+    vec![Finding::round_trip(took), agree]
 }
 
 async fn tables(backend: &Postgres) -> Finding {

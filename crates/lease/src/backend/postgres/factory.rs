@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{PgConfig, Postgres, schema};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
-use crate::{BackendError, Builder, Leases, timing};
+use crate::{BackendError, Builder, Leases};
 
 impl Leases {
     /// Starts a builder for leases in a PostgreSQL database that `postgres::migrate` has prepared.
@@ -38,15 +38,11 @@ impl BackendFactory for PgConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            match with.fencing {
-                Fencing::Clock | Fencing::Off => {}
-                Fencing::Source(_) => {
-                    let why = "postgres keeps its own epochs: give it no other source";
-                    return Err(BackendError::Config(why.to_owned()));
-                }
+            if let Fencing::Source(_) = with.fencing {
+                let why = "postgres keeps its own epochs: give it no other source";
+                return Err(BackendError::Config(why.to_owned()));
             }
-            let limit = timing::before(with.call_timeout);
-            let backend = Postgres::new(*self, with.namespace, with.clock, limit);
+            let backend = Postgres::new(*self, with.namespace, with.clock, with.call_timeout);
             let why = match schema::installed(&backend.settling).await? {
                 Some(schema::VERSION) => return Ok(Arc::new(backend) as Arc<dyn Backend>),
                 Some(other) => format!(
@@ -55,9 +51,8 @@ impl BackendFactory for PgConfig {
                 ),
                 None => "the lease tables are not installed".to_owned(),
             };
-            Err(BackendError::Config(format!(
-                "{why}. Call postgres::migrate"
-            )))
+            let why = format!("{why}. Call postgres::migrate");
+            Err(BackendError::Config(why))
         })
     }
 }

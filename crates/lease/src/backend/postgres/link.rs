@@ -47,14 +47,8 @@ impl Link {
         }
     }
 
-    /// Runs one statement, which is a transaction by itself, and returns its rows.
-    ///
-    /// # Errors
-    /// `NotSent` and `Config` when no connection could be made; `Rejected` when the server refused
-    /// the statement and so wrote nothing; `Unknown` in all other cases, the time-out included.
-    ///
-    /// # Cancel safety
-    /// A dropped call may have run.
+    /// Runs one statement, which is a transaction by itself, and returns its rows. `NotSent` and `Config`: there is no
+    /// connection. `Rejected`: the server refused it and wrote nothing. `Unknown`: all else, the time-out included.
     pub(crate) async fn query(
         &self,
         sql: &'static str,
@@ -75,10 +69,8 @@ impl Link {
         let connected = self.until(until, self.live()).await;
         let connected = connected.unwrap_or_else(|| Err(not_connected(limit)));
         let (attempt, live) = connected.map_err(named)?;
-        let answered = self
-            .until(until, live.client.query_typed(sql, params))
-            .await;
-        let error = match answered {
+        let answer = live.client.query_typed(sql, params);
+        let error = match self.until(until, answer).await {
             Some(Ok(rows)) => return Ok(rows),
             Some(Err(error)) => failure::of_statement(&error),
             None => BackendError::Unknown(late("the answer", limit)),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_clock::timeout_at;
@@ -14,6 +14,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use super::PgConfig;
 use crate::Clock;
 use crate::backend::{Names, WakeSender, WakeStream};
+use crate::locks::lock;
 
 /// Pause before a reconnect.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -78,7 +79,7 @@ impl Listener {
 
     /// Starts the task if it is not running.
     fn begin(&self) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = lock(&self.task);
         while task.try_join_next().is_some() {}
         if task.is_empty() {
             let (subscription, listening) = (self.subscription.clone(), self.listening.clone());
@@ -88,12 +89,8 @@ impl Listener {
 }
 
 impl Subscription {
-    fn wakes(&self) -> MutexGuard<'_, HashMap<String, WakeSender>> {
-        self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn stream(&self, name: &str) -> WakeStream {
-        let mut wakes = self.wakes();
+        let mut wakes = lock(&self.wakes);
         if wakes.len() > FORGET_ABOVE {
             wakes.retain(|_, sender| sender.listeners() > 0);
         }
@@ -106,7 +103,7 @@ impl Subscription {
             return;
         };
         let name = told.payload().split('/').next().unwrap_or_default();
-        if let Some(sender) = self.wakes().get(name) {
+        if let Some(sender) = lock(&self.wakes).get(name) {
             sender.wake();
         }
     }
@@ -135,7 +132,7 @@ impl Subscription {
             }
             listening.send_replace(true);
             // Notifications before the LISTEN are lost, so all waiters ask again.
-            self.wakes().values().for_each(WakeSender::wake);
+            lock(&self.wakes).values().for_each(WakeSender::wake);
             // A server that is gone without a word ends no connection.
             while self.is_answered(&client, "").await {
                 self.clock.sleep_until(self.clock.boot().plus(ANSWER)).await;

@@ -84,9 +84,8 @@ impl Postgres {
             hash.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
         let place = hash.checked_rem(self.acquirers.len());
-        place
-            .and_then(|place| self.acquirers.get(place))
-            .unwrap_or(&self.settling)
+        let link = place.and_then(|place| self.acquirers.get(place));
+        link.unwrap_or(&self.settling)
     }
 }
 
@@ -99,10 +98,8 @@ fn column(group: Option<&Name>, name: &Name) -> String {
 }
 
 fn columns(names: &Names) -> impl Iterator<Item = String> + '_ {
-    names
-        .as_slice()
-        .iter()
-        .map(|name| column(names.group(), name))
+    let column = |name| column(names.group(), name);
+    names.as_slice().iter().map(column)
 }
 
 /// Converts to microseconds for the server; the longest span that is asked for is 30 days.

@@ -5,6 +5,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::MakeTlsConnect;
 
+use super::config::PORT;
 use super::{PgConfig, Postgres};
 use crate::backend::{Finding, Verdict};
 
@@ -40,28 +41,23 @@ async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> 
     let Some(Host::Tcp(host)) = config.driver.get_hosts().first() else {
         return Err("a Unix socket, which has no port");
     };
-    let port = config.driver.get_ports().first().copied().unwrap_or(5_432);
+    let port = config.driver.get_ports().first().copied().unwrap_or(PORT);
     let connected = TcpStream::connect((host.as_str(), port)).await;
     let stream = connected.map_err(|_| "cannot connect")?;
-    let ours = stream
-        .local_addr()
-        .map_err(|_| "the socket has no address")?;
+    let ours = stream.local_addr();
+    let ours = ours.map_err(|_| "the socket has no address")?;
     let handshake = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut config.tls(), host);
     let handshake = handshake.map_err(|_| "cannot connect")?;
     let connected = config.driver.connect_raw(stream, handshake).await;
     let (client, connection) = connected.map_err(|_| "cannot connect")?;
     let mut driver = JoinSet::new();
     driver.spawn(async move { connection.await.unwrap_or_default() });
-    let rows = client
-        .query_typed(SEEN_PORTS, &[])
-        .await
-        .map_err(|_| "no answer")?;
+    let rows = client.query_typed(SEEN_PORTS, &[]).await;
+    let rows = rows.map_err(|_| "no answer")?;
     // A pool may connect to its server by a Unix socket: no port, so not ours.
     let seen = |column: usize| -> u16 {
-        let port: Option<i32> = rows
-            .first()
-            .and_then(|row| row.try_get(column).ok())
-            .flatten();
+        let port = rows.first().and_then(|row| row.try_get(column).ok());
+        let port: Option<i32> = port.flatten();
         port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0)
     };
     Ok(([ours.port(), port], [seen(0), seen(1)]))

@@ -1,12 +1,11 @@
 //! Deletes rows that were unused for a day, so that old names take no space.
 
-use std::sync::PoisonError;
-
 use tokio_postgres::types::Type;
 
 use super::link::CONNECT_LEAST;
 use super::{Link, Postgres};
 use crate::Owner;
+use crate::locks::lock;
 
 /// One grant in this many is followed by a prune.
 const GRANTS_PER_PRUNE: u128 = 1_024;
@@ -29,15 +28,9 @@ pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
     }
     let namespace = backend.namespace.clone();
     // A connection of its own: it reads the whole table, and no other call should wait for that.
-    let link = Link::new(
-        backend.config.clone(),
-        backend.clock.clone(),
-        backend.call_timeout.max(CONNECT_LEAST),
-    );
-    let mut pruning = backend
-        .pruning
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let limit = backend.call_timeout.max(CONNECT_LEAST);
+    let link = Link::new(backend.config.clone(), backend.clock.clone(), limit);
+    let mut pruning = lock(&backend.pruning);
     while pruning.try_join_next().is_some() {}
     pruning.spawn(async move {
         let params = [(&namespace.as_str() as _, Type::TEXT)];

@@ -55,9 +55,8 @@ fn fold(rows: &[Row], count: usize) -> Result<Vec<OfName>, BackendError> {
             GONE => OfName::Gone,
             life_us => OfName::Ours(span(life_us)),
         };
-        let slot = usize::try_from(grant)
-            .ok()
-            .and_then(|at| grants.get_mut(at));
+        let at = usize::try_from(grant).ok();
+        let slot = at.and_then(|at| grants.get_mut(at));
         let slot = slot.ok_or_else(|| garbled("asked grant"))?;
         *slot = Some(slot.map_or(name, |before| before.or_worse(name)));
     }

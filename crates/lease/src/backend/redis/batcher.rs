@@ -6,7 +6,7 @@
 //! the batches, so that a caller that is cancelled takes no answer from others.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use super::reply::{self, Answer};
 use super::role::ConnectionRole;
 use crate::BackendError;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
+use crate::locks::lock;
 
 /// Most items of one script. It bounds the time for which the server serves no other client.
 const ITEMS_MAX: usize = 32;
@@ -252,7 +253,7 @@ impl<F: Batched> Batcher<F> {
 
     fn spawn(&self, run: impl Future<Output = ()> + Send + 'static) {
         let runtime = self.dispatch.runtime.get_or_init(Handle::current);
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         // Removes the tasks that have ended.
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(run, runtime);
@@ -278,7 +279,7 @@ impl<F: Batched> Dispatch<F> {
     /// Locks the queue of `shard`. Each shard has one.
     fn queue(&self, shard: Shard) -> Option<MutexGuard<'_, BatchQueue<F>>> {
         let queue = self.queues.get(usize::from(shard.index()))?;
-        Some(queue.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(queue))
     }
 
     fn shard_of(&self, names: &Names) -> Shard {

@@ -234,11 +234,8 @@ impl Calls {
 
     pub(super) fn inspect(&self, group: Option<&Name>, name: &Name) -> Call {
         let shard = self.keys.shard_of(group.unwrap_or(name));
-        Call::new(
-            shard,
-            &self.scripts.inspect,
-            &[self.keys.lease(shard, (group, name))],
-        )
+        let key = self.keys.lease(shard, (group, name));
+        Call::new(shard, &self.scripts.inspect, &[key])
     }
 
     /// Builds one call for each shard, or more where it has many keys. A grant is never split.
@@ -296,9 +293,8 @@ fn hex(owner: Owner) -> [[u8; 2]; 16] {
 }
 
 fn waiter(waiter: Option<Waiter>) -> String {
-    waiter
-        .map(|Waiter(id)| format!("{id:016x}"))
-        .unwrap_or_default()
+    let id = waiter.map(|Waiter(id)| format!("{id:016x}"));
+    id.unwrap_or_default()
 }
 
 /// Writes the prefix that a stored lease must begin with to be released.

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_connected};
+use super::failure::{self, connected, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::role::ConnectionRole;
 use super::subscriber::Subscriber;
@@ -39,7 +39,7 @@ pub(super) struct ClusterLink {
     main: Watchdog,
     renew: Watchdog,
     durable: Watchdog,
-    rebuilt: Arc<Notify>,
+    pub(super) rebuilt: Arc<Notify>,
     clock: Arc<dyn Clock>,
 }
 
@@ -77,10 +77,6 @@ impl ClusterLink {
         }
     }
 
-    pub(super) async fn rebuilt(&self) {
-        self.rebuilt.notified().await;
-    }
-
     pub(super) async fn run(
         &self,
         call: &Call,
@@ -100,10 +96,8 @@ impl ClusterLink {
     ) -> Result<Value, BackendError> {
         let to = self.route(shard);
         let give = async |mut connection: ClusterConnection| {
-            connection
-                .route_command(command.clone(), to)
-                .await?
-                .extract_error()
+            let answer = connection.route_command(command.clone(), to).await?;
+            answer.extract_error()
         };
         self.limited((shard, role), within, give).await
     }
@@ -120,7 +114,7 @@ impl ClusterLink {
         give: impl AsyncFnOnce(ClusterConnection) -> RedisResult<Value>,
     ) -> Result<Value, BackendError> {
         let watchdog = self.role(role);
-        let attempt = watchdog.current();
+        let attempt = watchdog.connection.current();
         let sent = AtomicBool::new(false);
         let end = self.clock.boot().plus(within);
         let calling = std::pin::pin!(async {
@@ -141,7 +135,6 @@ impl ClusterLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Returns host and port of the seeds, without a login.
     pub(super) fn address(&self) -> String {
         let seeds = self.entry.seeds.iter().map(|seed| seed.addr().to_string());
         seeds.collect::<Vec<_>>().join(",")
@@ -154,24 +147,13 @@ impl ClusterLink {
         heard: impl AsyncPushSender,
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
-        let builder = self
-            .entry
-            .builder()
-            .use_protocol(ProtocolVersion::RESP3)
-            .push_sender(heard);
-        let client = build(builder)?;
+        let builder = self.entry.builder().push_sender(heard);
+        let client = build(builder.use_protocol(ProtocolVersion::RESP3))?;
         // It is made of many, too, and a node that hangs takes its whole time.
-        let limit = within.max(
-            self.entry
-                .node_timeout
-                .saturating_mul(watchdog::CONNECT_NODES),
-        );
+        let limit = within.max(self.main.limit);
         let making = Box::pin(client.get_async_connection());
-        match timeout_at(&*self.clock, self.clock.boot().plus(limit), making).await {
-            Some(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
-            Some(Err(error)) => Err(failure::of_connect(&error)),
-            None => Err(not_connected(limit)),
-        }
+        let made = connected(making, limit, &*self.clock).await;
+        made.map(Subscriber::Cluster)
     }
 }
 
@@ -189,9 +171,8 @@ impl Entry {
         let seeds: Result<Vec<_>, _> = configs.iter().map(RedisConfig::driver).collect();
         let seeds = seeds?;
         if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
-            return Err(BackendError::Config(
-                "a cluster has only database 0".to_owned(),
-            ));
+            let why = "a cluster has only database 0";
+            return Err(BackendError::Config(why.to_owned()));
         }
         Ok(Self {
             seeds,
@@ -256,9 +237,8 @@ async fn asking(
     command: &Cmd,
     error: &RedisError,
 ) -> RedisResult<Value> {
-    let target = error
-        .redirect_node()
-        .and_then(|(address, _)| address.rsplit_once(':'));
+    let node = error.redirect_node();
+    let target = node.and_then(|(address, _)| address.rsplit_once(':'));
     let Some((host, port)) = target.and_then(|(host, port)| Some((host, port.parse().ok()?)))
     else {
         return Err(error.clone());

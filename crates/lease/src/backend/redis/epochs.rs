@@ -40,9 +40,8 @@ impl Epochs {
 
     /// Returns the lowest token an acquire may get: with a source, one that has an epoch.
     pub(super) fn floor(&self) -> Option<FencingToken> {
-        self.source
-            .is_some()
-            .then(|| FencingToken::from_parts(1, 0))?
+        let lowest = FencingToken::from_parts(1, 0);
+        lowest.filter(|_| self.source.is_some())
     }
 
     /// Returns an epoch above `above` whose draw began after this call, for a record that has just

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RedisBackend, RedisConfig};
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
-use crate::{BackendError, Builder, Leases, timing};
+use crate::{BackendError, Builder, Leases};
 
 impl Leases {
     /// Starts a builder for leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
@@ -24,7 +24,7 @@ impl Leases {
     /// # Ok(()) }
     /// ```
     pub fn redis(config: impl Into<RedisConfig>) -> Builder {
-        Builder::of(Server(config.into()))
+        Builder::of(config.into())
     }
 
     /// Starts a builder for leases on a Redis Cluster, reached through any of its nodes. Names of a
@@ -35,15 +35,13 @@ impl Leases {
     }
 }
 
-struct Server(RedisConfig);
-
-impl BackendFactory for Server {
+impl BackendFactory for RedisConfig {
     fn kind(&self) -> Kind {
         Kind::Redis
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_server(Kind::Redis, &self.0, sooner(with.clone()))?;
+        let backend = RedisBackend::of_server(Kind::Redis, self, with.clone())?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -52,7 +50,7 @@ impl BackendFactory for Server {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect(&self.0, sooner(with)).await?;
+            let backend = RedisBackend::connect(&self, with).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }
@@ -68,7 +66,7 @@ impl BackendFactory for Seeds {
     }
 
     fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
-        let backend = RedisBackend::of_cluster(&self.0, sooner(with.clone()))?;
+        let backend = RedisBackend::of_cluster(&self.0, with.clone())?;
         Ok(Some(Arc::new(backend)))
     }
 
@@ -77,17 +75,8 @@ impl BackendFactory for Seeds {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let backend = RedisBackend::connect_cluster(&self.0, sooner(with)).await?;
+            let backend = RedisBackend::connect_cluster(&self.0, with).await?;
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
-    }
-}
-
-/// Shortens the limit of a call, so that the backend gives up before the facade does.
-pub(super) fn sooner(with: BackendContext) -> BackendContext {
-    let call_timeout = timing::before(with.call_timeout);
-    BackendContext {
-        call_timeout,
-        ..with
     }
 }

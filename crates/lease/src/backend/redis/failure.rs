@@ -1,11 +1,13 @@
 //! Classifies errors of the driver: certainly not sent, refused, or perhaps done. In doubt it is
 //! `Unknown` (law B7). `lease.md` 6.4.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, RedisResult};
+use soldonce_clock::timeout_at;
 
-use crate::BackendError;
+use crate::{BackendError, Clock};
 
 /// Error codes with which a server refuses a command before any of it ran. The scripts of this
 /// crate check types and read everything before their first write, so `WRONGTYPE` is one of them.
@@ -116,6 +118,17 @@ pub(super) fn is_elsewhere(error: &RedisError) -> bool {
 /// Tells whether the server became a replica, and may not decide any more.
 pub(super) fn is_demoted(error: &RedisError) -> bool {
     error.code() == Some("READONLY")
+}
+
+/// Waits at most `limit` for a connection that the driver makes. To connect takes much room, so it is boxed.
+pub(super) async fn connected<C>(
+    making: Pin<Box<impl Future<Output = RedisResult<C>>>>,
+    limit: Duration,
+    clock: &dyn Clock,
+) -> Result<C, BackendError> {
+    let made = timeout_at(clock, clock.boot().plus(limit), making).await;
+    let made = made.ok_or_else(|| not_connected(limit))?;
+    made.map_err(|error| of_connect(&error))
 }
 
 /// Builds the error for a time-out before there was a connection.

@@ -80,16 +80,11 @@ impl RedisBackend {
 
     /// Draws an epoch and installs it. After any answer, even a lost one, the caller asks again.
     async fn install(&self, command: &Acquire, above: u32, ask: &str) -> Result<(), AcquireReply> {
-        let epoch = self
-            .epochs
-            .above(above)
-            .await
-            .map_err(AcquireReply::Epoch)?;
+        let epoch = self.epochs.above(above).await;
+        let epoch = epoch.map_err(AcquireReply::Epoch)?;
         let call = self.calls.install(command, epoch, ask);
-        let answer = self
-            .link
-            .run(&call, ConnectionRole::Main, self.call_timeout)
-            .await;
+        let limit = self.call_timeout;
+        let answer = self.link.run(&call, ConnectionRole::Main, limit).await;
         match answer.and_then(reply::install) {
             Ok(installed) => {
                 let current = installed.unwrap_or(epoch);
@@ -122,13 +117,10 @@ impl RedisBackend {
             return reply;
         }
         let wait = call::wait(n, within);
-        let shard = self.keys.shard_of_names(&command.names);
+        let wait = (self.keys.shard_of_names(&command.names), &wait);
         let limit = within.saturating_add(self.call_timeout);
-        let answer = self
-            .link
-            .plain((shard, &wait), ConnectionRole::Durable, limit)
-            .await;
-        let count = answer.ok().and_then(|value| reply::count(&value));
+        let counting = self.link.plain(wait, ConnectionRole::Durable, limit);
+        let count = counting.await.ok().and_then(|value| reply::count(&value));
         if let AcquireReply::Granted { replicas, .. } = &mut reply {
             *replicas = Some(count.unwrap_or(0));
         }

@@ -75,7 +75,7 @@ pub(super) struct Keyspace {
 
 impl Keyspace {
     pub(super) fn new(namespace: &Namespace, scheme: KeyScheme) -> Self {
-        let heads = (0..scheme.shards()).map(|shard| head_of(namespace, Shard(shard)));
+        let heads = (0..scheme.shards()).map(|shard| format!("sl:{{{namespace}.{shard:02x}}}:"));
         Self {
             namespace: namespace.clone(),
             scheme,
@@ -108,9 +108,8 @@ impl Keyspace {
 
     /// Computes the shard of a grant; that of an empty one is never asked for.
     pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
-        names
-            .routing_key()
-            .map_or(Shard(0), |key| self.shard_of(key))
+        let key = names.routing_key();
+        key.map_or(Shard(0), |key| self.shard_of(key))
     }
 
     fn key<'a>(&'a self, shard: Shard, kind: &'a str) -> Key<'a> {
@@ -167,10 +166,6 @@ impl Keyspace {
             ..self.key(shard, kind)
         }
     }
-}
-
-fn head_of(namespace: &Namespace, shard: Shard) -> String {
-    format!("sl:{{{namespace}.{:02x}}}:", shard.0)
 }
 
 /// Returns the topic that a release publishes and waiters listen for: a name, or a whole group with

@@ -67,11 +67,10 @@ impl Link {
     }
 
     /// Checks that the server answers and accepts the login.
-    pub(super) async fn ping(&self, shard: Shard, within: Duration) -> Result<(), BackendError> {
-        let answer = self
-            .plain((shard, &redis::cmd("PING")), ConnectionRole::Main, within)
-            .await;
-        answer.map(drop).map_err(failure::of_first)
+    pub(super) async fn ping(&self, within: Duration) -> Result<(), BackendError> {
+        let ping = redis::cmd("PING");
+        let answer = self.plain((Shard::default(), &ping), ConnectionRole::Main, within);
+        answer.await.map(drop).map_err(failure::of_first)
     }
 
     /// Reads `INFO server`, as the first command on the connection.
@@ -113,7 +112,7 @@ impl Link {
         match self {
             Link::Server(_) => std::future::pending().await,
             #[cfg(feature = "cluster")]
-            Link::Cluster(cluster) => cluster.rebuilt().await,
+            Link::Cluster(cluster) => cluster.rebuilt.notified().await,
         }
     }
 }

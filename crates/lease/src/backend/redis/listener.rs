@@ -1,7 +1,7 @@
 //! Wakes waiters when a name is released: one connection, one sharded channel for each shard that a
 //! waiter listens on. Hints only; a waiter that misses one asks again by itself. `lease.md` 7.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::aio::SendError;
@@ -12,10 +12,11 @@ use tokio::task::JoinSet;
 
 use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::link::Link;
-use super::replaced::Replaced;
+use super::role::Replaced;
 use super::subscriber::{Limit, Subscriber};
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
+use crate::locks::lock;
 use crate::{BackendError, Clock};
 
 /// Longest wait for the connection to a server, where one to a cluster has more, and for each answer on it.
@@ -98,14 +99,9 @@ impl Listener {
     }
 
     fn start(&self) {
-        let task = self
-            .unstarted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let task = lock(&self.unstarted).take();
         if let Some(task) = task {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.spawn(task.run());
+            lock(&self.tasks).spawn(task.run());
         }
     }
 }
@@ -142,11 +138,8 @@ impl Task {
     }
 
     async fn connect(&self, broken: &Arc<Notify>) -> Result<Subscriber, BackendError> {
-        let (topics, broken, asks) = (
-            Arc::clone(&self.topics),
-            Arc::clone(broken),
-            self.asks.clone(),
-        );
+        let (topics, broken) = (Arc::clone(&self.topics), Arc::clone(broken));
+        let asks = self.asks.clone();
         let heard = move |push: PushInfo| {
             if push.kind == PushKind::SMessage {
                 hear(&topics, &asks, &push.data);
@@ -228,13 +221,10 @@ fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
     let [Value::BulkString(channel), Value::BulkString(told)] = message else {
         return;
     };
-    let (channel, told) = (
-        String::from_utf8_lossy(channel),
-        String::from_utf8_lossy(told),
-    );
-    let idle = told
-        .split(TOPICS_APART)
-        .map(|topic| topics.wake(&channel, topic));
+    let channel = String::from_utf8_lossy(channel);
+    let told = String::from_utf8_lossy(told);
+    let released = told.split(TOPICS_APART);
+    let idle = released.map(|topic| topics.wake(&channel, topic));
     if let Some(idle) = idle.last().flatten() {
         // A full queue of requests only means that the channel stays a little longer.
         asks.try_send(Ask::Idle(idle)).ok();

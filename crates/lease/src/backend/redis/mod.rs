@@ -19,8 +19,6 @@ mod link;
 mod listener;
 #[cfg(feature = "redlock")]
 mod redlock;
-mod renewals;
-mod replaced;
 mod reply;
 mod role;
 mod script;
@@ -51,11 +49,10 @@ pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 use batcher::Batcher;
 use call::Calls;
 use epochs::Epochs;
-use keys::{KeyScheme, Keyspace, Shard};
+use keys::{KeyScheme, Keyspace};
 use link::Link;
 use listener::Listener;
-use replaced::Replaced;
-use role::ConnectionRole;
+use role::{ConnectionRole, Replaced};
 use script::Scripts;
 use server::ServerLink;
 
@@ -126,7 +123,7 @@ impl RedisBackend {
             let replaced = Replaced::new(Kind::Cluster, &notices);
             let link = ServerLink::new(seed, replaced, Arc::clone(&clock))?;
             let link = Link::Server(Box::new(link));
-            link.ping(Shard::default(), limit).await
+            link.ping(limit).await
         });
         let is_refusal = |said: &Result<(), _>| matches!(said, Err(BackendError::Config(_)));
         match join_all(alone).await.into_iter().find(is_refusal) {
@@ -147,7 +144,7 @@ impl RedisBackend {
     async fn reached(self) -> Result<Self, BackendError> {
         // A connection to a cluster is made of many.
         let limit = self.call_timeout.saturating_mul(CONNECT_CALLS);
-        self.link.ping(Shard::default(), limit).await?;
+        self.link.ping(limit).await?;
         Ok(self)
     }
 
@@ -193,7 +190,7 @@ impl RedisBackend {
             .iter()
             .map(|part| self.link.run(&part.call, ConnectionRole::Renew, within));
         let answers = join_all(sent).await;
-        renewals::all(batch, &parts, answers)
+        reply::renewals(batch, &parts, answers)
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
@@ -236,11 +233,9 @@ impl Backend for RedisBackend {
     ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
         Box::pin(async move {
             let call = self.calls.inspect(group, name);
-            let value = self
-                .link
-                .run(&call, ConnectionRole::Main, self.call_timeout)
-                .await?;
-            reply::inspect(value)
+            let limit = self.call_timeout;
+            let answer = self.link.run(&call, ConnectionRole::Main, limit).await;
+            answer.and_then(reply::inspect)
         })
     }
 

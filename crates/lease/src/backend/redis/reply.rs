@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::call::RenewPart;
 use crate::backend::worst::OfName;
-use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
+use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply, Renew, RenewReply};
 use crate::{BackendError, Conflict, FencingToken, Name, Owner, Refusal};
 
 pub(super) enum Answer {
@@ -24,10 +25,10 @@ pub(super) fn odd() -> BackendError {
 }
 
 /// The fields of an answer, in order.
-pub(super) struct Fields(std::vec::IntoIter<Value>);
+struct Fields(std::vec::IntoIter<Value>);
 
 impl Fields {
-    pub(super) fn of(value: Value) -> Result<Self, BackendError> {
+    fn of(value: Value) -> Result<Self, BackendError> {
         if let Value::Array(fields) = value {
             return Ok(Self(fields.into_iter()));
         }
@@ -42,14 +43,14 @@ impl Fields {
         matches!(self.0.as_slice().first(), Some(Value::BulkString(_)))
     }
 
-    pub(super) fn int(&mut self) -> Result<i64, BackendError> {
+    fn int(&mut self) -> Result<i64, BackendError> {
         match self.0.next() {
             Some(Value::Int(number)) => Ok(number),
             _ => Err(odd()),
         }
     }
 
-    pub(super) fn text(&mut self) -> Result<String, BackendError> {
+    fn text(&mut self) -> Result<String, BackendError> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => String::from_utf8(bytes).map_err(|_| odd()),
             _ => Err(odd()),
@@ -96,11 +97,11 @@ struct Refused {
 }
 
 /// Converts milliseconds of the server. A key without a ttl has -1, which counts as ended.
-pub(super) fn span(millis: i64) -> Duration {
+fn span(millis: i64) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-pub(super) fn token(digits: &str) -> Result<FencingToken, BackendError> {
+fn token(digits: &str) -> Result<FencingToken, BackendError> {
     FencingToken::new(number(digits)?).ok_or_else(odd)
 }
 
@@ -152,11 +153,7 @@ fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
 
 /// Builds the refusal of a single name.
 fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> Answer {
-    let of = |name: &Name| Conflict {
-        name: name.clone(),
-        remaining,
-        token,
-    };
+    let of = |name: &Name| Conflict::new(name.clone(), remaining, token);
     Answer::Reply(AcquireReply::Refused(Refusal {
         conflicts: command.names.as_slice().iter().map(of).collect(),
         retry_after: remaining,
@@ -248,11 +245,8 @@ fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendErr
     for _ in 0..count {
         let index = usize::try_from(fields.int()?).map_err(|_| odd())?;
         let name = command.names.as_slice().get(index).ok_or_else(odd)?;
-        conflicts.push(Conflict {
-            name: name.clone(),
-            remaining: fields.span()?,
-            token: fields.token()?,
-        });
+        let (remaining, token) = (fields.span()?, fields.token()?);
+        conflicts.push(Conflict::new(name.clone(), remaining, token));
     }
     let longest = conflicts.iter().map(|conflict| conflict.remaining).max();
     Ok(Refusal {
@@ -292,6 +286,45 @@ fn release(fields: &mut Fields, command: &Release) -> Result<ReleaseReply, Backe
     Ok(OfName::worst(worst).released())
 }
 
+/// Reads one reply for each renewal of the batch: for each grant the worst of its keys. `answers` are
+/// those of its `parts`.
+pub(super) fn renewals(
+    batch: &[Renew],
+    parts: &[RenewPart],
+    answers: Vec<Result<Value, BackendError>>,
+) -> Vec<RenewReply> {
+    let mut replies = vec![RenewReply::Failed(odd()); batch.len()];
+    for (part, answer) in parts.iter().zip(answers) {
+        let mut fields = answer.and_then(Fields::of);
+        for &(at, keys) in &part.grants {
+            let reply = match &mut fields {
+                Ok(fields) => renewal(fields, keys).unwrap_or_else(RenewReply::Failed),
+                Err(error) => RenewReply::Failed(error.clone()),
+            };
+            if let Some(place) = replies.get_mut(at) {
+                *place = reply;
+            }
+        }
+    }
+    replies
+}
+
+fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError> {
+    let mut worst = None;
+    for _ in 0..keys {
+        let (code, by) = (fields.int()?, fields.text()?);
+        let key = match code {
+            -1 => OfName::Taken(token(&by)?),
+            0 => OfName::Gone,
+            -2 => OfName::Capped,
+            millis if millis > 0 => OfName::Ours(span(millis)),
+            _ => return Err(odd()),
+        };
+        worst = Some(worst.map_or(key, |before: OfName| before.or_worse(key)));
+    }
+    Ok(worst.unwrap_or(OfName::Gone).renewed())
+}
+
 pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
     let mut fields = Fields::of(value)?;
     if fields.is_done() {
@@ -318,6 +351,16 @@ pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
 pub(super) fn epoch_of(record: &str) -> u32 {
     let last = record.split('|').next().unwrap_or_default();
     token(last).map_or(0, FencingToken::epoch)
+}
+
+/// Reads an answer that is an array of integers.
+pub(super) fn integers(value: Value) -> Result<Vec<i64>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let mut integers = Vec::new();
+    while !fields.is_done() {
+        integers.push(fields.int()?);
+    }
+    Ok(integers)
 }
 
 /// Reads the number that `WAIT` answered.

@@ -11,9 +11,8 @@ use soldonce_clock::timeout_at;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::failure::{self, not_connected};
-use super::replaced::Replaced;
-use super::role::ConnectionRole;
+use super::failure::{self, connected, not_connected};
+use super::role::{ConnectionRole, Replaced};
 use super::subscriber::Subscriber;
 use crate::backend::reconnecting::{Attempt, Reconnecting};
 use crate::{BackendError, Clock};
@@ -59,7 +58,6 @@ impl ServerLink {
         }
     }
 
-    /// Runs a script by its hash, and by its text when the server does not know it.
     pub(super) async fn run(
         &self,
         call: &Call,
@@ -121,7 +119,6 @@ impl ServerLink {
         answer.map_err(|error| error.at(&self.address()))
     }
 
-    /// Returns host and port of the server, without a login.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
@@ -135,20 +132,12 @@ impl ServerLink {
     ) -> impl Future<Output = Result<MultiplexedConnection, BackendError>> + Send + use<> {
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let limit = within.max(CONNECT_LEAST);
-        let which = || {
-            (
-                self.replaced.clone(),
-                format!("{role} to {}", self.address()),
-            )
-        };
-        let replaces = attempt.replaces().then(which);
+        let which = || format!("{role} to {}", self.address());
+        let replaces = attempt.replaces().then(|| (self.replaced.clone(), which()));
         async move {
             let config = unlimited();
-            let making = client.get_multiplexed_async_connection_with_config(&config);
-            let end = clock.boot().plus(limit);
-            let made = timeout_at(&*clock, end, Box::pin(making)).await;
-            let made = made.ok_or_else(|| not_connected(limit))?;
-            let made = made.map_err(|error| failure::of_connect(&error))?;
+            let making = Box::pin(client.get_multiplexed_async_connection_with_config(&config));
+            let made = connected(making, limit, &*clock).await?;
             if let Some((replaced, which)) = replaces {
                 replaced.tell(&which);
             }
@@ -156,27 +145,20 @@ impl ServerLink {
         }
     }
 
-    /// Opens a connection that sends its messages, and the news of its own end, to `heard`.
     pub(super) async fn subscriber(
         &self,
         heard: impl AsyncPushSender,
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
         let info = self.client.get_connection_info().clone();
-        let login = info
-            .redis_settings()
-            .clone()
-            .set_protocol(ProtocolVersion::RESP3);
+        let login = info.redis_settings().clone();
+        let login = login.set_protocol(ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(login));
         let client = client.map_err(|error| failure::of_connect(&error))?;
         let config = unlimited().set_push_sender(heard);
-        let making = client.get_multiplexed_async_connection_with_config(&config);
-        let end = self.clock.boot().plus(within);
-        match timeout_at(&*self.clock, end, Box::pin(making)).await {
-            Some(Ok(connection)) => Ok(Subscriber::Server(connection)),
-            Some(Err(error)) => Err(failure::of_connect(&error)),
-            None => Err(not_connected(within)),
-        }
+        let making = Box::pin(client.get_multiplexed_async_connection_with_config(&config));
+        let made = connected(making, within, &*self.clock).await;
+        made.map(Subscriber::Server)
     }
 }
 

@@ -60,20 +60,11 @@ fn version(text: Option<&str>) -> Version {
 
 /// Reads the text of an answer; the parts of a list become lines. `None` for other kinds.
 pub(super) fn text(value: Value) -> Option<String> {
-    if let Value::BulkString(bytes) = value {
-        return String::from_utf8(bytes).ok();
-    }
-    if let Value::VerbatimString { text, .. } | Value::SimpleString(text) = value {
-        return Some(text);
-    }
-    if let Value::Int(number) = value {
-        return Some(number.to_string());
-    }
     if let Value::Array(parts) = value {
         let parts: Option<Vec<String>> = parts.into_iter().map(text).collect();
         return Some(parts?.join("\n"));
     }
-    None
+    redis::from_redis_value(value).ok()
 }
 
 /// Parses the answer to `TIME`, seconds then microseconds, to ms since 1970-01-01 UTC.

@@ -2,10 +2,11 @@
 //! are alive; a name without waiters is removed.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::keys::Shard;
 use crate::backend::{WakeSender, WakeStream};
+use crate::locks::lock;
 
 /// A channel with this many names is swept of names without waiters before it grows.
 const NAMES_KEPT: usize = 64;
@@ -28,7 +29,7 @@ impl Channel {
 
 impl Topics {
     fn channels(&self) -> MutexGuard<'_, HashMap<Shard, Channel>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Adds a stream for `topic`, and tells whether its channel is subscribed already.
@@ -45,11 +46,8 @@ impl Topics {
     /// Wakes the waiters for `topic`. Returns the shard if its channel has no waiter left.
     pub(super) fn wake(&self, channel: &str, topic: &str) -> Option<Shard> {
         let mut channels = self.channels();
-        let of = |own: &&mut Channel| own.acknowledged.as_deref() == Some(channel);
-        let (shard, channel) = channels
-            .iter_mut()
-            .map(|(shard, own)| (*shard, own))
-            .find(|(_, own)| of(own))?;
+        let mut all = channels.iter_mut();
+        let (shard, channel) = all.find(|(_, own)| own.acknowledged.as_deref() == Some(channel))?;
         match channel.names.get(topic) {
             Some(sender) if sender.listeners() > 0 => {
                 sender.wake();
@@ -57,7 +55,7 @@ impl Topics {
             }
             _ => {
                 channel.names.remove(topic);
-                channel.is_idle().then_some(shard)
+                channel.is_idle().then_some(*shard)
             }
         }
     }

@@ -5,14 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Value;
-
 use super::call::Call;
 use super::config::RedisConfig;
 use super::keys::{KeyScheme, Keyspace, Shard};
 use super::link::Link;
-use super::replaced::Replaced;
-use super::role::ConnectionRole;
+use super::reply::integers;
+use super::role::{ConnectionRole, Replaced};
 use super::script::Script;
 use super::server::ServerLink;
 #[cfg(feature = "cluster")]
@@ -119,7 +117,7 @@ impl RedisScripts {
     /// # Cancel safety
     /// Dropped, a connection may still be made, for the next call.
     pub async fn ping(&self, within: Duration) -> Result<(), BackendError> {
-        self.link.ping(Shard::default(), within).await
+        self.link.ping(within).await
     }
 
     /// Runs a script by its hash, and by its text where a server does not know it. Every key must
@@ -139,37 +137,23 @@ impl RedisScripts {
     ) -> Result<Vec<i64>, BackendError> {
         let mut call = Call::new(tag.shard, &script.0, keys);
         call.command.arg(args);
-        let answer = self.link.run(&call, ConnectionRole::Main, within).await?;
-        integers(answer).ok_or_else(|| {
-            BackendError::Unknown("the script did not answer with integers".to_owned())
-        })
+        let answer = self.link.run(&call, ConnectionRole::Main, within).await;
+        answer.and_then(integers)
     }
-}
-
-fn integers(answer: Value) -> Option<Vec<i64>> {
-    let Value::Array(parts) = answer else {
-        return None;
-    };
-    let integer = |part| {
-        if let Value::Int(number) = part {
-            Some(number)
-        } else {
-            None
-        }
-    };
-    parts.into_iter().map(integer).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use redis::Value;
+
     use super::*;
 
     #[test]
     fn only_an_array_of_integers_is_an_answer() {
-        let array = |parts: &[Value]| integers(Value::Array(parts.to_vec()));
+        let array = |parts: &[Value]| integers(Value::Array(parts.to_vec())).ok();
         assert_eq!(array(&[Value::Int(1), Value::Int(-2)]), Some(vec![1, -2]));
         assert_eq!(array(&[Value::Int(1), Value::Nil]), None);
-        assert_eq!(integers(Value::Okay), None);
+        assert!(integers(Value::Okay).is_err());
     }
 
     #[test]

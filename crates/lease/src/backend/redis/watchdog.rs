@@ -3,28 +3,27 @@
 //! the old connection serves the other shards until the new one is there. `lease.md` 8.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use soldonce_clock::timeout_at;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::failure::{self, not_connected};
+use super::failure::connected;
 use super::keys::Shard;
-use super::replaced::Replaced;
-use super::role::ConnectionRole;
-use crate::backend::reconnecting::{Attempt, Reconnecting};
+use super::role::{ConnectionRole, Replaced};
+use crate::backend::reconnecting::Reconnecting;
 use crate::backend::{BackendContext, Kind};
+use crate::locks::lock;
 use crate::{BackendError, BootTime, Clock};
 
 /// Least time-out of connecting to one node, which otherwise has the time of a call.
 const NODE_LEAST: Duration = Duration::from_millis(500);
 
 /// The time-out of a whole connection to the cluster, in those of a node.
-pub(super) const CONNECT_NODES: u32 = 4;
+const CONNECT_NODES: u32 = 4;
 
 /// Calls in a row without an answer, on one shard, before a replacement. A count over all shards
 /// would be reset by healthy ones.
@@ -37,8 +36,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Watchdog {
     client: ClusterClient,
     /// The time-out of a whole connection.
-    limit: Duration,
-    connection: Arc<Reconnecting<ClusterConnection>>,
+    pub(super) limit: Duration,
+    pub(super) connection: Arc<Reconnecting<ClusterConnection>>,
     /// Calls without an answer since the last answer, by shard.
     silent: Vec<AtomicU32>,
     pace: Mutex<Pace>,
@@ -82,15 +81,11 @@ impl Watchdog {
         }
     }
 
-    pub(super) fn current(&self) -> Arc<Attempt<ClusterConnection>> {
-        self.connection.current()
-    }
-
     pub(super) fn connect(
         &self,
     ) -> impl Future<Output = Result<ClusterConnection, BackendError>> + Send + use<> {
         let (client, limit, clock) = (self.client.clone(), self.limit, Arc::clone(&self.clock));
-        async move { connect(&client, limit, &*clock).await }
+        async move { connected(Box::pin(client.get_async_connection()), limit, &*clock).await }
     }
 
     /// Resets the count of the shard, which answered or refused, and after a silence the back-off.
@@ -99,8 +94,7 @@ impl Watchdog {
             return;
         };
         if silent.load(Ordering::Relaxed) != 0 && silent.swap(0, Ordering::Relaxed) >= SILENT_MAX {
-            let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-            pace.pause = PAUSE_MIN;
+            lock(&self.pace).pause = PAUSE_MIN;
         }
     }
 
@@ -115,9 +109,9 @@ impl Watchdog {
     }
 
     fn may_replace(&self) -> bool {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pace = lock(&self.pace);
         let now = self.clock.boot();
         if !tasks.is_empty() || now < pace.next {
             return false;
@@ -128,13 +122,11 @@ impl Watchdog {
     }
 
     fn replace(&self, shard: Shard) {
-        let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
+        let (connecting, rebuilt) = (self.connect(), Arc::clone(&self.rebuilt));
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
-        let (role, limit) = (self.role.as_str(), self.limit);
-        let clock = Arc::clone(&self.clock);
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.spawn(async move {
-            match connect(&client, limit, &*clock).await {
+        let role = self.role.as_str();
+        lock(&self.tasks).spawn(async move {
+            match connecting.await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
@@ -149,16 +141,4 @@ impl Watchdog {
 /// Returns the time-out of connecting to one node.
 pub(super) fn node_timeout(with: &BackendContext) -> Duration {
     with.call_timeout.max(NODE_LEAST)
-}
-
-async fn connect(
-    client: &ClusterClient,
-    limit: Duration,
-    clock: &dyn Clock,
-) -> Result<ClusterConnection, BackendError> {
-    let making = Box::pin(client.get_async_connection());
-    match timeout_at(clock, clock.boot().plus(limit), making).await {
-        Some(made) => made.map_err(|error| failure::of_connect(&error)),
-        None => Err(not_connected(limit)),
-    }
 }

@@ -13,10 +13,9 @@ use super::ctx::Ctx;
 use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Backend, Durability, Names, Release};
 use crate::error::NotGranted;
-use crate::grant::{Confirmed, Deletes, Terms, Whereabouts};
-use crate::inbox::AcquireParams;
+use crate::grant::{Confirmed, Terms, Whereabouts};
+use crate::inbox::{AcquireParams, Wait};
 use crate::notice::NoticeKind;
-use crate::wait::Wait;
 use crate::{
     AcquireError, BackendError, BootTime, FencingToken, InvalidRequest, Name, Owner, Refusal,
     SystemEntropy, timing, token,
@@ -61,6 +60,7 @@ pub(super) struct Attempt {
     safety: Duration,
     manual: bool,
     holder: Whereabouts,
+    wait: Wait,
     begun: BootTime,
     attempts: u32,
     /// Tries in a row without an answer from the backend itself.
@@ -82,6 +82,7 @@ impl Attempt {
             safety: params.safety,
             manual: params.manual,
             holder: params.holder,
+            wait: params.wait,
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -91,14 +92,14 @@ impl Attempt {
 
     /// Asks until there is a grant or the wait is over. Repeats its first call if that got no answer and no time is
     /// left for another one.
-    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, NotGranted> {
-        let result = match wait {
+    pub(super) async fn acquire(&mut self) -> Result<Won, NotGranted> {
+        let result = match self.wait {
             Wait::No => self.try_once().await.into_result(),
             Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
             Wait::Forever => self.wait(None).await,
         };
         match result {
-            Err(NotGranted::Failed(error)) if self.attempts == 1 && self.repeats(wait, &error) => {
+            Err(NotGranted::Failed(error)) if self.attempts == 1 && self.repeats(&error) => {
                 self.try_once().await.into_result()
             }
             result => result,
@@ -106,10 +107,10 @@ impl Attempt {
     }
 
     /// Tells whether the only try of an acquire, which failed by `error`, is repeated with the same owner.
-    fn repeats(&self, wait: Wait, error: &AcquireError) -> bool {
+    fn repeats(&self, error: &AcquireError) -> bool {
         // A connection may have been under way: to a server that is far away it takes longer than one call may.
         let not_sent = matches!(error, AcquireError::Unavailable(BackendError::NotSent(_)));
-        match wait {
+        match self.wait {
             Wait::No => not_sent || matches!(error, AcquireError::Unknown { .. }),
             Wait::UpTo(span) => not_sent && span < self.ctx.call_timeout,
             Wait::Forever => false,
@@ -119,7 +120,7 @@ impl Attempt {
     async fn try_once(&mut self) -> Tried {
         let (ctx, command) = (&*self.ctx, &mut self.command);
         // A target may have reported a higher one since the last try.
-        command.floor = ctx.floor_of(&command.names, command.floor);
+        command.floor = ctx.floors.above(&command.names, command.floor);
         if let Some(floor) = command.floor
             && floor.number() > token::most_by(ctx.clock.wall_ms())
         {
@@ -204,11 +205,8 @@ impl Attempt {
             self.unanswered = self.unanswered.saturating_add(1);
             return self.begin_anew();
         }
-        if self
-            .command
-            .floor
-            .is_some_and(|floor| token.number() <= floor.number())
-        {
+        let floor = self.command.floor;
+        if floor.is_some_and(|floor| token.number() <= floor.number()) {
             ctx.tell(NoticeKind::Regressed, |notice| {
                 notice.because("a grant below its floor")
             });
@@ -224,10 +222,7 @@ impl Attempt {
             manual: self.manual,
             endless: self.command.cap.is_none(),
             replicas,
-            deletes: match std::mem::take(&mut self.unanswered) {
-                0 => Deletes::Once,
-                _ => Deletes::Twice,
-            },
+            in_doubt: std::mem::take(&mut self.unanswered) > 0,
             born: self.begun,
             again,
             holder: self.holder,
@@ -242,10 +237,8 @@ impl Attempt {
             return self.command.names.clone();
         };
         if self.unanswered > 0 {
-            self.leave_behind(
-                self.command.names.only(|name| *name != picked),
-                InDoubt(true),
-            );
+            let others = self.command.names.only(|name| *name != picked);
+            self.leave_behind(others, Some(self.command.ttl / 2));
         }
         self.command.names.only(|name| *name == picked)
     }
@@ -288,10 +281,11 @@ impl Attempt {
         if self.holder == Whereabouts::Elsewhere || !in_doubt && !self.queued {
             return;
         }
-        self.leave_behind(self.command.names.clone(), InDoubt(in_doubt));
+        let again = in_doubt.then_some(self.command.ttl / 2);
+        self.leave_behind(self.command.names.clone(), again);
     }
 
-    fn leave_behind(&self, names: Names, InDoubt(in_doubt): InDoubt) {
+    fn leave_behind(&self, names: Names, again: Option<Duration>) {
         let release = Release {
             names,
             owner: self.command.owner,
@@ -299,14 +293,10 @@ impl Attempt {
             // A command without an answer may have taken a place in the queue.
             waiter: self.command.waiter,
         };
-        let again = in_doubt.then_some(self.command.ttl / 2);
         let give_up = self.ctx.now().plus(self.command.ttl);
         self.ctx.post(ReleaseJob::orphan(release, give_up, again));
     }
 }
-
-/// Whether a command without an answer may have been granted.
-struct InDoubt(bool);
 
 impl Drop for Attempt {
     fn drop(&mut self) {

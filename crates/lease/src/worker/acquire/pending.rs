@@ -9,7 +9,6 @@ use crate::error::NotGranted;
 use crate::grant::Grant;
 use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
-use crate::wait::Wait;
 use crate::worker::{Acquired, Worker};
 use crate::{AcquireError, Notice};
 
@@ -17,7 +16,6 @@ use crate::{AcquireError, Notice};
 pub(in crate::worker) struct PendingAcquire {
     attempt: Attempt,
     to: Recipient,
-    wait: Wait,
 }
 
 impl Worker {
@@ -26,13 +24,9 @@ impl Worker {
             // It came in one piece with what ended it; its caller sees `Closed`.
             return;
         }
-        let (ctx, wait) = (self.ctx.clone(), params.wait);
-        let backend = ctx.backend.clone();
-        self.starting.push(PendingAcquire {
-            attempt: Attempt::new(ctx, backend, params),
-            to,
-            wait,
-        });
+        let (ctx, backend) = (self.ctx.clone(), self.ctx.backend.clone());
+        let attempt = Attempt::new(ctx, backend, params);
+        self.starting.push(PendingAcquire { attempt, to });
     }
 
     /// Starts the acquires of this turn, each in a task of its own.
@@ -42,10 +36,10 @@ impl Worker {
             // Boxed: the task is moved several times before it begins.
             let mut pending = Box::new(pending);
             let flow = async move {
-                let PendingAcquire { attempt, to, wait } = &mut *pending;
+                let PendingAcquire { attempt, to } = &mut *pending;
                 let result = tokio::select! {
                     biased;
-                    result = attempt.acquire(*wait) => Some(result),
+                    result = attempt.acquire() => Some(result),
                     () = to.closed() => None,
                 };
                 Acquired { pending, result }

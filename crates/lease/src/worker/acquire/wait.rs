@@ -35,7 +35,7 @@ impl Attempt {
         if self.is_over(end) {
             return Err(last);
         }
-        let Ok(position) = queues.enter(&names) else {
+        let Some(position) = queues.enter(&names) else {
             return Err(AcquireError::QueueFull.into());
         };
         let turn = tokio::select! {

@@ -105,11 +105,8 @@ impl RedisConfig {
 #[cfg(all(feature = "cluster", feature = "tls"))]
 impl RedisConfig {
     pub(super) fn certificates(&self) -> Result<Option<redis::TlsCertificates>, BackendError> {
-        let tls = self
-            .0
-            .as_ref()
-            .ok()
-            .and_then(|address| address.tls.as_ref());
+        let address = self.0.as_ref().ok();
+        let tls = address.and_then(|address| address.tls.as_ref());
         tls.map(Tls::certificates).transpose()
     }
 }
@@ -157,9 +154,8 @@ mod tests {
 
     #[test]
     fn a_host_in_brackets_is_an_address() {
-        let info = RedisConfig::from("redis://[::1]:7000")
-            .driver()
-            .expect("legal");
+        let info = RedisConfig::from("redis://[::1]:7000").driver();
+        let info = info.expect("legal");
         assert_eq!(info.addr().to_string(), "::1:7000");
     }
 
@@ -211,10 +207,8 @@ mod tests {
             let config = RedisConfig::from(url);
             let error = config.driver().err().map(|error| error.to_string());
             let shown = format!("{config:?} {error:?}");
-            assert!(
-                !shown.contains("hidden") && !shown.contains("ann"),
-                "{shown}"
-            );
+            assert!(!shown.contains("hidden"), "{shown}");
+            assert!(!shown.contains("ann"), "{shown}");
         }
     }
 

@@ -83,10 +83,8 @@ pub(super) fn of_seeds(url: &str) -> Option<impl Iterator<Item = String>> {
     }
     let (seeds, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let first = seeds.split(',').next().unwrap_or_default();
-    let login = first
-        .rfind('@')
-        .and_then(|at| first.get(..=at))
-        .unwrap_or_default();
+    let end = first.rfind('@');
+    let login = end.and_then(|at| first.get(..=at)).unwrap_or_default();
     Some(seeds.split(',').map(move |seed| {
         let login = if seed.contains('@') { "" } else { login };
         format!("{scheme}://{login}{seed}{after}")

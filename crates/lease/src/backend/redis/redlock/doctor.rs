@@ -37,7 +37,7 @@ pub(super) async fn examine(redlock: &Redlock) -> Vec<Finding> {
     }
     nodes.sort_by_key(|(at, _)| *at);
     vec![
-        reached(redlock.nodes.len(), &silent),
+        reached(redlock.nodes.len(), silent),
         distinct(&nodes),
         alone(&nodes),
         uptimes(&nodes, redlock.config.sit_out),
@@ -45,12 +45,9 @@ pub(super) async fn examine(redlock: &Redlock) -> Vec<Finding> {
 }
 
 async fn ask(node: &Node) -> Result<Info, BackendError> {
-    let command = redis::cmd("INFO");
-    let answer = node
-        .link
-        .plain((Shard::default(), &command), ConnectionRole::Main, LIMIT)
-        .await?;
-    let text = server_info::text(answer).ok_or_else(reply::odd)?;
+    let (shard, info) = (Shard::default(), redis::cmd("INFO"));
+    let answer = node.link.plain((shard, &info), ConnectionRole::Main, LIMIT);
+    let text = server_info::text(answer.await?).ok_or_else(reply::odd)?;
     let told = ServerInfo::of(&text);
     let word = |field| told.field(field).unwrap_or_default().to_owned();
     let number = |field| told.field(field).and_then(|value| value.parse().ok());
@@ -65,15 +62,16 @@ async fn ask(node: &Node) -> Result<Info, BackendError> {
 /// Judges a check that finds fault with single nodes; `all` says that there is none.
 fn of_nodes(
     (check, bad): (&'static str, Verdict),
-    faults: &[String],
+    faults: impl Iterator<Item = String>,
     (all, fix): (String, &str),
 ) -> Finding {
+    let faults: Vec<String> = faults.collect();
     let is_good = faults.is_empty();
     let found = if is_good { all } else { faults.join("; ") };
     Finding::judged((check, is_good, bad), found, fix)
 }
 
-fn reached(nodes: usize, silent: &[String]) -> Finding {
+fn reached(nodes: usize, silent: Vec<String>) -> Finding {
     let bad = if nodes - silent.len() < majority(nodes) {
         Verdict::Fail
     } else {
@@ -81,7 +79,7 @@ fn reached(nodes: usize, silent: &[String]) -> Finding {
     };
     let fix = "bring the silent nodes back; without a majority nothing is granted";
     let all = format!("all {nodes}");
-    of_nodes(("nodes answer", bad), silent, (all, fix))
+    of_nodes(("nodes answer", bad), silent.into_iter(), (all, fix))
 }
 
 fn distinct(nodes: &[(usize, Info)]) -> Finding {
@@ -93,27 +91,23 @@ fn distinct(nodes: &[(usize, Info)]) -> Finding {
 }
 
 fn alone(nodes: &[(usize, Info)]) -> Finding {
-    let coupled = nodes
-        .iter()
-        .filter(|(_, info)| info.role != "master" || info.replicas > 0);
-    let faults: Vec<String> = coupled
-        .map(|(at, info)| format!("node {at}: {} with {} replicas", info.role, info.replicas))
-        .collect();
+    let is_coupled = |info: &Info| info.role != "master" || info.replicas > 0;
+    let coupled = nodes.iter().filter(|(_, info)| is_coupled(info));
+    let faults = coupled
+        .map(|(at, info)| format!("node {at}: {} with {} replicas", info.role, info.replicas));
     let fix = "run every node as a primary without replicas: a promotion forgets votes";
     let all = "primaries without replicas".to_owned();
     let check = ("nodes are independent", Verdict::Fail);
-    of_nodes(check, &faults, (all, fix))
+    of_nodes(check, faults, (all, fix))
 }
 
 fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
     // In whole seconds, rounded down at its start and now.
     let age = |info: &Info| info.uptime.saturating_sub(Duration::from_secs(1));
     let young = nodes.iter().filter(|(_, info)| age(info) < sit_out);
-    let faults: Vec<String> = young
-        .map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()))
-        .collect();
+    let faults = young.map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()));
     let fix = "wait: a node votes when it has been up for the longest ttl";
     let all = format!("all above {} s", sit_out.as_secs());
     let check = ("nodes are old enough to vote", Verdict::Warn);
-    of_nodes(check, &faults, (all, fix))
+    of_nodes(check, faults, (all, fix))
 }

@@ -1,4 +1,4 @@
-//! Makes a set of Redis servers the backend of a [`Leases`].
+//! The settings of a Redlock, and the Redlock that is made of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,20 +7,67 @@ use std::time::Duration;
 use soldonce_clock::timeout_at;
 use tokio::sync::mpsc;
 
+use super::Redlock;
 use super::nodes::Nodes;
 use super::offers::TokenOffers;
 use super::quorum::majority;
-use super::{Redlock, RedlockConfig};
 use crate::backend::redis::RedisBackend;
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::factory::sooner;
 use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
 use crate::limits::REDLOCK_NODES;
 use crate::{BackendError, Builder, Leases};
 
+/// The default of [`RedlockConfig::ttl_longest`].
+const TTL_LONGEST: Duration = Duration::from_mins(1);
+
 /// Longest wait for each further answer once a majority has answered.
 const STRAGGLERS: Duration = Duration::from_millis(50);
+
+/// The nodes of a Redlock: 3, 5 or 7 independent primaries without replicas. Every process must
+/// name the same nodes and the same longest ttl.
+#[derive(Clone, Debug)]
+pub struct RedlockConfig {
+    pub(super) nodes: Vec<RedisConfig>,
+    pub(super) ttl_longest: Duration,
+    pub(super) sit_out: Duration,
+}
+
+impl RedlockConfig {
+    /// Creates a Redlock of `nodes`. No ttl may be longer than a minute unless
+    /// [`RedlockConfig::ttl_longest`] allows it.
+    pub fn new(nodes: Vec<RedisConfig>) -> Self {
+        Self {
+            nodes,
+            ttl_longest: TTL_LONGEST,
+            sit_out: TTL_LONGEST,
+        }
+    }
+
+    /// Sets the longest ttl that any process asks for. A node that started more recently grants
+    /// nothing: it may have forgotten a lease that is alive. So this is also how long new nodes
+    /// take until they vote.
+    #[must_use]
+    pub fn ttl_longest(mut self, longest: Duration) -> Self {
+        self.ttl_longest = longest;
+        self.sit_out = longest;
+        self
+    }
+
+    /// Lets a restarted node vote after `span`, however long a lease may live. For tests.
+    #[cfg(feature = "test-kit")]
+    #[must_use]
+    pub fn sit_out(mut self, span: Duration) -> Self {
+        self.sit_out = span;
+        self
+    }
+}
+
+impl<I: IntoIterator<Item: Into<RedisConfig>>> From<I> for RedlockConfig {
+    fn from(nodes: I) -> Self {
+        Self::new(nodes.into_iter().map(Into::into).collect())
+    }
+}
 
 impl Leases {
     /// Starts a builder for leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
@@ -41,7 +88,7 @@ impl BackendFactory for RedlockConfig {
         with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
-            let redlock = Redlock::connect(*self, sooner(with)).await?;
+            let redlock = Redlock::connect(*self, with).await?;
             Ok(Arc::new(redlock) as Arc<dyn Backend>)
         })
     }
@@ -106,9 +153,8 @@ impl Redlock {
             return Ok(());
         }
         let failed = failed.join("; ");
-        Err(BackendError::NotSent(format!(
-            "{reached} of {nodes} nodes answer: {failed}"
-        )))
+        let why = format!("{reached} of {nodes} nodes answer: {failed}");
+        Err(BackendError::NotSent(why))
     }
 
     /// Waits for the next answer; `None` at the end, or after a short wait past a majority.

@@ -25,7 +25,7 @@ pub(super) struct Round {
 pub(super) fn behind(nodes: &Nodes, late: &Arc<LateVotes>, round: Round) {
     if round.kept.contains(&true) {
         let healable = round.healable().map(|(grant, renew)| {
-            let release = late::release_of(renew.owner, &renew.names, Some(renew.token));
+            let release = late::release_of(renew.owner, &renew.names, renew.token.number());
             (grant, late.expect(release))
         });
         let healable = healable.collect();
@@ -54,10 +54,8 @@ impl Round {
         }
         for (grant, expected) in healable {
             let said = |(_, heard): &(&Node, &Option<Vec<RenewReply>>)| {
-                heard
-                    .as_ref()
-                    .and_then(|replies| replies.get(grant))
-                    .cloned()
+                let replies = heard.as_ref()?;
+                replies.get(grant).cloned()
             };
             let both = || nodes.iter().zip(&self.heard);
             let has = both().find(|both| matches!(said(both), Some(RenewReply::Renewed { .. })));
@@ -101,10 +99,8 @@ async fn copy(renew: &Renew, has: &Node, lost: &[&Node]) {
     for node in lost {
         // A node that started a moment ago may store what a majority confirms. It still grants
         // nothing new.
-        let healed = node
-            .vote(&grant, renew.token.number(), Duration::ZERO)
-            .await;
-        if let Err(error) = healed {
+        let vote = node.vote(&grant, renew.token.number(), Duration::ZERO);
+        if let Err(error) = vote.await {
             tracing::debug!(%error, "a node that lost a lease was not healed");
         }
     }

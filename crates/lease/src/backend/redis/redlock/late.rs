@@ -3,8 +3,9 @@
 //! the vote has arrived.
 
 use std::collections::HashMap;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::mpsc;
 
@@ -12,6 +13,7 @@ use super::nodes::Node;
 use super::{Redlock, VOTE_MAX};
 use crate::backend::redis::reply::Vote;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
+use crate::locks::lock;
 use crate::{BackendError, FencingToken, Owner};
 
 /// Votes that are still to come, by node.
@@ -26,24 +28,24 @@ pub(super) struct LateVotes(Mutex<HashMap<Owner, Vec<Arc<Expected>>>>);
 
 /// Votes for one grant that are still to come.
 pub(super) struct Expected {
-    release: [Release; 1],
+    release: Release,
     is_released: AtomicBool,
 }
 
 impl LateVotes {
     fn expected(&self) -> MutexGuard<'_, HashMap<Owner, Vec<Arc<Expected>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Begins to watch for a release. Must be called before the holder learns of its grant, and so
     /// before it can release.
     pub(super) fn expect(&self, release: Release) -> Arc<Expected> {
         let expected = Arc::new(Expected {
-            release: [release],
+            release,
             is_released: AtomicBool::new(false),
         });
         let mut all = self.expected();
-        let of_owner = all.entry(expected.owner()).or_default();
+        let of_owner = all.entry(expected.release.owner).or_default();
         of_owner.push(Arc::clone(&expected));
         expected
     }
@@ -59,12 +61,12 @@ impl LateVotes {
     }
 
     /// Ends the watch. Returns the release to repeat, if there was one meanwhile.
-    pub(super) fn came<'a>(&self, expected: &'a Arc<Expected>) -> Option<&'a [Release; 1]> {
+    pub(super) fn came<'a>(&self, expected: &'a Arc<Expected>) -> Option<&'a Release> {
         let mut all = self.expected();
-        if let Some(of_owner) = all.get_mut(&expected.owner()) {
+        if let Some(of_owner) = all.get_mut(&expected.release.owner) {
             of_owner.retain(|one| !Arc::ptr_eq(one, expected));
             if of_owner.is_empty() {
-                all.remove(&expected.owner());
+                all.remove(&expected.release.owner);
             }
         }
         let is_released = expected.is_released.load(Ordering::Relaxed);
@@ -73,14 +75,8 @@ impl LateVotes {
 }
 
 impl Expected {
-    fn owner(&self) -> Owner {
-        let [release] = &self.release;
-        release.owner
-    }
-
     fn shares_a_name(&self, names: &Names) -> bool {
-        let [release] = &self.release;
-        let mut ours = release.names.as_slice().iter();
+        let mut ours = self.release.names.as_slice().iter();
         ours.any(|name| names.as_slice().contains(name))
     }
 }
@@ -88,7 +84,6 @@ impl Expected {
 impl Redlock {
     /// Makes a release cover the votes that are still to come, too.
     pub(super) fn watch(&self, command: &Acquire, token: u64, late: Late) {
-        let token = FencingToken::new(token);
         let release = release_of(command.owner, &command.names, token);
         let (votes, nodes) = (Arc::clone(&self.late), self.nodes.all().to_vec());
         let expected = votes.expect(release);
@@ -98,16 +93,13 @@ impl Redlock {
     /// Releases on every node what a lost vote left, also on nodes that refused or were silent. A
     /// vote that is still on its way may be overtaken, so it is released again when it has arrived.
     pub(super) fn withdraw(&self, command: &Acquire, token: u64, late: Late) -> Withdrawal {
-        let token = FencingToken::new(token);
-        let release = release_of(command.owner, &command.names, token);
-        let release = Arc::new([release]);
+        let release = Arc::new(release_of(command.owner, &command.names, token));
         let answers = self.nodes.ask(|node| {
             let release = Arc::clone(&release);
-            Box::pin(async move { node.release_all(&*release).await })
+            Box::pin(async move { node.release_all(slice::from_ref(&*release)).await })
         });
         let nodes = self.nodes.all().to_vec();
-        self.nodes
-            .background(give_back_each(nodes, late, Arc::clone(&release)));
+        self.nodes.background(give_back_each(nodes, late, release));
         answers
     }
 
@@ -133,22 +125,17 @@ async fn ended(mut answers: Withdrawal) {
 }
 
 /// Builds the release of a vote, compared by `token`: what the owner is granted later stays.
-pub(super) fn release_of(owner: Owner, names: &Names, token: Option<FencingToken>) -> Release {
+pub(super) fn release_of(owner: Owner, names: &Names, token: u64) -> Release {
     Release {
         names: names.clone(),
         owner,
-        token,
+        token: FencingToken::new(token),
         waiter: None,
     }
 }
 
 /// Waits for the late votes of a grant, and releases them if it was released before they came.
-pub(super) async fn watch(
-    nodes: Vec<Node>,
-    mut late: Late,
-    votes: Arc<LateVotes>,
-    expected: Arc<Expected>,
-) {
+async fn watch(nodes: Vec<Node>, mut late: Late, votes: Arc<LateVotes>, expected: Arc<Expected>) {
     let mut came = Vec::new();
     while let Some((at, _)) = late.recv().await {
         came.extend(nodes.get(at));
@@ -159,7 +146,7 @@ pub(super) async fn watch(
 }
 
 /// Releases each vote of a lost round once it has arrived.
-pub(super) async fn give_back_each(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
+async fn give_back_each(nodes: Vec<Node>, mut late: Late, release: Arc<Release>) {
     while let Some((at, _)) = late.recv().await {
         let node = nodes.get(at);
         give_back(node.as_slice(), &release).await;
@@ -167,8 +154,8 @@ pub(super) async fn give_back_each(nodes: Vec<Node>, mut late: Late, release: Ar
 }
 
 /// Releases on each of `nodes`. A node that is not reached keeps its vote until its ttl ends.
-pub(super) async fn give_back(nodes: &[&Node], release: &[Release; 1]) {
+pub(super) async fn give_back(nodes: &[&Node], release: &Release) {
     for node in nodes {
-        node.release_all(release).await;
+        node.release_all(slice::from_ref(release)).await;
     }
 }

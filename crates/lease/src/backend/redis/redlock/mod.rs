@@ -5,8 +5,6 @@
 //! It assumes what no lock service can check: a majority of the nodes keeps its data and its clock.
 //! The gate at the target protects where that fails.
 
-mod any;
-mod config;
 mod doctor;
 mod factory;
 mod heal;
@@ -19,7 +17,7 @@ mod renew_release;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use config::RedlockConfig;
+pub use factory::RedlockConfig;
 
 use super::RedisBackend;
 use super::reply::{self, Vote};
@@ -28,7 +26,7 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name};
+use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, Refusal};
 use late::{Late, LateVotes, Withdrawal};
 use nodes::Nodes;
 use offers::TokenOffers;
@@ -80,6 +78,37 @@ impl Redlock {
         let (reply, withdrawal) = self.decide(command).await;
         self.withdrawn(withdrawal).await;
         reply
+    }
+
+    /// Puts each name to the vote by itself, first the one that the owner holds already: nodes that
+    /// pick for themselves would pick different names. A lost vote is withdrawn while the next goes
+    /// on: with a node that does not answer each would take its whole time-out.
+    async fn grant_any(&self, command: &Acquire) -> AcquireReply {
+        let now = self.clock.boot();
+        let only = |name: &Name| command.names.only(|one| one == name);
+        let mut names: Vec<_> = command.names.as_slice().iter().collect();
+        names.sort_by_key(|name| !self.numbers.is_held(command.owner, &only(name), now));
+        let (mut refusal, mut withdrawals) = (Refusal::default(), Vec::new());
+        refusal.retry_after = Duration::MAX;
+        for name in names {
+            let names = only(name);
+            let one = Acquire {
+                names,
+                ..command.clone()
+            };
+            let (reply, withdrawal) = self.decide(&one).await;
+            withdrawals.extend(withdrawal);
+            if let AcquireReply::Refused(refused) = reply {
+                refusal.conflicts.extend(refused.conflicts);
+                refusal.retry_after = refusal.retry_after.min(refused.retry_after);
+            } else {
+                return with_picked(reply, name);
+            }
+        }
+        self.withdrawn(withdrawals).await;
+        let conflicts = &mut refusal.conflicts;
+        conflicts.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        AcquireReply::Refused(refusal)
     }
 
     /// Lets the nodes vote, and starts the withdrawal of a lost vote.
@@ -194,6 +223,14 @@ impl Redlock {
         }
         Ok(None)
     }
+}
+
+/// Sets the picked name of a grant; other replies are unchanged.
+fn with_picked(mut reply: AcquireReply, name: &Name) -> AcquireReply {
+    if let AcquireReply::Granted { picked, .. } = &mut reply {
+        *picked = Some(name.clone());
+    }
+    reply
 }
 
 impl Backend for Redlock {

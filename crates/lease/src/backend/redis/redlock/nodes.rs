@@ -2,27 +2,28 @@
 //! answers any more: late votes belong to the grant, and a release must not be cut short by the
 //! caller's cancellation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::backend::Fut;
 use crate::backend::redis::RedisBackend;
+use crate::locks::lock;
 
 pub(super) type Node = Arc<RedisBackend>;
 
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     /// Ends with the backend; each task ends before that by the time-out of its call.
-    tasks: Arc<Mutex<JoinSet<()>>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Nodes {
     pub(super) fn new(nodes: Vec<Node>) -> Self {
         Self {
             nodes,
-            tasks: Arc::default(),
+            tasks: Mutex::default(),
         }
     }
 
@@ -36,7 +37,7 @@ impl Nodes {
 
     /// Runs `work` in the background, even without a caller.
     pub(super) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work);
     }

@@ -1,9 +1,10 @@
 //! Tokens for Redlock: minted before the vote, and offered again when the same owner asks again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::backend::{Acquire, Names};
+use crate::locks::lock;
 use crate::{
     BootTime, Clock, FenceError, FenceKind, FenceSource, FencingToken, Namespace, Owner, token,
 };
@@ -50,10 +51,6 @@ impl TokenOffers {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Offered> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the token to offer for `command`: the one that its owner was offered last, or a new
     /// one above `above`.
     pub(super) async fn offer(
@@ -63,14 +60,14 @@ impl TokenOffers {
         now: BootTime,
     ) -> Result<u64, FenceError> {
         let key = (command.owner, command.names.clone());
-        if let Some(offer) = self.kept().offers.get(&key)
+        if let Some(offer) = lock(&self.kept).offers.get(&key)
             && offer.until > now
             && (offer.held || offer.token > above)
         {
             return Ok(offer.token);
         }
         let token = self.mint(above).await?;
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         if kept.offers.len() > SWEEP_ABOVE {
             kept.offers.retain(|_, offer| offer.until > now);
         }
@@ -90,20 +87,20 @@ impl TokenOffers {
         }
         // Two processes may mint the same: no node grants it twice, and the loser mints again.
         let now = token::of_clock(self.clock.wall_ms());
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.seen = kept.seen.max(above).max(now).saturating_add(1);
         Ok(kept.seen)
     }
 
     /// Notes a token: the next one without a source is above it.
     pub(super) fn saw(&self, token: FencingToken) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.seen = kept.seen.max(token.number());
     }
 
     /// Notes that the grant lives until `until`, if its token was offered here.
     pub(super) fn held(&self, owner: Owner, names: &Names, (token, until): (u64, BootTime)) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         if let Some(offer) = kept.offers.get_mut(&(owner, names.clone()))
             && offer.token == token
         {
@@ -119,14 +116,14 @@ impl TokenOffers {
 
     /// Tells whether the owner has a live grant of the names, as far as this process knows.
     pub(super) fn is_held(&self, owner: Owner, names: &Names, now: BootTime) -> bool {
-        let kept = self.kept();
+        let kept = lock(&self.kept);
         let offer = kept.offers.get(&(owner, names.clone()));
         offer.is_some_and(|offer| offer.held && offer.until > now)
     }
 
     /// Removes the offers to an owner that releases these names.
     pub(super) fn forget(&self, owner: Owner, names: &Names) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.offers.remove(&(owner, names.clone()));
         if names.is_any() {
             for name in names.as_slice() {

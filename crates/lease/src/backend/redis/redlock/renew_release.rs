@@ -51,17 +51,14 @@ impl Redlock {
                 self.numbers.held(renew.owner, &renew.names, held);
             }
         }
-        let kept = replies.iter().map(is_renewed).collect();
-        heal::behind(
-            &self.nodes,
-            &self.late,
-            Round {
-                batch: asked,
-                kept,
-                heard,
-                answers,
-            },
-        );
+        let is_renewed = |reply: &RenewReply| matches!(reply, RenewReply::Renewed { .. });
+        let round = Round {
+            batch: asked,
+            kept: replies.iter().map(is_renewed).collect(),
+            heard,
+            answers,
+        };
+        heal::behind(&self.nodes, &self.late, round);
         replies
     }
 
@@ -89,10 +86,6 @@ impl Redlock {
     }
 }
 
-fn is_renewed(reply: &RenewReply) -> bool {
-    matches!(reply, RenewReply::Renewed { .. })
-}
-
 /// Computes the replies for all `grants` of a batch, once every one of them is decided.
 fn decide<R>(
     heard: &[Option<Vec<R>>],
@@ -100,11 +93,8 @@ fn decide<R>(
     rule: fn(usize, &[Option<&R>]) -> Option<R>,
 ) -> Option<Vec<R>> {
     let of = |grant: usize| {
-        let nodes = heard.iter();
-        let answers: Vec<Option<&R>> = nodes
-            .map(|node| node.as_ref().and_then(|replies| replies.get(grant)))
-            .collect();
-        rule(heard.len(), &answers)
+        let answers = heard.iter().map(|node| node.as_ref()?.get(grant));
+        rule(heard.len(), &answers.collect::<Vec<_>>())
     };
     (0..grants).map(of).collect()
 }

@@ -25,6 +25,7 @@ pub(super) enum Outcome {
     Lost(AcquireReply),
 }
 
+#[derive(Default)]
 pub(super) struct Votes {
     nodes: usize,
     answered: usize,
@@ -42,14 +43,7 @@ impl Votes {
     pub(super) fn of(nodes: usize) -> Self {
         Self {
             nodes,
-            answered: 0,
-            granted: BTreeMap::new(),
-            again: false,
-            capped: 0,
-            too_low: Vec::new(),
-            young: Vec::new(),
-            refusals: Vec::new(),
-            failures: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -159,11 +153,8 @@ impl Votes {
             let Some(longest) = told.iter().max_by_key(|told| (told.token, told.remaining)) else {
                 continue;
             };
-            let same = told
-                .iter()
-                .filter(|told| told.token == longest.token)
-                .count();
-            held |= same >= majority(self.nodes);
+            let same = told.iter().filter(|told| told.token == longest.token);
+            held |= same.count() >= majority(self.nodes);
             refusal.retry_after = refusal.retry_after.max(longest.remaining);
             refusal.conflicts.push((*longest).clone());
         }

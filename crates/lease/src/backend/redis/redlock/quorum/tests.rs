@@ -41,10 +41,8 @@ fn first_wrong(rule: Rule) -> Option<Vec<Option<RenewReply>>> {
     let wrong = |round: &Vec<Option<RenewReply>>| {
         let answers: Vec<Option<&RenewReply>> = round.iter().map(Option::as_ref).collect();
         let count = |of: fn(&RenewReply) -> bool| {
-            answers
-                .iter()
-                .filter(|answer| answer.is_some_and(of))
-                .count()
+            let said = answers.iter();
+            said.filter(|answer| answer.is_some_and(of)).count()
         };
         let yes = count(|reply| matches!(reply, RenewReply::Renewed { .. }));
         let silent = count(|reply| matches!(reply, RenewReply::Failed(_)));
@@ -159,11 +157,8 @@ fn what_is_left_on_silent_nodes_is_no_lease_after_a_release() {
     assert_eq!(all([&released, &gone, &failed]), Some(released.clone()));
     assert_eq!(all([&released, &gone, &gone]), Some(gone.clone()));
     assert_eq!(all([&gone, &taken, &taken]), Some(taken.clone()));
-    assert_eq!(
-        all([&gone, &taken, &gone]),
-        Some(gone.clone()),
-        "a node has not heard of a release"
-    );
+    let one = all([&gone, &taken, &gone]);
+    assert_eq!(one, Some(gone.clone()), "it has not heard of a release");
     assert_eq!(all([&gone, &failed, &failed]), Some(failed.clone()));
     assert_eq!(release(3, &[Some(&released), None, None]), None);
 }
