@@ -51,8 +51,10 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
+/// The file of a ledger, in its folder.
+pub(crate) const LEDGER: &str = "ledger.sqlite";
 /// The files of a ledger that a server must be able to open.
-pub(crate) const FILES: [&str; 3] = ["ledger.sqlite", "ledger.lock", "high-water"];
+pub(crate) const FILES: [&str; 3] = [LEDGER, "ledger.lock", "high-water"];
 
 /// Tells the operator what to do after a restore.
 const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, their messages, and events and keys that were made. A key \

@@ -6,20 +6,21 @@ use std::path::Path;
 use anyhow::Context;
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_engine::ledger::sqlite::verify::verify;
+use soldonce_testkit::TempFolder;
 use soldonce_testkit::postgres::Postgres;
 
-use crate::kit::{RunFolder, Service, private_postgres};
+use crate::kit::{Service, private_postgres};
 use crate::limits::BENCH_DATABASE_CONNECTIONS_MAX;
 
 pub(super) enum Ledger {
-    Folder(RunFolder),
+    Folder(TempFolder),
     Database(Service<Postgres>),
 }
 
 impl Ledger {
     /// Makes an empty folder in this one.
     pub(super) fn folder(parent: Option<&Path>) -> anyhow::Result<Self> {
-        RunFolder::make(parent).map(Self::Folder)
+        run_folder(parent).map(Self::Folder)
     }
 
     /// Starts a private PostgreSQL and makes the tables.
@@ -52,4 +53,13 @@ impl Ledger {
         let report = report.context("the ledger was not verified")?;
         Ok(report.findings.len())
     }
+}
+
+/// Creates a folder in this one, or in the system's temporary folder.
+pub(super) fn run_folder(parent: Option<&Path>) -> anyhow::Result<TempFolder> {
+    let Some(parent) = parent else {
+        return TempFolder::new();
+    };
+    let made = TempFolder::within(parent);
+    made.with_context(|| format!("--data: {} cannot be used", parent.display()))
 }

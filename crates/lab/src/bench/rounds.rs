@@ -8,12 +8,12 @@ use anyhow::Context;
 use tokio::process::Command;
 use tokio::runtime::{Builder, Handle};
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, run_folder};
 use super::product::Product;
 use super::report::{BenchReport, Measured};
 use super::scenario::{Scenario, SetUp, Target};
 use super::{BenchArgs, echo, group_commit};
-use crate::kit::{CpuTime, Load, RunFolder, Served};
+use crate::kit::{CpuTime, Load, Served};
 use crate::limits::{BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
 use crate::load::{self, LoadPlan, Makers, Pace, Until};
 
@@ -59,7 +59,7 @@ async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::R
 }
 
 async fn on_sqlite(args: &BenchArgs) -> anyhow::Result<Measured> {
-    let folder = RunFolder::make(args.data.as_deref())?;
+    let folder = run_folder(args.data.as_deref())?;
     let before = CpuTime::own()?;
     let load = Load {
         tasks: args.connections,

@@ -3,7 +3,6 @@
 
 mod closed;
 mod count;
-mod folder;
 mod goal;
 mod machine;
 mod process;
@@ -14,7 +13,6 @@ mod text;
 
 pub(crate) use self::closed::{Closed, Load, closed};
 pub(crate) use self::count::{LoadError, LoadReport, Tally};
-pub(crate) use self::folder::RunFolder;
 pub(crate) use self::goal::{Bound, Verdict};
 pub(crate) use self::machine::{Machine, load_average};
 pub(crate) use self::process::{CpuTime, resident_bytes};

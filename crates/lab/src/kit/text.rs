@@ -1,12 +1,11 @@
 //! Reports for a terminal: tables, numbers, and the lines that end every report.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::io::IsTerminal as _;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::goal::Verdict;
@@ -103,16 +102,8 @@ pub(crate) fn millis(micros: u64) -> String {
 }
 
 /// Writes 1234567 as `1,234,567`.
-pub(crate) fn number(value: impl Display) -> String {
-    let digits = value.to_string();
-    let mut parted = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            parted.push(',');
-        }
-        parted.push(digit);
-    }
-    parted
+pub(crate) fn number(value: impl Into<u64>) -> String {
+    HumanCount(value.into()).to_string()
 }
 
 #[cfg(test)]
@@ -126,7 +117,7 @@ mod tests {
             ["0.0", "0.0", "0.1", "1.2", "100.0"]
         );
         assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(number),
+            [0_u64, 999, 1_000, 1_234_567].map(number),
             ["0", "999", "1,000", "1,234,567"]
         );
         assert_eq!(super::super::stats::thousandths(12_005), "12.005");

@@ -11,19 +11,19 @@ use soldonce_engine::rate::Quota;
 use soldonce_server::{
     AcceptLimits, Access, AdminRoutes, RateLimits, ServerSettings, routers, serve,
 };
+use soldonce_testkit::TempFolder;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::kit::RunFolder;
 
 /// A server on a port of its own, gone with its value.
 struct Server {
     url: String,
     _tasks: JoinSet<()>,
     /// Of the ledger, if it has one.
-    _folder: Option<RunFolder>,
+    _folder: Option<TempFolder>,
 }
 
 impl Server {
@@ -44,7 +44,7 @@ impl Server {
 
     /// Starts the product, open to shoppers. Returns its admin key, too.
     async fn real() -> (Self, String) {
-        let folder = RunFolder::make(None).unwrap();
+        let folder = TempFolder::new().unwrap();
         let engine = Engine::open_folder(folder.path()).await.unwrap();
         let name = Text::parse("admin").unwrap();
         let (_, key) = engine.create_key(name, vec![Scope::Admin]).await.unwrap();

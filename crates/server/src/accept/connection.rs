@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use axum::http::{Request, Response, StatusCode, Version, header};
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -194,15 +195,12 @@ fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
 }
 
 fn refused(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    let (name, value) = if status == StatusCode::TOO_MANY_REQUESTS {
-        (header::RETRY_AFTER, HeaderValue::from_static("1"))
+    let field = if status == StatusCode::TOO_MANY_REQUESTS {
+        (header::RETRY_AFTER, "1")
     } else {
-        (header::CONNECTION, HeaderValue::from_static("close"))
+        (header::CONNECTION, "close")
     };
-    response.headers_mut().insert(name, value);
-    response
+    (status, [field]).into_response()
 }
 
 /// Builds both protocols, bounded. The waits are the watch's: hyper's header timeout stays off.

@@ -186,31 +186,21 @@ fn too_large(most: usize) -> Problem {
 }
 
 async fn collect(body: &mut Body, most: usize) -> Result<Bytes, Problem> {
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    let mut all = Bytes::new();
     while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else {
-            return Err(Problem::invalid("body", "it broke off"));
-        };
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let have = first.len().max(all.len());
-        if have.saturating_add(data.len()) > most {
+        let frame = frame.map_err(|_| Problem::invalid("body", "it broke off"))?;
+        let data = frame.into_data().unwrap_or_default();
+        if all.len().saturating_add(data.len()) > most {
             return Err(too_large(most));
         }
-        if have == 0 {
-            first = data;
+        if all.is_empty() {
+            all = data;
             continue;
         }
-        if all.is_empty() {
-            all.extend_from_slice(&first);
-        }
-        all.extend_from_slice(&data);
+        // What is joined already is this body's alone, so it is not copied again.
+        let mut joined = BytesMut::from(all);
+        joined.extend_from_slice(&data);
+        all = joined.freeze();
     }
-    if all.is_empty() {
-        Ok(first)
-    } else {
-        Ok(all.freeze())
-    }
+    Ok(all)
 }

@@ -1,11 +1,10 @@
 //! Pages of other origins: who may read answers (CORS), and whose requests count as the shopper's
 //! own. Browsers tell the origin; other clients need not.
 
-use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use super::kinds;
 use super::problem::Problem;
@@ -33,10 +32,9 @@ pub(super) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Request-Id, Retry-After, RateLimit, RateLimit-Policy, ETag, Idempotency-Replayed, Date",
 );
-const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
-const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Authorization, Booking-Secret, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",
-);
+const ALLOWED_METHODS: &str = "GET, POST, PATCH, DELETE";
+const ALLOWED_HEADERS: &str = "Authorization, Booking-Secret, Content-Type, Hold-Secret, \
+                               Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id";
 
 /// Answers a browser that asks whether a page of an allowed origin may send a request (preflight).
 pub(super) fn preflight(settings: &ServerSettings, parts: &Parts) -> Option<Response> {
@@ -47,16 +45,12 @@ pub(super) fn preflight(settings: &ServerSettings, parts: &Parts) -> Option<Resp
     if !asks || to_answer(settings, &parts.headers).is_none() {
         return None;
     }
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
-    headers.insert(
-        header::ACCESS_CONTROL_MAX_AGE,
-        HeaderValue::from_static("600"),
-    );
-    Some(response)
+    let fields = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    Some((StatusCode::NO_CONTENT, fields).into_response())
 }
 
 /// Passes a request that the server's own page, an allowed one, or no page at all has made.

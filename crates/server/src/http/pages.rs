@@ -78,22 +78,18 @@ async fn docs_part(req: ApiRequest) -> Handled {
 /// Sends a file in the coding that the client takes, or tells that it has it.
 pub(super) fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue)) -> Handled {
     let file = file.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    let coding = Coding::accepted(&req.parts.headers);
-    let unchanged = is_known(&req.parts.headers, &file.etag);
-    let body = if unchanged {
-        Bytes::new()
+    let (status, coding, body) = if is_known(&req.parts.headers, &file.etag) {
+        (StatusCode::NOT_MODIFIED, Coding::Identity, Bytes::new())
     } else {
-        file.coded.bytes(coding)
+        let coding = Coding::accepted(&req.parts.headers);
+        (StatusCode::OK, coding, file.coded.bytes(coding))
     };
     let mut response = html(Body::from(body));
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     coding.tell(headers);
     headers.insert(header::CONTENT_TYPE, file.media.clone());
     headers.insert(header::ETAG, file.etag.clone());
     headers.insert(header::CACHE_CONTROL, cache);
-    if unchanged {
-        headers.remove(header::CONTENT_ENCODING);
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-    }
     Ok(response)
 }

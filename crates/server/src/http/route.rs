@@ -27,13 +27,8 @@ impl Verb {
         }
     }
 
-    pub(super) const fn filter(self) -> MethodFilter {
-        match self {
-            Self::Get | Self::Any => MethodFilter::GET,
-            Self::Post => MethodFilter::POST,
-            Self::Patch => MethodFilter::PATCH,
-            Self::Delete => MethodFilter::DELETE,
-        }
+    pub(super) fn filter(self) -> MethodFilter {
+        MethodFilter::try_from(self.method()).unwrap_or(MethodFilter::GET)
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
@@ -145,12 +145,9 @@ fn etag(event: &Event, seq: Seq, digest: Digest) -> Result<HeaderValue, Problem>
 }
 
 fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NOT_MODIFIED;
-    let headers = response.headers_mut();
-    Coding::Identity.tell(headers);
-    headers.insert(header::ETAG, tag);
-    headers.insert(header::CACHE_CONTROL, cache);
+    let fields = [(header::ETAG, tag), (header::CACHE_CONTROL, cache)];
+    let mut response = (StatusCode::NOT_MODIFIED, fields).into_response();
+    Coding::Identity.tell(response.headers_mut());
     response
 }
 

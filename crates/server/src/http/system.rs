@@ -1,8 +1,8 @@
 //! Health, readiness, metrics.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
+use axum::http::header;
+use axum::response::IntoResponse;
 use prometheus_client::encoding::text::encode;
 use serde::Serialize;
 use soldonce_engine::ClockState;
@@ -45,9 +45,8 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-const CLASSIC: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-const OPEN_METRICS: HeaderValue =
-    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How the server is.
 #[derive(Serialize, ToSchema)]
@@ -123,7 +122,6 @@ async fn metrics(req: ApiRequest) -> Handled {
     } else {
         (prometheus::of(&text), CLASSIC)
     };
-    let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(header::CONTENT_TYPE, media);
-    Ok(response)
+    let fields = [(header::CONTENT_TYPE, media)];
+    Ok((fields, Body::from(text)).into_response())
 }

@@ -94,15 +94,10 @@ export class Backdrop {
     this.drawAreaText(pen, palette, area, x + width / 2, y + height / 2, this.textSize(area, camera));
   }
 
-  /** How much is left, as a bar along the lower edge. */
-  drawFilling(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Palette} */ palette,
-    /** @type {string} */ colour,
-    /** @type {import("./plan.js").PlanArea} */ area,
-    /** @type {number} */ share,
-    /** @type {Camera} */ camera,
-  ) {
+  /** How much is left, as a bar along the lower edge.
+   *  @param {CanvasRenderingContext2D} pen @param {Palette} palette @param {string} colour
+   *  @param {import("./plan.js").PlanArea} area @param {number} share @param {Camera} camera */
+  drawFilling(pen, palette, colour, area, share, camera) {
     const width = area.width * camera.scale - 24;
     const x = camera.toScreenX(area.x) + 12;
     const y = camera.toScreenY(area.y + area.height) - 14;
@@ -119,14 +114,9 @@ export class Backdrop {
     pen.fill();
   }
 
-  drawAreaText(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Palette} */ palette,
-    /** @type {import("./plan.js").PlanArea} */ area,
-    /** @type {number} */ x,
-    /** @type {number} */ y,
-    /** @type {number} */ size,
-  ) {
+  /** @param {CanvasRenderingContext2D} pen @param {Palette} palette @param {import("./plan.js").PlanArea} area
+   *  @param {number} x @param {number} y @param {number} size */
+  drawAreaText(pen, palette, area, x, y, size) {
     if (size < READABLE_PX) return;
     const note = size * 0.72;
     pen.textAlign = "center";
@@ -146,12 +136,9 @@ export class Backdrop {
     return Math.min(20, (area.width * scale) / (area.label.length * 0.66 + 1), (area.height * scale) / 3);
   }
 
-  /** Names of zones: above them when near, upon them when far away. */
-  drawNames(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Camera} */ camera,
-    /** @type {Palette} */ palette,
-  ) {
+  /** Names of zones: above them when near, upon them when far away.
+   *  @param {CanvasRenderingContext2D} pen @param {Camera} camera @param {Palette} palette */
+  drawNames(pen, camera, palette) {
     const { zones, areas } = this.plan;
     const seat = this.plan.seatSide * camera.scale;
     const font = this.font(FONT_PX, palette);
@@ -163,11 +150,8 @@ export class Backdrop {
     for (const zone of zones) if (!isFar(zone, seat)) this.drawName(pen, camera, zone);
   }
 
-  drawName(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Camera} */ camera,
-    /** @type {import("./plan.js").PlanZone} */ zone,
-  ) {
+  /** @param {CanvasRenderingContext2D} pen @param {Camera} camera @param {import("./plan.js").PlanZone} zone */
+  drawName(pen, camera, zone) {
     if (zone.firstRow === zone.endRow || !zone.clear) return;
     const x = camera.toScreenX(zone.x);
     const y = camera.toScreenY(zone.y);

@@ -124,17 +124,10 @@ export class Camera {
     this.glide((left + right) / 2, (top + bottom) / 2, this.fitScale);
   }
 
-  /**
-   * Moves only if the point is outside, closer than `margin` pixels to the edge, or under the
-   * lowest `covered` pixels, where a notice lies.
-   */
-  keepInView(
-    /** @type {number} */ x,
-    /** @type {number} */ y,
-    /** @type {number} */ scaleMin,
-    /** @type {number} */ margin,
-    /** @type {number} */ covered = 0,
-  ) {
+  /** Moves only if the point is outside, closer than `margin` pixels to the edge, or under the lowest `covered`
+   *  pixels, where a notice lies.
+   *  @param {number} x @param {number} y @param {number} scaleMin @param {number} margin @param {number} covered */
+  keepInView(x, y, scaleMin, margin, covered = 0) {
     const goal = this.gliding ? this.glideTo : this;
     const scale = Math.max(goal.scale, scaleMin);
     const px = (x - goal.x) * scale + this.width / 2;
@@ -160,12 +153,8 @@ export class Camera {
   }
 }
 
-function within(
-  /** @type {number} */ value,
-  /** @type {number} */ low,
-  /** @type {number} */ high,
-  /** @type {number} */ half,
-) {
+/** @param {number} value @param {number} low @param {number} high @param {number} half */
+function within(value, low, high, half) {
   const slack = half * 0.5;
   if (high - low <= half * 2) return (low + high) / 2;
   return Math.min(high - half + slack, Math.max(low + half - slack, value));

@@ -2,7 +2,7 @@
 // N together", and the areas by quantity.
 
 import { heldIn } from "./basket.js";
-import { amend, announce, el, icon, reveal, setText, setWaiting } from "./dom.js";
+import { amend, announce, el, icon, iconButton, reveal, setText, setWaiting } from "./dom.js";
 import { count, left as leftIn, money, plural, spokenMoney } from "./format.js";
 import { compromise, mustGiveBackFirst } from "./selectors.js";
 
@@ -243,23 +243,9 @@ function stepper({ id, label, changed }) {
   const bounds = { min: 0, max: 0 };
   // Its changes are announced with their unit, once.
   const output = el("output", { "aria-live": "off", "data-part": `${id}-quantity` }, "0");
-  const button = (
-    /** @type {"plus"|"minus"} */ glyph,
-    /** @type {string} */ verb,
-    /** @type {number} */ by,
-  ) =>
-    /** @type {HTMLButtonElement} */ (
-      el(
-        "button",
-        {
-          type: "button",
-          "aria-label": `${verb}: ${label}`,
-          "data-part": `${id}-${glyph}`,
-          onclick: () => press(by),
-        },
-        icon(glyph),
-      )
-    );
+  /** @param {"plus"|"minus"} glyph @param {string} verb @param {number} by */
+  const button = (glyph, verb, by) =>
+    iconButton("button", glyph, `${verb}: ${label}`, () => press(by), { "data-part": `${id}-${glyph}` });
   const press = (/** @type {number} */ by) => {
     if (value + by < bounds.min || value + by > bounds.max) return;
     // At once: the next press may come before the page is refreshed.

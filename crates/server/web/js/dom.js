@@ -14,7 +14,7 @@ export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(name);
   if (classes.length > 0) element.className = classes.join(" ");
   for (const [key, value] of Object.entries(attributes)) setAttribute(element, key, value);
-  append(element, children);
+  element.append(...present(children));
   return element;
 }
 
@@ -27,16 +27,21 @@ export function button(kind, name, text, act, disabled = false) {
   return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes, text));
 }
 
+/**
+ * A button that shows an icon alone.
+ * @param {string} tag  As in `el`. @param {keyof typeof GLYPHS} glyph @param {string} label  What it does.
+ * @param {() => void} act @param {Record<string, any>} [more]  Further attributes.
+ */
+export function iconButton(tag, glyph, label, act, more) {
+  const attributes = { type: "button", "aria-label": label, onclick: act, ...more };
+  return /** @type {HTMLButtonElement} */ (el(tag, attributes, icon(glyph)));
+}
+
 /** @param {Element} element @param {string} key @param {any} value */
 function setAttribute(element, key, value) {
   if (value === null || value === undefined || value === false) return;
   if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
   else element.setAttribute(key, value === true ? "" : String(value));
-}
-
-/** @param {Element} element @param {Child[]} children */
-function append(element, children) {
-  element.append(...present(children));
 }
 
 /** @param {Child[]} children @returns {(Node|string)[]} */
@@ -85,8 +90,6 @@ export function setText(/** @type {Element} */ element, /** @type {string} */ te
   if (element.textContent !== text) element.textContent = text;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /** Stroked 24-unit glyphs, drawn here because the page carries no foreign icons. */
 const GLYPHS = {
   plus: "M12 5v14M5 12h14",
@@ -105,14 +108,16 @@ const GLYPHS = {
 
 /** @param {keyof typeof GLYPHS} name */
 export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", "icon");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", GLYPHS[name]);
-  svg.append(path);
-  return svg;
+  const path = shape("path", { d: GLYPHS[name] });
+  return shape("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, path);
+}
+
+/** As `el`, of SVG. @param {string} name @param {Record<string, any>} attributes @param {...Element} children */
+export function shape(name, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) setAttribute(element, key, value);
+  element.append(...children);
+  return element;
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { heldIn } from "./basket.js";
 import { clock } from "./clock.js";
-import { amend, announce, button, canFocus, el, icon, setText, setWaiting } from "./dom.js";
+import { amend, announce, button, canFocus, el, icon, iconButton, setText, setWaiting, shape } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
 import { PayPanel } from "./paypanel.js";
 import { canBuy, compromise, isPending, mustPay, wantedTotal } from "./selectors.js";
@@ -160,12 +160,7 @@ export class HoldPanel {
       el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" }),
       el("span.what", {}, el("strong", {}, label), el("small", {}, pending ? "asking…" : note)),
       el("span.price", {}, money(category.price * quantity, currency)),
-      drop &&
-        el(
-          "button.icon-button",
-          { type: "button", "aria-label": spoken, onclick: drop },
-          icon("close"),
-        ),
+      drop && iconButton("button.icon-button", "close", spoken, drop),
     );
   }
 
@@ -226,23 +221,11 @@ export class HoldPanel {
 
 /** The ring around the time; its dash is a presentation attribute, set from here. */
 function ringOf() {
-  const svgName = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(svgName, "svg");
-  svg.setAttribute("viewBox", "0 0 44 44");
-  svg.setAttribute("aria-hidden", "true");
-  const circle = (/** @type {string} */ name) => {
-    const shape = document.createElementNS(svgName, "circle");
-    for (const [key, value] of Object.entries({ cx: 22, cy: 22, r: 19, class: name })) {
-      shape.setAttribute(key, String(value));
-    }
-    svg.append(shape);
-    return shape;
-  };
-  circle("track");
-  const arc = circle("arc");
-  arc.setAttribute("stroke-dasharray", String(RING));
+  const circle = { cx: 22, cy: 22, r: 19 };
+  const track = shape("circle", { ...circle, class: "track" });
+  const arc = shape("circle", { ...circle, class: "arc", "stroke-dasharray": RING });
   return {
-    svg,
+    svg: shape("svg", { viewBox: "0 0 44 44", "aria-hidden": "true" }, track, arc),
     /** @param {number} share */
     show: (share) => arc.setAttribute("stroke-dashoffset", (RING * (1 - share)).toFixed(2)),
   };

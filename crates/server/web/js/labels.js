@@ -6,12 +6,8 @@
 // Blocks of one row this close to each other (in seats) share the labels at the outer ends.
 const AISLE = 3.2;
 
-/** The rectangle of the seats `first..end`. */
-export function extent(
-  /** @type {Plan} */ plan,
-  /** @type {number} */ first,
-  /** @type {number} */ end,
-) {
+/** The rectangle of the seats `first..end`. @param {Plan} plan @param {number} first @param {number} end */
+export function extent(plan, first, end) {
   if (first === end) return { left: 0, top: 0, right: 12, bottom: 0 };
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (let i = first; i < end; i += 1) {

@@ -191,14 +191,9 @@ export class Layer {
     }
   }
 
-  /** Whether the shown side covers a rectangle of the chart. */
-  covers(
-    /** @type {number} */ x0,
-    /** @type {number} */ y0,
-    /** @type {number} */ x1,
-    /** @type {number} */ y1,
-    /** @type {Side} */ side = this.front,
-  ) {
+  /** Whether the shown side covers a rectangle of the chart.
+   *  @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {Side} side */
+  covers(x0, y0, x1, y1, side = this.front) {
     const { frame } = side;
     return (
       x0 >= frame.x - 0.01 &&

@@ -3,7 +3,7 @@
 
 import { heldIn } from "./basket.js";
 import { Camera } from "./camera.js";
-import { announce, el, icon, setText } from "./dom.js";
+import { announce, el, iconButton, setText } from "./dom.js";
 import { money, spokenMoney } from "./format.js";
 import { Gestures } from "./gestures.js";
 import { FREE, SOLD, STATE_NAMES } from "./inventory.js";
@@ -86,22 +86,9 @@ export class MapView {
   }
 
   zoomButtons() {
-    const button = (
-      /** @type {"plus"|"minus"|"fit"} */ glyph,
-      /** @type {string} */ label,
-      /** @type {() => void} */ act,
-    ) =>
-      el(
-        "button",
-        {
-          type: "button",
-          "aria-label": label,
-          title: label,
-          "data-part": `zoom-${glyph}`,
-          onclick: act,
-        },
-        icon(glyph),
-      );
+    /** @param {"plus"|"minus"|"fit"} glyph @param {string} label @param {() => void} act */
+    const button = (glyph, label, act) =>
+      iconButton("button", glyph, label, act, { title: label, "data-part": `zoom-${glyph}` });
     return el(
       "div.zoom",
       { role: "group", "aria-label": "Zoom" },

@@ -1,7 +1,7 @@
 // The cards over the map that speak of something gone wrong, each with the way out of it: what
 // was lost and an alternative; a hold that ended and the same again; a request to wait.
 
-import { announce, button, el, fill, icon, setText } from "./dom.js";
+import { announce, button, el, fill, icon, iconButton, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { FREE } from "./inventory.js";
 import { alternativeName, endingWords, words } from "./refusal.js";
@@ -165,13 +165,8 @@ export class Notices {
    */
   show(dismissable, title, text, more, buttons, attributes) {
     const dismiss = () => this.dismiss();
-    const close =
-      dismissable &&
-      el(
-        "button.icon-button",
-        { type: "button", "aria-label": "Dismiss", "data-part": "dismiss", onclick: dismiss },
-        icon("close"),
-      );
+    const part = { "data-part": "dismiss" };
+    const close = dismissable && iconButton("button.icon-button", "close", "Dismiss", dismiss, part);
     const actions = buttons.length > 0 && el("div.actions", {}, ...buttons);
     const body = el(
       "div.notice-body",

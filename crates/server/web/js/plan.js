@@ -142,12 +142,10 @@ function shortLabel(/** @type {import("./wire.js").ChartSeat} */ { label }, /** 
   return row && label.startsWith(`${row}-`) ? label.slice(row.length + 1) : label;
 }
 
-/** Dearest first, which is also the order of the legend and of the tints. */
-function categoriesOf(
-  /** @type {import("./wire.js").ChartZone[]} */ zones,
-  /** @type {import("./wire.js").ChartArea[]} */ areas,
-  /** @type {Object<string, number>} */ prices,
-) {
+/** Dearest first, which is also the order of the legend and of the tints.
+ *  @param {import("./wire.js").ChartZone[]} zones @param {import("./wire.js").ChartArea[]} areas
+ *  @param {Object<string, number>} prices */
+function categoriesOf(zones, areas, prices) {
   const names = new Set(areas.map((area) => area.category));
   for (const zone of zones) {
     for (const row of zone.rows) for (const seat of row.seats) names.add(seat.category);

@@ -235,10 +235,7 @@ const ENDINGS = {
     title: "Your time ran out",
     text: "The hold has ended and its units are on sale again.",
   },
-  revoked: {
-    title: "Your hold was taken back",
-    text: "The organiser ended it. Nothing was charged.",
-  },
+  revoked: SAID.hold_revoked,
   payment_failed: {
     title: "The payment did not go through",
     text: "Nothing was charged. Here the seats are free again at once.",

@@ -27,12 +27,9 @@ export class Rows {
     /** The letters that the last frame pinned. @type {string[]} */ this.pinned = [];
   }
 
-  /** A letter at the left edge for each row in view whose own lies beyond it. */
-  drawPins(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Camera} */ camera,
-    /** @type {Palette} */ palette,
-  ) {
+  /** A letter at the left edge for each row in view whose own lies beyond it.
+   *  @param {CanvasRenderingContext2D} pen @param {Camera} camera @param {Palette} palette */
+  drawPins(pen, camera, palette) {
     this.pinned.length = 0;
     const { plan } = this;
     if (plan.seatSide * camera.scale < PIN_FROM_PX) return;
@@ -77,12 +74,9 @@ export class Rows {
     return found;
   }
 
-  /** Each row as one stroke in the colour of its first seat. */
-  drawBars(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {Camera} */ camera,
-    /** @type {Palette} */ palette,
-  ) {
+  /** Each row as one stroke in the colour of its first seat.
+   *  @param {CanvasRenderingContext2D} pen @param {Camera} camera @param {Palette} palette */
+  drawBars(pen, camera, palette) {
     const { plan } = this;
     pen.globalAlpha = 0.35;
     pen.lineWidth = Math.max(1, plan.seatSide * camera.scale);

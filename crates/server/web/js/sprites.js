@@ -71,13 +71,9 @@ export class SpriteSheet {
     return pen;
   }
 
-  /** Copies one look so that its middle is at (x, y) device pixels. */
-  draw(
-    /** @type {CanvasRenderingContext2D} */ pen,
-    /** @type {number} */ look,
-    /** @type {number} */ x,
-    /** @type {number} */ y,
-  ) {
+  /** Copies one look so that its middle is at (x, y) device pixels.
+   *  @param {CanvasRenderingContext2D} pen @param {number} look @param {number} x @param {number} y */
+  draw(pen, look, x, y) {
     const { cell, half } = this;
     let left = x - half;
     let top = y - half;
@@ -90,45 +86,32 @@ export class SpriteSheet {
   }
 }
 
-/** A rounded square around the origin. */
-function box(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {number} */ round = 0.3,
-) {
+/** A rounded square around the origin.
+ *  @param {CanvasRenderingContext2D} pen @param {number} side @param {number} round */
+function box(pen, side, round = 0.3) {
   pen.beginPath();
   pen.roundRect(-side / 2, -side / 2, side, side, side * round);
 }
 
-function drawFree(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {string} */ colour,
-  /** @type {number} */ alpha,
-) {
+/** @param {CanvasRenderingContext2D} pen @param {number} side @param {string} colour @param {number} alpha */
+function drawFree(pen, side, colour, alpha) {
   pen.globalAlpha = alpha;
   pen.fillStyle = colour;
   box(pen, side);
   pen.fill();
 }
 
-/** Sold and blocked: smaller and flat. */
-function drawTaken(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {string} */ colour,
-) {
+/** Sold and blocked: smaller and flat.
+ *  @param {CanvasRenderingContext2D} pen @param {number} side @param {string} colour */
+function drawTaken(pen, side, colour) {
   pen.fillStyle = colour;
   box(pen, side, 0.36);
   pen.fill();
 }
 
-/** Sold: flat and crossed out. Its form tells it from what is held, as well as its colour. */
-function drawSold(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {Palette} */ palette,
-) {
+/** Sold: flat and crossed out. Its form tells it from what is held, as well as its colour.
+ *  @param {CanvasRenderingContext2D} pen @param {number} side @param {Palette} palette */
+function drawSold(pen, side, palette) {
   drawTaken(pen, side * 0.82, palette.sold);
   if (side < 9) return;
   const reach = side * 0.17;
@@ -143,12 +126,9 @@ function drawSold(
   pen.stroke();
 }
 
-/** Held by a shopper: a ring, open in the middle, since it may come back. */
-function drawHeld(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {Palette} */ palette,
-) {
+/** Held by a shopper: a ring, open in the middle, since it may come back.
+ *  @param {CanvasRenderingContext2D} pen @param {number} side @param {Palette} palette */
+function drawHeld(pen, side, palette) {
   // Of a seat that is a few pixels wide nothing but its edge is left.
   drawTaken(pen, side * 0.9, side < 5 ? palette.heldEdge : palette.held);
   if (side < 5) return;
@@ -158,13 +138,9 @@ function drawHeld(
   pen.stroke();
 }
 
-/** Ours: larger than its neighbours, with a tick. */
-function drawOwn(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {string} */ colour,
-  /** @type {string} */ ink,
-) {
+/** Ours: larger than its neighbours, with a tick.
+ *  @param {CanvasRenderingContext2D} pen @param {number} side @param {string} colour @param {string} ink */
+function drawOwn(pen, side, colour, ink) {
   pen.fillStyle = colour;
   box(pen, side + 2);
   pen.fill();
@@ -180,12 +156,8 @@ function drawOwn(
   pen.stroke();
 }
 
-/** Asked for, not answered yet. */
-function drawAdding(
-  /** @type {CanvasRenderingContext2D} */ pen,
-  /** @type {number} */ side,
-  /** @type {Palette} */ palette,
-) {
+/** Asked for, not answered yet. @param {CanvasRenderingContext2D} pen @param {number} side @param {Palette} palette */
+function drawAdding(pen, side, palette) {
   drawFree(pen, side + 2, palette.own, 0.45);
   pen.globalAlpha = 1;
   pen.strokeStyle = palette.own;

@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use fake_stripe::FakeStripe;
 
+use crate::backup::LEDGER;
 use crate::env;
 use crate::exit::{Exit, usage};
 use crate::limits::DEMO_BOTS_MAX;
@@ -28,8 +29,6 @@ const ACCOUNT: &str = "provider.jsonl";
 const MARK: &str = "demo";
 /// The default folder of the ledger.
 const FOLDER: &str = "./soldonce-demo";
-/// The file of the ledger, in its folder.
-const LEDGER: &str = "ledger.sqlite";
 
 /// Arguments of `soldonce demo`.
 #[derive(Clone, Debug, Args)]

@@ -1,8 +1,8 @@
 //! The data folder and its disk.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use soldonce_clock::{Clock, SystemClock};
@@ -11,6 +11,7 @@ use soldonce_engine::ledger::sqlite::{OpenError, verify};
 
 use super::{Finding, clock};
 use crate::backup;
+use crate::serve::private_file;
 
 /// Free space below which the ledger will soon refuse to write.
 const FREE_BYTES_WANTED: u64 = 1_024 * 1_024 * 1_024;
@@ -158,9 +159,7 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
 
 /// Writes 4 KiB and syncs, `SYNCS` times. Returns how long each took, microseconds.
 fn write_and_sync(path: &Path) -> std::io::Result<Vec<u128>> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true).mode(0o600);
-    let mut file = options.open(path)?;
+    let mut file = private_file(path)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {
         let began = SystemClock.boot();

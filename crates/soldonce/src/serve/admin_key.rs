@@ -81,7 +81,7 @@ pub(super) async fn admin_key(
     let path = folder.join(FILE);
     let keep = || format!("admin_key: {} cannot be written", path.display());
     // Opened first: a folder that takes no file must not cost the ledger a key that is lost.
-    let mut file = private(&path).with_context(keep)?;
+    let mut file = private_file(&path).with_context(keep)?;
     let key = make(engine).await?;
     let written = writeln!(file, "{key}").and_then(|()| file.sync_all());
     written.with_context(keep).context(
@@ -97,7 +97,7 @@ async fn make(engine: &Engine) -> anyhow::Result<String> {
 }
 
 /// Opens an empty file that other users cannot read, also if there was one that they could.
-fn private(path: &Path) -> std::io::Result<File> {
+pub(crate) fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true).mode(0o600);
     let file = options.open(path)?;

@@ -1,19 +1,17 @@
 //! When a server on a folder ends by itself: its ledger could not store a commit and takes no more. Memory
 //! may then be ahead of the file, so writing goes on only in a process that reads the file anew.
 
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use soldonce_engine::Engine;
 
+use super::admin_key::private_file;
+use crate::backup::LEDGER;
 use crate::limits::{FAULT_LOOK_MS, FAULT_PROBE_BYTES, FAULT_READ_ONLY_MS};
 
 /// A file that is written and removed to see whether the disk takes any.
 const PROBE: &str = "probe.tmp";
-/// The file that a start reads.
-const LEDGER: &str = "ledger.sqlite";
 
 /// Waits until the ledger takes no more commands and a restart is likely to help: the disk takes files
 /// again. Until then reads are answered, which a process that cannot start does not. Never ready on a
@@ -52,9 +50,7 @@ pub(super) async fn until_a_restart_helps(engine: &Engine, folder: Option<PathBu
 fn probe(folder: &Path) -> std::io::Result<()> {
     std::fs::metadata(folder.join(LEDGER))?;
     let path = folder.join(PROBE);
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true).mode(0o600);
-    let written = options.open(&path).and_then(|mut file| {
+    let written = private_file(&path).and_then(|mut file| {
         file.write_all(&vec![0; FAULT_PROBE_BYTES])?;
         file.sync_all()
     });

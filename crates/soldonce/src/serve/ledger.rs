@@ -18,6 +18,7 @@ use soldonce_engine::{Engine, World};
 use soldonce_lease::backend::postgres::PgConfig;
 
 use super::words;
+use crate::backup::LEDGER;
 use crate::env;
 use crate::exit::usage;
 
@@ -213,7 +214,7 @@ impl LedgerPlace {
             return error.into();
         };
         let demo = Path::new("./soldonce-demo");
-        let is_here = demo.join("ledger.sqlite").exists() && folder != demo;
+        let is_here = demo.join(LEDGER).exists() && folder != demo;
         let hint = if is_here {
             "that of `soldonce demo` is here: --data ./soldonce-demo"
         } else {

@@ -22,7 +22,7 @@ use soldonce_engine::webhook::address::Destinations;
 use soldonce_server::limits::FEED_TICK_MS;
 use soldonce_server::{Access, CookieSecurity, PageFeed};
 
-pub(crate) use admin_key::NewAdminKey;
+pub(crate) use admin_key::{NewAdminKey, private_file};
 pub(crate) use leases::EPOCHS;
 pub(crate) use ledger::{DatabaseArgs, LedgerArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;

@@ -20,11 +20,10 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// Logs every write; `fsync` is `always`, `everysec` or `no`.
+    /// Logs every write, and has it on disk before it answers.
     #[must_use]
-    pub fn appendonly(self, fsync: &str) -> Self {
-        self.line("appendonly yes")
-            .line(&format!("appendfsync {fsync}"))
+    pub fn appendonly(self) -> Self {
+        self.line("appendonly yes").line("appendfsync always")
     }
 
     /// Bounds the memory and refuses writes above it, for instance `3mb`.

@@ -74,7 +74,7 @@ impl Drop for Folder {
     }
 }
 
-/// An empty folder for one test, removed with its value.
+/// An empty folder for one test or one measurement, removed with its value.
 #[derive(Debug)]
 pub struct TempFolder {
     path: PathBuf,
@@ -82,9 +82,18 @@ pub struct TempFolder {
 }
 
 impl TempFolder {
-    /// Creates it.
+    /// Creates it in the system's temporary folder.
     pub fn new() -> Result<Self> {
-        let within = Folder::new("own")?;
+        Self::of(Folder::new("own")?)
+    }
+
+    /// Creates it in this folder, which is made if it is missing.
+    pub fn within(parent: &Path) -> Result<Self> {
+        fs::create_dir_all(parent)?;
+        Self::of(Folder::within(parent, "own")?)
+    }
+
+    fn of(within: Folder) -> Result<Self> {
         let path = within.join("own");
         fs::create_dir(&path)?;
         Ok(Self {

@@ -6,30 +6,32 @@ use std::process::Command;
 use super::machine::run;
 use super::{Source, TOOL, Tool, from_debian, from_wheel, node};
 
-/// PostgreSQL in the distribution's own version: the server and its clients.
-const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
-const SERVER: Tool = Tool {
-    by_hand: "apt-get install -y postgresql",
-    ..TOOL
-};
-/// Debian's clients on PATH are scripts, which may find no program to run.
-const CLIENT: Tool = Tool {
-    suits: answers,
-    ..SERVER
-};
-
-/// Builds the [`Tool`] of a program of PostgreSQL from its name.
-macro_rules! postgres {
-    ($name:literal, $like:expr) => {
+/// Builds the [`Tool`] of a program from its name, the packages that hold it and its directory there,
+/// which is its directory on a machine as well.
+macro_rules! debian {
+    ($name:literal, [$package:literal $(, $more:literal)*], $directory:literal) => {
         Tool {
             name: $name,
             commands: &[$name],
-            places: &[concat!("/usr/lib/postgresql/*/bin/", $name)],
-            source: from_debian(
-                POSTGRES_PACKAGES,
-                concat!("usr/lib/postgresql/*/bin/", $name),
-            ),
-            ..$like
+            places: &[concat!("/", $directory, "/", $name)],
+            source: from_debian(&[$package $(, $more)*], concat!($directory, "/", $name)),
+            by_hand: concat!("apt-get install -y ", $package),
+            ..TOOL
+        }
+    };
+}
+
+/// Builds the [`Tool`] of a program of PostgreSQL, in the distribution's own version.
+macro_rules! postgres {
+    ($name:literal) => {
+        Tool {
+            // Debian's clients on PATH are scripts, which may find no program to run.
+            suits: answers,
+            ..debian!(
+                $name,
+                ["postgresql", "postgresql-client"],
+                "usr/lib/postgresql/*/bin"
+            )
         }
     };
 }
@@ -42,13 +44,7 @@ pub(super) const FONTS: &[(&str, &str)] = &[
 
 /// Every program `./test` provides, in the order of its report.
 pub const TOOLS: &[Tool] = &[
-    Tool {
-        name: "strace",
-        commands: &["strace"],
-        source: from_debian(&["strace"], "usr/bin/strace"),
-        by_hand: "apt-get install -y strace",
-        ..TOOL
-    },
+    debian!("strace", ["strace"], "usr/bin"),
     Tool {
         name: "chromium",
         commands: &["chromium", "google-chrome-stable"],
@@ -79,35 +75,14 @@ pub const TOOLS: &[Tool] = &[
         by_hand: "apt-get install -y redis-server",
         ..TOOL
     },
-    postgres!("postgres", SERVER),
-    postgres!("initdb", SERVER),
-    postgres!("psql", CLIENT),
-    postgres!("pg_dump", CLIENT),
-    postgres!("pg_basebackup", CLIENT),
-    Tool {
-        name: "pgbouncer",
-        commands: &["pgbouncer"],
-        places: &["/usr/sbin/pgbouncer"],
-        source: from_debian(&["pgbouncer"], "usr/sbin/pgbouncer"),
-        by_hand: "apt-get install -y pgbouncer",
-        ..TOOL
-    },
-    Tool {
-        name: "nginx",
-        commands: &["nginx"],
-        places: &["/usr/sbin/nginx"],
-        source: from_debian(&["nginx"], "usr/sbin/nginx"),
-        by_hand: "apt-get install -y nginx-light",
-        ..TOOL
-    },
-    Tool {
-        name: "haproxy",
-        commands: &["haproxy"],
-        places: &["/usr/sbin/haproxy"],
-        source: from_debian(&["haproxy"], "usr/sbin/haproxy"),
-        by_hand: "apt-get install -y haproxy",
-        ..TOOL
-    },
+    postgres!("postgres"),
+    postgres!("initdb"),
+    postgres!("psql"),
+    postgres!("pg_dump"),
+    postgres!("pg_basebackup"),
+    debian!("pgbouncer", ["pgbouncer"], "usr/sbin"),
+    debian!("nginx", ["nginx"], "usr/sbin"),
+    debian!("haproxy", ["haproxy"], "usr/sbin"),
     Tool {
         name: "ip",
         commands: &["ip"],
@@ -116,14 +91,7 @@ pub const TOOLS: &[Tool] = &[
         by_hand: "apt-get install -y iproute2",
         ..TOOL
     },
-    Tool {
-        name: "bridge",
-        commands: &["bridge"],
-        places: &["/sbin/bridge", "/usr/sbin/bridge"],
-        source: from_debian(&["iproute2"], "sbin/bridge"),
-        by_hand: "apt-get install -y iproute2",
-        ..TOOL
-    },
+    debian!("bridge", ["iproute2"], "sbin"),
     PYTHON,
     Tool {
         // With mypy, which checks its clients, and the provider's official SDK.

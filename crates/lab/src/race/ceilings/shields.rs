@@ -19,6 +19,7 @@ use soldonce_engine::{
     run_shield_messages,
 };
 use soldonce_lease::Namespace;
+use soldonce_testkit::TempFolder;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,7 @@ use super::super::contender::new_event;
 use super::super::environment::Environment;
 use super::super::plan::Hall;
 use super::Rate;
-use crate::kit::{Load, RunFolder, closed};
+use crate::kit::{Load, closed};
 use crate::limits::{CEILING_HEARD_EVERY, CEILING_HEARD_TRIES, CEILING_SCRIPT_WAIT};
 
 /// Separates the keys of this shield from others on the same Redis.
@@ -57,7 +58,7 @@ pub(super) async fn measure(
 }
 
 async fn embedded(hall: &Hall, load: Load) -> anyhow::Result<Rate> {
-    let folder = RunFolder::make(None)?;
+    let folder = TempFolder::new()?;
     let engine = Engine::open_folder(folder.path()).await?;
     let event = sell_first(&engine, hall).await?;
     let rate = refuse(&engine, &event, hall, load).await?;

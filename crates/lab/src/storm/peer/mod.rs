@@ -10,13 +10,14 @@ use std::path::Path;
 use anyhow::Context;
 use indicatif::ProgressBar;
 use soldonce_server::Client;
+use soldonce_testkit::TempFolder;
 
 use self::contender::{ALL, Contender};
 use self::report::{Measured, PeerReport};
 use self::services::Services;
 use super::{Size, StormArgs, send_storm};
 use crate::exit::Exit;
-use crate::kit::{RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
+use crate::kit::{Served, admin_key, print_report, progress_bar, unless_stopped};
 use crate::load::{Transport, block_on};
 
 /// Every contender's storm, in the order of the turns.
@@ -54,7 +55,7 @@ async fn measure(
 
 /// Runs one contender's turn: no other runs meanwhile.
 async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::Result<Measured> {
-    let (key, data) = (admin_key(), RunFolder::make(None)?);
+    let (key, data) = (admin_key(), TempFolder::new()?);
     let mut command = services.command(contender, (&key, data.path()))?;
     let served = Served::start(&mut command).await?;
     let client = Client::new(&format!("http://{}", served.address), &key)?;

@@ -168,9 +168,9 @@ impl Figures {
     fn row(&self) -> [String; 8] {
         let latency = self.latency_us;
         let statuses = self.statuses.iter();
-        let statuses = statuses.map(|(status, count)| format!("{status}: {}", number(count)));
+        let statuses = statuses.map(|(status, count)| format!("{status}: {}", number(*count)));
         let errors = self.errors.iter();
-        let errors = errors.map(|(error, count)| format!("{error:?}: {}", number(count)));
+        let errors = errors.map(|(error, count)| format!("{error:?}: {}", number(*count)));
         [
             self.name.to_owned(),
             number(self.rate_per_s),

@@ -36,7 +36,7 @@ fn settings_on(clock: impl Clock) -> BackendContext {
 
 #[tokio::test]
 async fn a_server_as_it_should_be_is_ok() {
-    let redis = Redis::options().appendonly("always").start().unwrap();
+    let redis = Redis::options().appendonly().start().unwrap();
     let mut settings = settings_on(SystemClock);
     settings.fencing = Fencing::Source(Numbers::from(1));
     let backend = connect(&redis, settings).await;

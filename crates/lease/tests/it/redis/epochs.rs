@@ -25,7 +25,7 @@ pub(super) async fn token_of(
 
 #[tokio::test]
 pub(super) async fn tokens_rise_through_flush_restart_and_an_evicted_record() {
-    let mut site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
+    let mut site = Site::on(Redis::options().appendonly().start().unwrap()).await;
     let mut last = token_of(&site.backend, "a").await;
     for incident in ["flush", "restart", "restart without data", "evicted"] {
         match incident {
@@ -123,7 +123,7 @@ pub(super) async fn without_a_source_a_floor_of_a_later_epoch_lifts_the_token() 
 
 #[tokio::test]
 async fn without_epochs_a_restart_that_keeps_the_data_keeps_the_count() {
-    let mut redis = Redis::options().appendonly("always").start().unwrap();
+    let mut redis = Redis::options().appendonly().start().unwrap();
     let backend = connect(&redis, settings()).await;
     let before = token_of(&backend, "a").await;
     redis.restart(Data::Kept).unwrap();

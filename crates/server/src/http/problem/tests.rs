@@ -44,8 +44,13 @@ fn unavailable() -> Rejection {
     }))
 }
 
-/// Lists each rejection with its status, its advice and its further members.
-#[expect(clippy::too_many_lines, reason = "a table")]
+/// Lists rejections, each with its status, its advice and its further members.
+macro_rules! rows {
+    ($($rejection:expr => $status:literal $advice:literal $members:tt;)*) => {
+        vec![$(($rejection, $status, $advice, json!($members))),*]
+    };
+}
+
 fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
     let (booking, at) = (BookingId::from_bits(5), Timestamp::from_ms(0));
     let (id, zero) = (booking.to_string(), "1970-01-01T00:00:00.000Z");
@@ -65,139 +70,45 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
         limit: 20,
         used: 19,
     };
-    vec![
-        (
-            Invalid::new("x", "y".to_owned()).into(),
-            400,
-            "do_not_retry",
-            json!({}),
-        ),
-        (unavailable(), 409, "retry_after", conflicts),
-        (
-            Rejection::UnknownUnit(vec!["Z-1".to_owned()]),
-            404,
-            "do_not_retry",
-            json!({"unknown": ["Z-1"]}),
-        ),
-        (Rejection::EventNotFound, 404, "do_not_retry", json!({})),
-        (Rejection::EventExists, 409, "do_not_retry", json!({})),
-        (Rejection::EventDropped, 410, "do_not_retry", json!({})),
-        (
-            Rejection::EventNotOver(Some(at)),
-            409,
-            "retry_after",
-            json!({"droppable_at": zero}),
-        ),
-        (
-            Rejection::EventNotOver(None),
-            409,
-            "do_not_retry",
-            json!({}),
-        ),
-        (Rejection::EventInUse, 409, "retry_after", json!({})),
-        (
-            no_sale(Some(at)),
-            409,
-            "retry_after",
-            json!({"sale_opens_at": zero}),
-        ),
-        (no_sale(None), 409, "do_not_retry", json!({})),
-        (
-            budget(Budget::Held),
-            409,
-            "do_not_retry",
-            json!({"budget": "held", "limit": 20, "used": 19}),
-        ),
-        (
-            budget(Budget::Bought),
-            409,
-            "do_not_retry",
-            json!({"budget": "bought", "limit": 20, "used": 19}),
-        ),
-        (
-            Rejection::AdjacencyRefused(vec![UnitNo(0)]),
-            409,
-            "do_not_retry",
-            json!({"orphans": [{"seat": "A-1"}]}),
-        ),
-        (
-            Rejection::TooManyUnits { limit: 10 },
-            400,
-            "do_not_retry",
-            json!({"limit": 10}),
-        ),
-        (Rejection::HoldNotFound, 404, "do_not_retry", json!({})),
-        (Rejection::HoldExpired, 409, "reacquire", json!({})),
-        (Rejection::HoldReleased, 409, "reacquire", json!({})),
-        (
-            Rejection::HoldConsumed(booking),
-            409,
-            "ask_state",
-            json!({"booking": id}),
-        ),
-        (
-            Rejection::HoldRevoked(text("ill")),
-            409,
-            "reacquire",
-            json!({"reason": "ill"}),
-        ),
-        (
-            Rejection::CapReached(at),
-            409,
-            "do_not_retry",
-            json!({"max_expires_at": zero}),
-        ),
-        (
-            Rejection::StaleFence(Fence(9)),
-            409,
-            "ask_state",
-            json!({"fence": 9}),
-        ),
-        (
-            Rejection::PaymentInProgress(booking),
-            409,
-            "ask_state",
-            json!({"booking": id}),
-        ),
-        (Rejection::PaymentRequired, 409, "do_not_retry", json!({})),
-        (
-            Rejection::PaymentMismatch(booking),
-            409,
-            "do_not_retry",
-            json!({"booking": id}),
-        ),
-        (Rejection::BookingNotFound, 404, "do_not_retry", json!({})),
-        (
-            Rejection::AlreadyCancelled(vec![UnitNo(2)]),
-            409,
-            "ask_state",
-            json!({"units": [{"area": "floor", "place": "floor.1"}]}),
-        ),
-        (Rejection::BookingNotConfirmed, 409, "ask_state", json!({})),
-        (
-            Rejection::CancelClosed(at),
-            409,
-            "do_not_retry",
-            json!({"cancel_until": zero}),
-        ),
-        (
-            Rejection::IdempotencyKeyMissing,
-            400,
-            "do_not_retry",
-            json!({}),
-        ),
-        (
-            Rejection::IdempotencyKeyReused,
-            422,
-            "do_not_retry",
-            json!({}),
-        ),
-        (Rejection::Overloaded, 503, "retry_after", json!({})),
-        (Rejection::ReadOnly, 503, "retry_after", json!({})),
-        (Rejection::OutcomeUnknown, 503, "retry_after", json!({})),
-        (Rejection::MemoryMismatch, 503, "retry_after", json!({})),
-        (Rejection::ShuttingDown, 503, "retry_after", json!({})),
-    ]
+    rows! {
+        Invalid::new("x", "y".to_owned()).into() => 400 "do_not_retry" {};
+        unavailable() => 409 "retry_after" conflicts;
+        Rejection::UnknownUnit(vec!["Z-1".to_owned()]) => 404 "do_not_retry" {"unknown": ["Z-1"]};
+        Rejection::EventNotFound => 404 "do_not_retry" {};
+        Rejection::EventExists => 409 "do_not_retry" {};
+        Rejection::EventDropped => 410 "do_not_retry" {};
+        Rejection::EventNotOver(Some(at)) => 409 "retry_after" {"droppable_at": zero};
+        Rejection::EventNotOver(None) => 409 "do_not_retry" {};
+        Rejection::EventInUse => 409 "retry_after" {};
+        no_sale(Some(at)) => 409 "retry_after" {"sale_opens_at": zero};
+        no_sale(None) => 409 "do_not_retry" {};
+        budget(Budget::Held) => 409 "do_not_retry" {"budget": "held", "limit": 20, "used": 19};
+        budget(Budget::Bought) => 409 "do_not_retry" {"budget": "bought", "limit": 20, "used": 19};
+        Rejection::AdjacencyRefused(vec![UnitNo(0)]) => 409 "do_not_retry" {"orphans": [{"seat": "A-1"}]};
+        Rejection::TooManyUnits { limit: 10 } => 400 "do_not_retry" {"limit": 10};
+        Rejection::HoldNotFound => 404 "do_not_retry" {};
+        Rejection::HoldExpired => 409 "reacquire" {};
+        Rejection::HoldReleased => 409 "reacquire" {};
+        Rejection::HoldConsumed(booking) => 409 "ask_state" {"booking": id};
+        Rejection::HoldRevoked(text("ill")) => 409 "reacquire" {"reason": "ill"};
+        Rejection::CapReached(at) => 409 "do_not_retry" {"max_expires_at": zero};
+        Rejection::StaleFence(Fence(9)) => 409 "ask_state" {"fence": 9};
+        Rejection::PaymentInProgress(booking) => 409 "ask_state" {"booking": id};
+        Rejection::PaymentRequired => 409 "do_not_retry" {};
+        Rejection::PaymentMismatch(booking) => 409 "do_not_retry" {"booking": id};
+        Rejection::BookingNotFound => 404 "do_not_retry" {};
+        Rejection::AlreadyCancelled(vec![UnitNo(2)]) => 409 "ask_state"
+            {"units": [{"area": "floor", "place": "floor.1"}]};
+        Rejection::BookingNotConfirmed => 409 "ask_state" {};
+        Rejection::CancelClosed(at) => 409 "do_not_retry" {"cancel_until": zero};
+        Rejection::IdempotencyKeyMissing => 400 "do_not_retry" {};
+        Rejection::IdempotencyKeyReused => 422 "do_not_retry" {};
+        Rejection::Overloaded => 503 "retry_after" {};
+        Rejection::ReadOnly => 503 "retry_after" {};
+        Rejection::OutcomeUnknown => 503 "retry_after" {};
+        Rejection::MemoryMismatch => 503 "retry_after" {};
+        Rejection::ShuttingDown => 503 "retry_after" {};
+    }
 }
 
 async fn told(problem: Problem) -> (Response, Value) {

@@ -21,7 +21,7 @@ fn a_redis_answers_and_leaves_nothing_behind() {
 
 #[test]
 fn a_killed_redis_starts_again_with_its_log_or_without() {
-    let mut redis = Redis::options().appendonly("always").start().unwrap();
+    let mut redis = Redis::options().appendonly().start().unwrap();
     let replid = redis.info("master_replid").unwrap();
     redis.cli(&["SET", "a", "1"]).unwrap();
     redis.restart(Data::Kept).unwrap();
