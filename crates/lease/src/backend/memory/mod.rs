@@ -17,7 +17,9 @@ use super::{
 };
 use crate::fence::next_epoch;
 use crate::locks::lock;
-use crate::{BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, FencingToken, Name};
+use crate::{
+    BackendError, BootTime, Clock, EPOCH_MAX, FenceError, FenceSource, FencingToken, Name,
+};
 
 /// Listeners are woken by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
