@@ -118,10 +118,7 @@ fn place_at(root: &str, json: &[u8], offset: usize) -> String {
             }
             _ => {}
         }
-        let is_value = !matches!(
-            byte,
-            b',' | b':' | b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n'
-        );
+        let is_value = !is_mark(*byte) || matches!(byte, b'}' | b']');
         if is_value && end >= offset {
             break;
         }
