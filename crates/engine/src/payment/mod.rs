@@ -193,17 +193,8 @@ mod tests {
 
     #[test]
     fn a_name_at_the_provider_is_no_path() {
-        for text in [
-            "",
-            ".",
-            "..",
-            "pi_1/capture",
-            "pi_1?a",
-            "pi_1#",
-            "pi%2f",
-            "pi_1\r\n",
-            &"a".repeat(256),
-        ] {
+        let wrong = ". .. pi_1/capture pi_1?a pi_1# pi%2f".split(' ');
+        for text in wrong.chain(["", "pi_1\r\n", &"a".repeat(256)]) {
             assert!(IntentId::parse(text).is_err(), "{text:?}");
         }
         assert_eq!(
