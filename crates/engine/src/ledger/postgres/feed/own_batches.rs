@@ -96,29 +96,8 @@ fn steps(commits: &[Commit]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::{Cause, Fence, Origin, Seq, Transition, UnitNo, UnitState, Version};
-
     use super::*;
-
-    fn commit(units: u32) -> Commit {
-        let transition = |unit| Transition {
-            unit: UnitNo(unit),
-            from: UnitState::Free,
-            to: UnitState::Blocked,
-            fence: Fence(1),
-            version: Version(1),
-            cause: Cause::Blocked,
-            hold: None,
-        };
-        Commit {
-            event: EventNo(0),
-            seq: Seq(7),
-            at: Timestamp::from_ms(1),
-            origin: Origin::system("test"),
-            reason: None,
-            transitions: (0..units).map(transition).collect(),
-        }
-    }
+    use crate::ledger::batch::tests::commit;
 
     fn id(n: u128) -> Id {
         Id(n.to_be_bytes())
@@ -156,9 +135,9 @@ mod tests {
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
         let recent = OwnBatches::default();
-        let half = u32::try_from(OWN_STEPS_MAX / 2).unwrap();
+        let half = [commit(OWN_STEPS_MAX / 2)];
         for n in 1..=3 {
-            recent.add(id(n), Timestamp::from_ms(9), [commit(half)].into_iter());
+            recent.add(id(n), Timestamp::from_ms(9), half.clone().into_iter());
         }
         assert_eq!(recent.find(id(1)), None);
         assert!(recent.find(id(2)).is_some());
