@@ -115,7 +115,7 @@ impl Engine {
         let (event, seq) = (live.event(), live.seq());
         let mut page = PageBuilder::new(ask);
         loop {
-            let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
+            let rows = self.parts.ledger.holds_in(event.no, (page.last, LIST_MAX));
             let (rows, now) = (rows.await?, self.now());
             let show = |hold: &Hold| {
                 let state = hold.state_in(&event, now);
@@ -141,8 +141,8 @@ impl Engine {
         let (event, seq) = (live.event(), live.seq());
         let mut page = PageBuilder::new(ask);
         loop {
-            let rows = self.parts.ledger.bookings_in(event.no, page.last, LIST_MAX);
-            let rows = rows.await?;
+            let next = (page.last, LIST_MAX);
+            let rows = self.parts.ledger.bookings_in(event.no, next).await?;
             let show = |booking: &Booking| {
                 let reference = booking.reference.as_ref().map(soldonce_core::Text::as_str);
                 let wanted = ask.reference.as_deref();

@@ -14,7 +14,8 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, Transaction, Webhooks, Write,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Page, Read, Transaction, Webhooks,
+    Write,
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
@@ -149,35 +150,20 @@ impl Ledger for MortalLedger {
         self.inner.booking(booking)
     }
 
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Hold>> {
-        self.inner.holds_of(holder, before, limit)
+    fn holds_of(&self, holder: Holder, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
+        self.inner.holds_of(holder, page)
     }
 
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.bookings_of(holder, before, limit)
+    fn bookings_of(&self, holder: Holder, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        self.inner.bookings_of(holder, page)
     }
 
-    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
-        self.inner.holds_in(event, after, limit)
+    fn holds_in(&self, event: EventNo, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
+        self.inner.holds_in(event, page)
     }
 
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.bookings_in(event, after, limit)
+    fn bookings_in(&self, event: EventNo, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        self.inner.bookings_in(event, page)
     }
 
     fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
@@ -188,13 +174,8 @@ impl Ledger for MortalLedger {
         self.inner.overdue_effects(before, limit)
     }
 
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.unsettled(before, after, limit)
+    fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {
+        self.inner.unsettled(before, page)
     }
 
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {

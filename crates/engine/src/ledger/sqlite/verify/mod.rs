@@ -243,7 +243,7 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
 /// [`OpenError`] when there is no ledger or it cannot be read.
 pub fn open_money(folder: &Path, recent: Range<Timestamp>) -> Result<OpenMoney, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
-    let unsettled = bookings::unsettled(&connection, recent.clone(), None, usize::MAX)?;
+    let unsettled = bookings::unsettled(&connection, recent.clone(), (None, usize::MAX))?;
     let mut steps = Vec::new();
     for open in outbox::open(&connection, &recent, usize::MAX)? {
         let booking = bookings::find(&connection, open.effect.booking())?;
