@@ -292,28 +292,20 @@ impl PaymentProvider for Stripe {
         Box::pin(async move { Ok(self.seen(intent).await?.intent) })
     }
 
-    fn capture<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.end(intent, key, Ending::Capture))
+    fn capture<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move { self.end(intent, &key, Ending::Capture).await })
     }
 
-    fn cancel<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.end(intent, key, Ending::Cancel))
+    fn cancel<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move { self.end(intent, &key, Ending::Cancel).await })
     }
 
     fn refund<'a>(
         &'a self,
         intent: &'a IntentId,
         amount: Amount,
-        key: &'a ProviderKey,
+        key: ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.refund_once(intent, amount, key))
+        Box::pin(async move { self.refund_once(intent, amount, &key).await })
     }
 }

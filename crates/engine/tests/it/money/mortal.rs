@@ -286,23 +286,15 @@ impl PaymentProvider for MortalProvider {
         Box::pin(self.heart.step("the call of retrieve", call))
     }
 
-    fn capture<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
+    fn capture<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
         Box::pin(async move {
-            self.require_sold(key).await;
+            self.require_sold(&key).await;
             let call = self.inner.capture(intent, key);
             self.heart.step("the call of capture", call).await
         })
     }
 
-    fn cancel<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
+    fn cancel<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
         let call = self.inner.cancel(intent, key);
         Box::pin(self.heart.step("the call of cancel", call))
     }
@@ -311,7 +303,7 @@ impl PaymentProvider for MortalProvider {
         &'a self,
         intent: &'a IntentId,
         amount: Amount,
-        key: &'a ProviderKey,
+        key: ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
         self.answers
             .refund_keys
