@@ -134,9 +134,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// They are reserved for the caller for `keep`; other servers do not get them meanwhile.
     fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
-    /// Reads the oldest open effect of each booking, at most `limit`, if it was stored before
-    /// `before`; also those that other servers have reserved. This reserves nothing.
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>>;
+    /// Reads the oldest open effect of each booking, if it was stored before `before`; also those
+    /// that other servers have reserved. This reserves nothing.
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>>;
 
     /// Reads bookings made before `before` whose payment has not ended, or whose money must go
     /// back, oldest first.

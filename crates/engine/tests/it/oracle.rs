@@ -173,7 +173,7 @@ impl Ledger for Oracle {
         unreachable!("{NOT_HERE}")
     }
 
-    fn overdue_effects(&self, _: Timestamp, _: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, _: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         unreachable!("{NOT_HERE}")
     }
 

@@ -128,7 +128,7 @@ impl Engine {
         let ledger = &self.parts.ledger;
         let unsettled = ledger.unsettled(before, (None, usize::MAX)).await?;
         let mut steps = Vec::new();
-        for open in ledger.overdue_effects(before, usize::MAX).await? {
+        for open in ledger.overdue_effects(before).await? {
             let booking = ledger.booking(open.effect.booking()).await?;
             steps.extend(booking.map(|booking| (booking, open.effect)));
         }

@@ -109,10 +109,10 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         Box::pin(async move {
-            let (before, limit) = (before.ms(), most(limit));
-            let values = [bind(&before), bind(&limit)];
+            let before = before.ms();
+            let values = [bind(&before)];
             let overdue = (outbox::OVERDUE_EFFECTS, "outbox");
             Ok(self.database().read(overdue, &values, get_open).await?)
         })

@@ -271,10 +271,10 @@ impl Ledger for SqliteLedger {
             .read(move |connection| tables::outbox::open(connection, &none, limit))
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         let recent = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::outbox::open(connection, &recent, limit))
+            .read(move |connection| tables::outbox::open(connection, &recent, usize::MAX))
     }
 
     fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {

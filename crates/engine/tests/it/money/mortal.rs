@@ -170,8 +170,8 @@ impl Ledger for MortalLedger {
         self.inner.take_effects(keep, limit)
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
-        self.inner.overdue_effects(before, limit)
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
+        self.inner.overdue_effects(before)
     }
 
     fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {
