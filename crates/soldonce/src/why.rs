@@ -37,15 +37,15 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     }
     let found = match &place {
         LedgerPlace::Folder(options) => {
-            let asked = sqlite::verify::unit_history(&options.folder, event, unit, usize::MAX);
+            let asked = sqlite::verify::unit_history(&options.folder, event, unit);
             asked.map_err(LedgerPlace::unread)?
         }
         LedgerPlace::Database(options) => {
-            let asked = postgres::unit_history(options, event, unit, usize::MAX);
+            let asked = postgres::unit_history(options, event, unit);
             block_on(asked)?.context("database_url")?
         }
     };
-    let Some((_, commits)) = found else {
+    let Some(commits) = found else {
         let missing = format!("no unit `{unit}` in an event `{event}` of {place}");
         if args.ledger.json {
             print_json(&json!({ "error": missing }))?;

@@ -118,10 +118,7 @@ fn place_at(root: &str, json: &[u8], offset: usize) -> String {
             }
             _ => {}
         }
-        let is_value = !matches!(
-            byte,
-            b',' | b':' | b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n'
-        );
+        let is_value = !is_mark(*byte) || matches!(byte, b'}' | b']');
         if is_value && end >= offset {
             break;
         }
@@ -184,6 +181,7 @@ fn describe(root: &str, steps: &[Step<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::strict::Object;
+    use super::super::tests::cases;
     use super::*;
 
     #[derive(Debug, Deserialize)]
@@ -201,100 +199,58 @@ mod tests {
         list: Vec<Object<Inner>>,
     }
 
+    /// Checks each line of a table: JSON, the place that its error names, and words of the message.
     #[track_caller]
-    fn check(json: &str, place: &str, message: &str) {
-        for json in [
-            json.to_owned(),
-            json.replace(',', ",\n ").replace('{', "{ \r\n\t"),
-        ] {
-            let error = parse::<Object<Outer>>("chart", json.as_bytes())
-                .unwrap_err()
-                .reason;
-            let expected = format!("at {place} (line ");
-            assert!(error.starts_with(&expected), "{error}\n{json}");
-            assert!(error.contains(message), "{error}\n{json}");
+    fn check(table: &str) {
+        for [json, place, message] in cases::<3>(table) {
+            for json in [
+                json.to_owned(),
+                json.replace(',', ",\n ").replace('{', "{ \r\n\t"),
+            ] {
+                let error = parse::<Object<Outer>>("chart", json.as_bytes())
+                    .unwrap_err()
+                    .reason;
+                let expected = format!("at {place} (line ");
+                assert!(error.starts_with(&expected), "{error}\n{json}");
+                assert!(error.contains(message), "{error}\n{json}");
+            }
         }
     }
 
     #[test]
     fn every_kind_of_error_has_its_place() {
-        let number = r#"{"list":[{"seat":"a"},{"seat":5}]}"#;
         check(
-            number,
-            "chart.list[1].seat",
-            "integer `5`, expected a string",
+            r#"
+{"list":[{"seat":"a"},{"seat":5}]} | chart.list[1].seat | integer `5`, expected a string
+{"list":[{"seat":{}}]} | chart.list[0].seat | map, expected a string
+{"list":[{"seat":null}]} | chart.list[0].seat | null, expected a string
+{"list":[{"seat":"a"},{}]} | chart.list[1] | missing field `seat`
+{"list":[["a",1]]} | chart.list[0] | sequence, expected an object
+{"list":[{"seat":"a"},"b"]} | chart.list[1] | string "b", expected an object
+{"list":{}} | chart.list | map, expected a sequence
+{"list":[{"seat":"a","number":300}]} | chart.list[0].number | `300`
+{"list":[{"seat":"a","colour":3}]} | chart.list[0].colour | unknown field
+{"list":[{"seat":"a","seat":"b"}]} | chart.list[0].seat | duplicate field
+{"list":[{"se\"at":"a"}]} | chart.list[0]["se\\\"at"] | unknown field
+{"lists":[]} | chart.lists | unknown field `lists`, expected `list`
+{} | chart | missing field `list`
+[] | chart | sequence, expected an object
+7 | chart | integer `7`, expected an object
+"#,
         );
-        check(
-            r#"{"list":[{"seat":{}}]}"#,
-            "chart.list[0].seat",
-            "map, expected a string",
-        );
-        check(
-            r#"{"list":[{"seat":null}]}"#,
-            "chart.list[0].seat",
-            "null, expected a string",
-        );
-        check(
-            r#"{"list":[{"seat":"a"},{}]}"#,
-            "chart.list[1]",
-            "missing field `seat`",
-        );
-        check(
-            r#"{"list":[["a",1]]}"#,
-            "chart.list[0]",
-            "sequence, expected an object",
-        );
-        check(
-            r#"{"list":[{"seat":"a"},"b"]}"#,
-            "chart.list[1]",
-            "string \"b\", expected an object",
-        );
-        check(r#"{"list":{}}"#, "chart.list", "map, expected a sequence");
-        check(
-            r#"{"list":[{"seat":"a","number":300}]}"#,
-            "chart.list[0].number",
-            "`300`",
-        );
-        check(
-            r#"{"list":[{"seat":"a","colour":3}]}"#,
-            "chart.list[0].colour",
-            "unknown field",
-        );
-        check(
-            r#"{"list":[{"seat":"a","seat":"b"}]}"#,
-            "chart.list[0].seat",
-            "duplicate field",
-        );
-        check(
-            r#"{"list":[{"se\"at":"a"}]}"#,
-            r#"chart.list[0]["se\\\"at"]"#,
-            "unknown field",
-        );
-        check(
-            r#"{"lists":[]}"#,
-            "chart.lists",
-            "unknown field `lists`, expected `list`",
-        );
-        check("{}", "chart", "missing field `list`");
-        check("[]", "chart", "sequence, expected an object");
-        check("7", "chart", "integer `7`, expected an object");
     }
 
     #[test]
     fn broken_json_has_its_place_too() {
-        check("", "chart", "EOF");
         check(
-            r#"{"list":[{"seat":"a"} {"seat":"b"}]}"#,
-            "chart.list[0]",
-            "expected `,` or `]`",
+            r#"
+ | chart | EOF
+{"list":[{"seat":"a"} {"seat":"b"}]} | chart.list[0] | expected `,` or `]`
+{"list":[{"seat":x}]} | chart.list[0].seat | expected value
+{"list":[{"seat":"a"} | chart.list[0] | EOF
+{"list":[]} x | chart | trailing characters
+"#,
         );
-        check(
-            r#"{"list":[{"seat":x}]}"#,
-            "chart.list[0].seat",
-            "expected value",
-        );
-        check(r#"{"list":[{"seat":"a"}"#, "chart.list[0]", "EOF");
-        check(r#"{"list":[]} x"#, "chart", "trailing characters");
     }
 
     #[test]

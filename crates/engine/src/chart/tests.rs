@@ -115,97 +115,57 @@ fn a_chart_without_positions_is_written_without() {
     assert!(!text.contains("\"x\""), "{text}");
 }
 
+/// Lists the lines of a table, whose columns are parted by ` | `.
+pub(super) fn cases<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    table.trim_matches('\n').lines().map(|line| {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        <[&str; N]>::try_from(columns).unwrap()
+    })
+}
+
 #[track_caller]
-fn refused(plan: &Value, message: &str) {
-    let error = read(plan.to_string().as_bytes()).unwrap_err().to_string();
-    assert!(error.contains(message), "{error}");
+fn refused(plan: &str, message: &str) {
+    let error = read(plan.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains(message), "{error}\n{plan}");
 }
 
 #[test]
 fn a_format_is_needed_and_known() {
-    refused(
-        &json!({"rows": 1}),
-        "chart.format: it is missing: `grid`, `seats`",
-    );
-    refused(&json!({"format": null}), "chart.format: it is missing");
-    refused(
-        &json!({"format": "gird"}),
-        "at chart.format (line 1, column 16): unknown variant `gird`",
-    );
-    refused(
-        &json!(["grid", 1, 1, "S"]),
-        "at chart (line 1, column 0): invalid type: sequence",
-    );
+    let table = r#"
+{"rows":1} | chart.format: it is missing: `grid`, `seats`
+{"format":null} | chart.format: it is missing
+{"format":"gird"} | at chart.format (line 1, column 16): unknown variant `gird`
+["grid",1,1,"S"] | at chart (line 1, column 0): invalid type: sequence
+"#;
+    for [plan, message] in cases::<2>(table) {
+        refused(plan, message);
+    }
     assert!(read(b"").is_err() && read(b"\xff").is_err());
 }
 
+/// Puts one value at a time into a good plan.
 #[test]
 fn native_refusals_name_the_place() {
     let [.., native, _] = valid_plans();
-    let seat = "/zones/0/rows/0/seats/1";
-    let cases = [
-        ("/name", json!("a\nb"), "chart.name: `a\\nb`"),
-        ("/zones/0/zone", json!("a b"), "at chart.zones[0]: `a b`"),
-        (
-            "/zones/0/rows/1/row",
-            json!("\t"),
-            "at chart.zones[0].rows[1]: ",
-        ),
-        (
-            seat,
-            json!({"seat": "A 2", "category": "C"}),
-            "at chart.zones[0].rows[0].seats[1].seat: ",
-        ),
-        (
-            seat,
-            json!({"seat": "A-1", "category": "C", "x": 1, "y": 1}),
-            "two seats are named `A-1`",
-        ),
-        (
-            seat,
-            json!({"seat": "A-2", "category": "C", "x": 1}),
-            "stand together",
-        ),
-        (
-            seat,
-            json!({"seat": "A-2", "category": "C"}),
-            "seats[1]: it has no position, chart.zones[0]",
-        ),
-        (
-            seat,
-            json!({"seat": "floor.3", "category": "C", "x": 1, "y": 1}),
-            "at chart.zones[0].rows[0]",
-        ),
-        (
-            seat,
-            json!({"seat": "a", "category": "C", "label": "\n"}),
-            "rows[0].seats[1].label: ",
-        ),
-        (
-            seat,
-            json!({"seat": "a", "category": "C", "z": 1}),
-            "rows[0].seats[1].z (line 1",
-        ),
-        (
-            "/zones",
-            json!([{"zone": "a", "rows": []}, {"zone": "a", "rows": []}]),
-            "at chart.zones[1]: ",
-        ),
-        (
-            "/areas/0/width",
-            json!(0),
-            "at chart.areas[0]: `width` and `height` are more than 0",
-        ),
-        (
-            "/areas/1/capacity",
-            json!(-3),
-            "at chart.areas[1].capacity (line 1",
-        ),
-    ];
-    for (place, value, message) in cases {
+    let table = r#"
+/name | "a\nb" | chart.name: `a\nb`
+/zones/0/zone | "a b" | at chart.zones[0]: `a b`
+/zones/0/rows/1/row | "\t" | at chart.zones[0].rows[1]:
+/zones/0/rows/0/seats/1 | {"seat":"A 2","category":"C"} | at chart.zones[0].rows[0].seats[1].seat:
+/zones/0/rows/0/seats/1 | {"seat":"A-1","category":"C","x":1,"y":1} | two seats are named `A-1`
+/zones/0/rows/0/seats/1 | {"seat":"A-2","category":"C","x":1} | stand together
+/zones/0/rows/0/seats/1 | {"seat":"A-2","category":"C"} | seats[1]: it has no position, chart.zones[0]
+/zones/0/rows/0/seats/1 | {"seat":"floor.3","category":"C","x":1,"y":1} | at chart.zones[0].rows[0]
+/zones/0/rows/0/seats/1 | {"seat":"a","category":"C","label":"\n"} | rows[0].seats[1].label:
+/zones/0/rows/0/seats/1 | {"seat":"a","category":"C","z":1} | rows[0].seats[1].z (line 1
+/zones | [{"zone":"a","rows":[]},{"zone":"a","rows":[]}] | at chart.zones[1]:
+/areas/0/width | 0 | at chart.areas[0]: `width` and `height` are more than 0
+/areas/1/capacity | -3 | at chart.areas[1].capacity (line 1
+"#;
+    for [place, value, message] in cases::<3>(table) {
         let mut plan = native.clone();
-        *plan.pointer_mut(place).unwrap() = value;
-        refused(&plan, message);
+        *plan.pointer_mut(place).unwrap() = serde_json::from_str(value).unwrap();
+        refused(&plan.to_string(), message);
     }
 }
 
@@ -214,10 +174,8 @@ fn zones_have_a_bound() {
     let zones: Vec<Value> = (0..1_001)
         .map(|n| json!({"zone": n.to_string(), "rows": []}))
         .collect();
-    refused(
-        &json!({"format": "soldonce", "zones": zones}),
-        "it has 1001 zones",
-    );
+    let plan = json!({"format": "soldonce", "zones": zones});
+    refused(&plan.to_string(), "it has 1001 zones");
 }
 
 fn sample(name: &str) -> Vec<u8> {

@@ -6,12 +6,12 @@ use soldonce_core::{Area, CategoryNo, Chart, Position, Row, UnitName, UnitNo, Zo
 
 /// Returns the chart in the format `soldonce`, to be serialized.
 pub fn write(chart: &Chart) -> ChartDocument<'_> {
-    let areas = chart.areas().iter();
+    let (zones, areas) = (chart.zones().iter(), chart.areas().iter());
     ChartDocument {
         format: "soldonce",
         name: chart.name(),
         focus: chart.named_focus().map(PointDocument::from),
-        zones: Zones(chart),
+        zones: zones.map(|zone| ZoneDocument::new(chart, zone)).collect(),
         areas: areas.map(|area| AreaDocument::new(chart, area)).collect(),
     }
 }
@@ -23,7 +23,7 @@ pub struct ChartDocument<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     focus: Option<PointDocument>,
-    zones: Zones<'a>,
+    zones: Vec<ZoneDocument<'a>>,
     areas: Vec<AreaDocument<'a>>,
 }
 
@@ -42,44 +42,35 @@ impl From<Position> for PointDocument {
     }
 }
 
-#[derive(Debug)]
-struct Zones<'a>(&'a Chart);
-
-impl Serialize for Zones<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.zones().iter().map(|zone| ZoneDocument {
-            zone: zone.id.as_str(),
-            name: &zone.label,
-            rows: Rows(self.0, zone),
-        }))
-    }
-}
-
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct ZoneDocument<'a> {
     zone: &'a str,
     name: &'a str,
-    rows: Rows<'a>,
+    rows: Vec<RowDocument<'a>>,
 }
 
-struct Rows<'a>(&'a Chart, &'a Zone);
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let rows = self.0.rows_of(self.1).iter();
-        to.collect_seq(rows.map(|row| RowDocument {
+impl<'a> ZoneDocument<'a> {
+    fn new(chart: &'a Chart, zone: &'a Zone) -> Self {
+        let rows = chart.rows_of(zone).iter();
+        let rows = rows.map(|row| RowDocument {
             row: &row.label,
-            seats: Seats(self.0, row),
-        }))
+            seats: Seats(chart, row),
+        });
+        Self {
+            zone: zone.id.as_str(),
+            name: &zone.label,
+            rows: rows.collect(),
+        }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct RowDocument<'a> {
     row: &'a str,
     seats: Seats<'a>,
 }
 
+#[derive(Debug)]
 struct Seats<'a>(&'a Chart, &'a Row);
 
 impl Serialize for Seats<'_> {

@@ -51,15 +51,12 @@ impl Engine {
     /// Dropped, the next caller reads for itself.
     pub async fn look_for_key(&self, token: &str) -> Result<bool, ReadError> {
         let is_shared = self.parts.ledger.is_shared();
-        if !is_shared || token.starts_with("ses_") || self.knows_key(token) {
+        let is_known = || read(&self.parts.keys).contains_key(&hash_key(token));
+        if !is_shared || token.starts_with("ses_") || is_known() {
             return Ok(false);
         }
         let readings = &self.parts.key_readings;
         readings.share(self.refresh_keys()).await.map(|()| true)
-    }
-
-    fn knows_key(&self, token: &str) -> bool {
-        read(&self.parts.keys).contains_key(&hash_key(token))
     }
 
     /// Creates a session for a shopper; returns it and its token.

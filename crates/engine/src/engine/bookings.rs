@@ -194,7 +194,7 @@ impl Engine {
         after: Option<BookingId>,
     ) -> Result<ListPage<BookingId>, EngineError> {
         let holder = call.caller.holder(holder)?;
-        let bookings = self.parts.ledger.bookings_of(holder, after, LIST_MAX);
+        let bookings = self.parts.ledger.bookings_of(holder, (after, LIST_MAX));
         let bookings = bookings.await?;
         let mut found = Vec::with_capacity(bookings.len());
         for booking in &bookings {

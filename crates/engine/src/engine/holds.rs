@@ -258,7 +258,11 @@ impl Engine {
         after: Option<HoldId>,
     ) -> Result<ListPage<HoldId>, EngineError> {
         let holder = call.caller.holder(holder)?;
-        let holds = self.parts.ledger.holds_of(holder, after, LIST_MAX).await?;
+        let holds = self
+            .parts
+            .ledger
+            .holds_of(holder, (after, LIST_MAX))
+            .await?;
         let now = self.now();
         let mut found = Vec::with_capacity(holds.len());
         for hold in holds.iter().filter(|hold| hold.is_live(now)) {

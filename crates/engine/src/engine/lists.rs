@@ -73,26 +73,23 @@ impl<Id: Copy> PageBuilder<Id> {
         self.found.len() >= self.limit || self.looked >= LIST_LOOK_MAX
     }
 
-    fn is_done(&self) -> bool {
-        !self.more || self.is_full()
-    }
-
-    /// Takes the next rows, as far as there is room.
+    /// Takes the next rows, as far as there is room. Returns whether the page is done.
     fn take<T>(
         &mut self,
         rows: &[T],
         id: impl Fn(&T) -> Id,
         show: impl Fn(&T) -> Option<StoredReply>,
-    ) {
+    ) -> bool {
         for row in rows {
             if self.is_full() {
-                return;
+                return true;
             }
             self.last = Some(id(row));
             self.looked = self.looked.saturating_add(1);
             self.found.extend(show(row));
         }
         self.more = rows.len() == LIST_MAX;
+        !self.more || self.is_full()
     }
 
     fn page(self, seq: Seq) -> ListPage<Id> {
@@ -118,15 +115,14 @@ impl Engine {
         let (event, seq) = (live.event(), live.seq());
         let mut page = PageBuilder::new(ask);
         loop {
-            let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
+            let rows = self.parts.ledger.holds_in(event.no, (page.last, LIST_MAX));
             let (rows, now) = (rows.await?, self.now());
             let show = |hold: &Hold| {
                 let state = hold.state_in(&event, now);
                 let is_meant = ask.takes(&hold.holder.name, state.as_str(), hold.created_at);
                 is_meant.then(|| reply::hold_now(&event, hold, now))
             };
-            page.take(&rows, |hold| hold.id, show);
-            if page.is_done() {
+            if page.take(&rows, |hold| hold.id, show) {
                 return Ok(page.page(seq));
             }
         }
@@ -145,8 +141,8 @@ impl Engine {
         let (event, seq) = (live.event(), live.seq());
         let mut page = PageBuilder::new(ask);
         loop {
-            let rows = self.parts.ledger.bookings_in(event.no, page.last, LIST_MAX);
-            let rows = rows.await?;
+            let next = (page.last, LIST_MAX);
+            let rows = self.parts.ledger.bookings_in(event.no, next).await?;
             let show = |booking: &Booking| {
                 let reference = booking.reference.as_ref().map(soldonce_core::Text::as_str);
                 let wanted = ask.reference.as_deref();
@@ -155,8 +151,7 @@ impl Engine {
                     && ask.takes(holder, state, booking.created_at);
                 is_meant.then(|| reply::booking(&event, booking))
             };
-            page.take(&rows, |booking| booking.id, show);
-            if page.is_done() {
+            if page.take(&rows, |booking| booking.id, show) {
                 return Ok(page.page(seq));
             }
         }

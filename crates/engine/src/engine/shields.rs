@@ -12,7 +12,7 @@ use tracing::Instrument;
 use super::Engine;
 use crate::ledger::Done;
 use crate::limits::SHIELD_EARLY_MS;
-use crate::live::{Live, LiveEvent, Verdict};
+use crate::live::{Live, LiveEvent};
 use crate::metrics::SPANS;
 use crate::shield::{
     Belief, Kind, Known, KnownState, Message, Part, Round, SharedShield, Thing, Tried, Who, full,
@@ -67,13 +67,10 @@ impl Engine {
         let (chart, seats) = (&query.event.chart, query.selection.seats());
         let shield = &query.live.shield;
         match shield.try_seats(chart, seats, query.holder, query.now) {
-            Verdict::Refused(refusal)
-                if query.is_keyed && refusal.conflicts.iter().any(is_sold) =>
-            {
-                Ok(())
+            Some(refusal) if !query.is_keyed || !refusal.conflicts.iter().any(is_sold) => {
+                Err(self.refused_by("local", refusal))
             }
-            Verdict::Refused(refusal) => Err(self.refused_by("local", refusal)),
-            Verdict::Passed => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

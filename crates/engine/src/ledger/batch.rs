@@ -246,16 +246,16 @@ const fn may_move_free_units(command: &Command) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use soldonce_core::{Answer, Cause, Fence, Origin, Transition, UnitNo, Version};
 
     use super::*;
     use crate::ledger::{Fingerprint, ScopedKey};
 
-    #[test]
-    fn a_batch_is_full_when_its_commands_made_so_many_steps() {
-        let step = Transition {
-            unit: UnitNo(0),
+    /// Makes a commit that blocks so many units.
+    pub(crate) fn commit(units: usize) -> Commit {
+        let step = |unit| Transition {
+            unit: UnitNo(unit),
             from: UnitState::Free,
             to: UnitState::Blocked,
             fence: Fence(1),
@@ -263,16 +263,20 @@ mod tests {
             cause: Cause::Blocked,
             hold: None,
         };
-        let commit = Commit {
+        Commit {
             event: EventNo(0),
             seq: Seq(1),
             at: Timestamp::MIN,
             origin: Origin::system("test"),
             reason: None,
-            transitions: vec![step; BATCH_STEPS_MAX / 2],
-        };
+            transitions: (0..).map(step).take(units).collect(),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_full_when_its_commands_made_so_many_steps() {
         let blocked = Applied {
-            commits: vec![commit],
+            commits: vec![commit(BATCH_STEPS_MAX / 2)],
             ..Applied::unchanged(Answer::Swept(0))
         };
         let (mut batch, next) = (Batch::default(), Command::Sweep { limit: 1 });

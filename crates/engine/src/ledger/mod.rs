@@ -118,46 +118,29 @@ pub trait Ledger: Send + Sync + 'static {
     /// Reads a booking with its lines as it is stored; none if there is no such booking.
     fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>>;
 
-    /// Reads the newest holds of a holder that are not over and older than `before`, at most
-    /// `limit`; some of them may have just ended.
-    fn holds_of(&self, holder: Holder, before: Option<HoldId>, limit: usize)
-    -> Read<'_, Vec<Hold>>;
+    /// Reads holds of a holder that are not over, newest first; some of them may have just ended.
+    fn holds_of(&self, holder: Holder, page: Page<HoldId>) -> Read<'_, Vec<Hold>>;
 
-    /// Reads the newest bookings of a holder that are older than `before`, at most `limit`.
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>>;
+    /// Reads bookings of a holder, newest first.
+    fn bookings_of(&self, holder: Holder, page: Page<BookingId>) -> Read<'_, Vec<Booking>>;
 
-    /// Reads the holds of an event with ids above `after`, in the order of ids, at most `limit`.
-    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>>;
+    /// Reads holds of an event, in the order of ids.
+    fn holds_in(&self, event: EventNo, page: Page<HoldId>) -> Read<'_, Vec<Hold>>;
 
-    /// Reads the bookings of an event with ids above `after`, in the order of ids, at most `limit`.
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>>;
+    /// Reads bookings of an event, in the order of ids.
+    fn bookings_in(&self, event: EventNo, page: Page<BookingId>) -> Read<'_, Vec<Booking>>;
 
     /// Takes the oldest open effect of each booking, at most `limit`, to be done at the provider.
     /// They are reserved for the caller for `keep`; other servers do not get them meanwhile.
     fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>>;
 
-    /// Reads the oldest open effect of each booking, at most `limit`, if it was stored before
-    /// `before`; also those that other servers have reserved. This reserves nothing.
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>>;
+    /// Reads the oldest open effect of each booking, if it was stored before `before`; also those
+    /// that other servers have reserved. This reserves nothing.
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>>;
 
     /// Reads bookings made before `before` whose payment has not ended, or whose money must go
-    /// back: the oldest first, those after `after`, at most `limit`.
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>>;
+    /// back, oldest first.
+    fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>>;
 
     /// Reads the newest `limit` transitions of a unit, oldest first.
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>>;
@@ -233,6 +216,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// Stops accepting commands, finishes those that wait, and closes the store.
     fn close(&self) -> LedgerFuture<'_, ()>;
 }
+
+/// A page of a list: what comes behind this key in the order of the list, or its begin if there is
+/// none; and the most rows.
+pub type Page<Key> = (Option<Key>, usize);
 
 /// The sort key of a booking among all of them: when it was made, and its id.
 pub type MadeAt = (Timestamp, BookingId);

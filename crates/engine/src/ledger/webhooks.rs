@@ -3,7 +3,7 @@
 
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
-use super::{Read, RequestKey, Write};
+use super::{Page, Read, RequestKey, Write};
 use crate::limits::WEBHOOK_ENDPOINTS_MAX;
 use crate::reply::{self, StoredReply};
 use crate::webhook::{
@@ -72,12 +72,7 @@ pub trait Webhooks: Send + Sync {
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
-    fn change_endpoint(
-        &self,
-        endpoint: EndpointId,
-        change: EndpointChange,
-        at: Timestamp,
-    ) -> Write<'_, Option<Endpoint>>;
+    fn change_endpoint(&self, id: EndpointId, how: EndpointChange) -> Write<'_, Option<Endpoint>>;
 
     /// Takes the deliveries that are due now, at most `limit` for each endpoint that accepts some
     /// now: of each subject the oldest open one. They are reserved for the caller for `keep`; other
@@ -95,25 +90,15 @@ pub trait Webhooks: Send + Sync {
     /// delivered again.
     fn note_attempts(&self, attempts: Vec<Attempt>) -> Write<'_, ()>;
 
-    /// Reads the deliveries of an endpoint numbered below `before`, newest first, at most `limit`.
-    fn deliveries(
-        &self,
-        endpoint: EndpointId,
-        before: i64,
-        limit: usize,
-    ) -> Read<'_, Vec<Delivery>>;
+    /// Reads deliveries of an endpoint, newest first; the key is their number.
+    fn deliveries(&self, endpoint: EndpointId, page: Page<i64>) -> Read<'_, Vec<Delivery>>;
 
     /// Opens a delivery again, due at once and with all attempts left; returns it as it is then.
     /// None if the log does not have it.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
-    fn resend(
-        &self,
-        endpoint: EndpointId,
-        message: MessageId,
-        at: Timestamp,
-    ) -> Write<'_, Option<Delivery>>;
+    fn resend(&self, endpoint: EndpointId, message: MessageId) -> Write<'_, Option<Delivery>>;
 
     /// Deletes deliveries from the log, at most `limit`: those that are over and report something
     /// before `before`, those that have waited for a disabled endpoint since before then, and those

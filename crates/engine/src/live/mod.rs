@@ -18,8 +18,8 @@ use std::time::Duration;
 
 pub use feed::{Digest, FeedChange, FeedSource, Frame};
 use shield::Company;
+pub use shield::LocalShield;
 pub(crate) use shield::who_has;
-pub use shield::{LocalShield, Verdict};
 pub use snapshot::SeatSnapshot;
 
 use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Rejection, Seq, UnitNo};

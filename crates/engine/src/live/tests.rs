@@ -12,7 +12,7 @@ use soldonce_core::{
     StateKind, Tally, Text, Timestamp, TtlMax, UnitNo, Wish,
 };
 
-use super::{Digest, FeedChange, FeedSource, Frame, Live, SeatSnapshot, Verdict};
+use super::{Digest, FeedChange, FeedSource, Frame, Live, SeatSnapshot};
 use crate::ledger::Observer;
 use crate::limits::FEED_COMMITS_MAX;
 use crate::metrics::Metrics;
@@ -213,7 +213,7 @@ fn assert_shield_agrees(world: &World) {
     let chart = &live.event().chart;
     for unit in (0..chart.seats()).map(UnitNo) {
         for number in 0..4 {
-            let verdict = live
+            let refusal = live
                 .shield
                 .try_seats(chart, &[unit], &holder(number), world.now);
             let open = world
@@ -226,11 +226,10 @@ fn assert_shield_agrees(world: &World) {
                 .holds()
                 .find(|hold| hold.is_live(world.now) && hold.has(unit));
             let own = owner.is_some_and(|hold| hold.holder == holder(number));
-            let refused = matches!(verdict, Verdict::Refused(_));
             assert_eq!(
-                refused,
+                refusal.is_some(),
                 !open && !own,
-                "{unit:?} for holder {number}: {verdict:?}"
+                "{unit:?} for holder {number}: {refusal:?}"
             );
         }
     }
@@ -326,14 +325,11 @@ fn a_refusal_by_the_shield_is_one_commits_state_while_the_writer_works() {
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let seats = pair.seats();
-                let verdict = live
+                let refusal = live
                     .shield
                     .try_seats(&chart, seats, &holder(9), Timestamp::ZERO);
                 // The two seats are only ever held and released together.
-                let half = match verdict {
-                    Verdict::Refused(refusal) if refusal.conflicts.len() != 2 => Some(refusal),
-                    Verdict::Refused(_) | Verdict::Passed => None,
-                };
+                let half = refusal.filter(|refusal| refusal.conflicts.len() != 2);
                 let half = half.map(|refusal| format!("{refusal:?}"));
                 torn.lock().expect("no panic").extend(half);
             }

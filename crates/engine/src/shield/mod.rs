@@ -13,7 +13,7 @@ mod zones;
 
 use std::fmt::Debug;
 
-use soldonce_core::{EventNo, Holder, Span, Timestamp};
+use soldonce_core::{EventNo, Holder, Span, Timestamp, words};
 use soldonce_lease::backend::Fut;
 
 pub(crate) use messages::{Message, Round, SharedShield, full};
@@ -122,30 +122,22 @@ pub enum Thing {
     Area(soldonce_core::AreaNo),
 }
 
-/// What a shield believes a unit to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+words! {
+    /// What a shield believes a unit to be, by its letter in the zone's entries.
+    pub Kind:
     /// A request is asking the ledger for it now.
-    Claimed,
+    Claimed = "c",
     /// In a hold.
-    Held,
+    Held = "h",
     /// Sold; of an area: full.
-    Sold,
+    Sold = "s",
     /// None of these.
-    Free,
+    Free = "f",
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Claimed, Self::Held, Self::Sold, Self::Free];
-
-    /// Returns its letter in the zone's entries.
-    const fn letter(self) -> u8 {
-        match self {
-            Self::Claimed => b'c',
-            Self::Held => b'h',
-            Self::Sold => b's',
-            Self::Free => b'f',
-        }
+    fn letter(self) -> u8 {
+        self.as_str().bytes().next().unwrap_or_default()
     }
 
     fn of_letter(letter: i64) -> Option<Self> {

@@ -2,7 +2,7 @@
 //! without following redirects. Of the answer only the head is read.
 
 use std::future::Future;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,10 +36,8 @@ pub struct SystemLookup;
 impl Lookup for SystemLookup {
     fn lookup(&self, host: String) -> LookupFuture {
         Box::pin(async move {
-            let found = tokio::task::spawn_blocking(move || {
-                (host.as_str(), 0).to_socket_addrs().map(Iterator::collect)
-            });
-            found.await.map_err(std::io::Error::other)?
+            let found = tokio::net::lookup_host((host, 0_u16)).await?;
+            Ok(found.collect())
         })
     }
 }

@@ -89,14 +89,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_asks_for_nothing() {
-        for odd in [
-            "",
-            "-1",
-            "1.5",
-            "soon",
-            "1994-11-06T08:49:37Z",
-            "Sun, 06 Nov",
-        ] {
+        for odd in "|-1|1.5|soon|1994-11-06T08:49:37Z|Sun, 06 Nov".split('|') {
             assert_eq!(RetryAfter::parse(odd), None, "{odd}");
         }
     }

@@ -347,7 +347,7 @@ impl Walk {
             return;
         }
         let before = ledger.now().minus(older);
-        let found = ledger.unsettled(before, None, OUTBOX_AT_ONCE_MAX);
+        let found = ledger.unsettled(before, (None, OUTBOX_AT_ONCE_MAX));
         let found = found.await.unwrap();
         for id in due {
             if !found.iter().any(|booking| booking.id == id) {

@@ -40,7 +40,7 @@ async fn said(ledger: &dyn Ledger, event: &Event) -> (usize, usize) {
 /// The steps at the provider that were to be done before now.
 async fn overdue(ledger: &dyn Ledger) -> Vec<Effect> {
     let later = ledger.now().plus(Span::from_ms(1));
-    let found = ledger.overdue_effects(later, 9).await.unwrap();
+    let found = ledger.overdue_effects(later).await.unwrap();
     found.into_iter().map(|open| open.effect).collect()
 }
 

@@ -362,22 +362,16 @@ async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
     }
     let later = memory.ledger.now().plus(soldonce_core::Span::from_ms(1));
     let (mut one, mut two) = (
-        memory.ledger.unsettled(later, None, 1_000).await.unwrap(),
-        other.ledger.unsettled(later, None, 1_000).await.unwrap(),
+        memory.ledger.unsettled(later, (None, 1_000)).await.unwrap(),
+        other.ledger.unsettled(later, (None, 1_000)).await.unwrap(),
     );
     one.sort_by_key(|booking| booking.id);
     two.sort_by_key(|booking| booking.id);
     assert_eq!(one, two);
     for who in PEOPLE {
-        let one = memory
-            .ledger
-            .holds_of(holder(who), None, 100)
-            .await
-            .unwrap();
-        assert_eq!(
-            one,
-            other.ledger.holds_of(holder(who), None, 100).await.unwrap()
-        );
+        let one = memory.ledger.holds_of(holder(who), (None, 100)).await;
+        let two = other.ledger.holds_of(holder(who), (None, 100)).await;
+        assert_eq!(one.unwrap(), two.unwrap());
     }
     let one = memory.ledger.history(run.event.id.clone()).await.unwrap();
     let other = other.ledger.history(run.event.id.clone()).await.unwrap();

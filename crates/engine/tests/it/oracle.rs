@@ -12,7 +12,7 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Fingerprint, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, Read,
+    Done, Fingerprint, Ledger, LedgerFuture, MadeAt, MasterKey, Observer, OpenEffect, Page, Read,
     ScopedKey, Transaction, Webhooks, Write,
 };
 use soldonce_engine::reply::{self, ReplyKind, StoredReply};
@@ -113,7 +113,7 @@ impl Ledger for Oracle {
     }
 
     /// All of them at once.
-    fn holds_of(&self, holder: Holder, _: Option<HoldId>, _: usize) -> Read<'_, Vec<Hold>> {
+    fn holds_of(&self, holder: Holder, _: Page<HoldId>) -> Read<'_, Vec<Hold>> {
         let state = self.state();
         let holds = state.inventory.holds();
         let own = holds.filter(|hold| hold.holder == holder && !hold.state.is_terminal());
@@ -129,16 +129,11 @@ impl Ledger for Oracle {
         ready(Ok(next.take(limit).collect()))
     }
 
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        _: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {
         let state = self.state();
         let bookings = state.inventory.bookings();
         let open = bookings.filter(|booking| booking.created_at < before && is_unsettled(booking));
-        ready(Ok(open.take(limit).cloned().collect()))
+        ready(Ok(open.take(page.1).cloned().collect()))
     }
 
     fn history(&self, event: EventId) -> Read<'_, History> {
@@ -166,19 +161,19 @@ impl Ledger for Oracle {
         ready(())
     }
 
-    fn bookings_of(&self, _: Holder, _: Option<BookingId>, _: usize) -> Read<'_, Vec<Booking>> {
+    fn bookings_of(&self, _: Holder, _: Page<BookingId>) -> Read<'_, Vec<Booking>> {
         unreachable!("{NOT_HERE}")
     }
 
-    fn holds_in(&self, _: EventNo, _: Option<HoldId>, _: usize) -> Read<'_, Vec<Hold>> {
+    fn holds_in(&self, _: EventNo, _: Page<HoldId>) -> Read<'_, Vec<Hold>> {
         unreachable!("{NOT_HERE}")
     }
 
-    fn bookings_in(&self, _: EventNo, _: Option<BookingId>, _: usize) -> Read<'_, Vec<Booking>> {
+    fn bookings_in(&self, _: EventNo, _: Page<BookingId>) -> Read<'_, Vec<Booking>> {
         unreachable!("{NOT_HERE}")
     }
 
-    fn overdue_effects(&self, _: Timestamp, _: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, _: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         unreachable!("{NOT_HERE}")
     }
 

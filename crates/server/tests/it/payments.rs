@@ -105,7 +105,7 @@ impl Shop {
         let id = begun["id"].as_str().unwrap().parse().unwrap();
         let key = ProviderKey::of(id, "capture").unwrap();
         let provider = self.app.engine.provider().unwrap();
-        provider.capture(&intent, &key).await.unwrap();
+        provider.capture(&intent, key).await.unwrap();
         self.tell_all(StatusCode::OK, |_| {}).await;
     }
 

@@ -52,7 +52,7 @@ impl Engine {
 
     async fn capture(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "capture")?;
-        let done = self.provider_or_err()?.capture(intent, &key).await;
+        let done = self.provider_or_err()?.capture(intent, key).await;
         self.or_retrieved("capture", intent, done).await
     }
 
@@ -82,7 +82,7 @@ impl Engine {
 
     async fn give_up(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "cancel")?;
-        let done = self.provider_or_err()?.cancel(intent, &key).await;
+        let done = self.provider_or_err()?.cancel(intent, key).await;
         self.or_retrieved("cancel", intent, done).await
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         // refused again until it comes to the one whose outcome is unknown, which it cannot pass.
         let (total, bounced) = (total.minor(), known.bounced.minor());
         let key = key(booking.id, &format!("refund-{total}-{bounced}-{round}"))?;
-        let done = self.provider_or_err()?.refund(intent, missing, &key).await;
+        let done = self.provider_or_err()?.refund(intent, missing, key).await;
         if done.as_ref().is_err_and(is_final) {
             *round = round.saturating_add(1);
         }

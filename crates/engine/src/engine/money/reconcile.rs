@@ -126,9 +126,9 @@ impl Engine {
     /// Dropped, nothing was changed.
     pub async fn open_money(&self, before: Timestamp) -> Result<OpenMoney, ReadError> {
         let ledger = &self.parts.ledger;
-        let unsettled = ledger.unsettled(before, None, usize::MAX).await?;
+        let unsettled = ledger.unsettled(before, (None, usize::MAX)).await?;
         let mut steps = Vec::new();
-        for open in ledger.overdue_effects(before, usize::MAX).await? {
+        for open in ledger.overdue_effects(before).await? {
             let booking = ledger.booking(open.effect.booking()).await?;
             steps.extend(booking.map(|booking| (booking, open.effect)));
         }
@@ -173,7 +173,7 @@ impl Engine {
         };
         let before = self.now().minus(Span::from_ms(RECONCILE_OLDER_MS));
         let ledger = &self.parts.ledger;
-        let unsettled = ledger.unsettled(before, pass.after, RECONCILE_AT_ONCE_MAX);
+        let unsettled = ledger.unsettled(before, (pass.after, RECONCILE_AT_ONCE_MAX));
         let unsettled = unsettled.await?;
         let is_last = unsettled.len() < RECONCILE_AT_ONCE_MAX;
         let bookings = unsettled.iter();

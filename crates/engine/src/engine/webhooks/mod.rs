@@ -112,8 +112,8 @@ impl Engine {
         endpoint: EndpointId,
         change: EndpointChange,
     ) -> Result<Option<Endpoint>, EngineError> {
-        let (now, webhooks) = (self.now(), self.parts.ledger.webhooks());
-        Ok(webhooks.change_endpoint(endpoint, change, now).await?)
+        let webhooks = self.parts.ledger.webhooks();
+        Ok(webhooks.change_endpoint(endpoint, change).await?)
     }
 
     /// Lists the deliveries of an endpoint below number `before`, newest first, at most
@@ -130,9 +130,8 @@ impl Engine {
         if !self.has_endpoint(endpoint).await? {
             return Ok(None);
         }
-        let (before, limit) = (before.unwrap_or(i64::MAX), limit.min(LIST_MAX));
-        let webhooks = self.parts.ledger.webhooks();
-        Ok(Some(webhooks.deliveries(endpoint, before, limit).await?))
+        let (webhooks, page) = (self.parts.ledger.webhooks(), (before, limit.min(LIST_MAX)));
+        Ok(Some(webhooks.deliveries(endpoint, page).await?))
     }
 
     /// Delivers a message to an endpoint again, at once and with all attempts. `None` if the log
@@ -151,8 +150,8 @@ impl Engine {
         if !self.has_endpoint(endpoint).await? {
             return Ok(None);
         }
-        let (now, webhooks) = (self.now(), self.parts.ledger.webhooks());
-        Ok(webhooks.resend(endpoint, message, now).await?)
+        let webhooks = self.parts.ledger.webhooks();
+        Ok(webhooks.resend(endpoint, message).await?)
     }
 
     async fn has_endpoint(&self, endpoint: EndpointId) -> Result<bool, EngineError> {

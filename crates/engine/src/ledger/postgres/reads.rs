@@ -22,7 +22,7 @@ use crate::ledger::rows::holds::get as get_hold;
 use crate::ledger::rows::keys::{get as get_key, put, scopes};
 use crate::ledger::rows::reader::{Reader, column};
 use crate::ledger::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, ReadError, Transaction,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Page, Read, ReadError, Transaction,
     Webhooks, Write,
 };
 
@@ -51,12 +51,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Hold>> {
+    fn holds_of(&self, holder: Holder, (before, limit): Page<HoldId>) -> Read<'_, Vec<Hold>> {
         Box::pin(async move {
             let mut ids = ids_of_holds(&self.parts.context, &holder).await?;
             ids.retain(|id| before.is_none_or(|before| *id < before));
@@ -68,12 +63,8 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn bookings_of(&self, holder: Holder, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        let (before, limit) = page;
         Box::pin(async move {
             let (key, limit) = (holder_key(&holder), most(limit));
             let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
@@ -85,7 +76,7 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
+    fn holds_in(&self, event: EventNo, (after, limit): Page<HoldId>) -> Read<'_, Vec<Hold>> {
         Box::pin(async move {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
@@ -95,12 +86,8 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn bookings_in(&self, event: EventNo, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        let (after, limit) = page;
         Box::pin(async move {
             let after = Id(after.map_or([0; 16], |id| *id.bytes()));
             let (event, limit) = (int(event.0)?, most(limit));
@@ -122,21 +109,16 @@ impl Ledger for PostgresLedger {
         })
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         Box::pin(async move {
-            let (before, limit) = (before.ms(), most(limit));
-            let values = [bind(&before), bind(&limit)];
+            let before = before.ms();
+            let values = [bind(&before)];
             let overdue = (outbox::OVERDUE_EFFECTS, "outbox");
             Ok(self.database().read(overdue, &values, get_open).await?)
         })
     }
 
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn unsettled(&self, before: Timestamp, (after, limit): Page<MadeAt>) -> Read<'_, Vec<Booking>> {
         Box::pin(async move {
             let (before, limit) = (before.ms(), most(limit));
             let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));

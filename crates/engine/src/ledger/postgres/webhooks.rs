@@ -13,7 +13,7 @@ use super::tables::{Id, deliveries as rows, endpoints, most, short};
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::deliveries::get as get_delivery;
 use crate::ledger::rows::endpoints::get as get_endpoint;
-use crate::ledger::{AddOutcome, NewEndpoint, Read, Webhooks, Write, require_room};
+use crate::ledger::{AddOutcome, NewEndpoint, Page, Read, Webhooks, Write, require_room};
 use crate::reply::ReplyKind;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -48,17 +48,12 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn change_endpoint(
-        &self,
-        endpoint: EndpointId,
-        change: EndpointChange,
-        at: Timestamp,
-    ) -> Write<'_, Option<Endpoint>> {
+    fn change_endpoint(&self, id: EndpointId, how: EndpointChange) -> Write<'_, Option<Endpoint>> {
         Box::pin(async move {
-            let (id, at) = (Id(*endpoint.bytes()), at.ms());
+            let (id, at) = (Id(*id.bytes()), self.parts.context.time.now().ms());
             let values = [bind(&id), bind(&at)];
             let [only_id, _] = &values;
-            let (sql, values) = match change {
+            let (sql, values) = match how {
                 EndpointChange::Rotate => (endpoints::ROTATE_ENDPOINT, &values[..]),
                 EndpointChange::Disable => (endpoints::DISABLE_ENDPOINT, &values[..]),
                 EndpointChange::Enable => (endpoints::ENABLE_ENDPOINT, &values[..]),
@@ -115,28 +110,20 @@ impl Webhooks for PostgresLedger {
         })
     }
 
-    fn deliveries(
-        &self,
-        endpoint: EndpointId,
-        before: i64,
-        limit: usize,
-    ) -> Read<'_, Vec<Delivery>> {
+    fn deliveries(&self, endpoint: EndpointId, page: Page<i64>) -> Read<'_, Vec<Delivery>> {
         Box::pin(async move {
-            let (id, limit) = (Id(*endpoint.bytes()), most(limit));
+            let (before, limit) = (page.0.unwrap_or(i64::MAX), most(page.1));
+            let id = Id(*endpoint.bytes());
             let values = [bind(&id), bind(&before), bind(&limit)];
             let log = (rows::LOG_OF_ENDPOINT, "deliveries");
             Ok(self.database().read(log, &values, get_delivery).await?)
         })
     }
 
-    fn resend(
-        &self,
-        endpoint: EndpointId,
-        message: MessageId,
-        at: Timestamp,
-    ) -> Write<'_, Option<Delivery>> {
+    fn resend(&self, endpoint: EndpointId, message: MessageId) -> Write<'_, Option<Delivery>> {
         Box::pin(async move {
-            let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
+            let at = self.parts.context.time.now().ms();
+            let (id, message) = (Id(*endpoint.bytes()), Id(*message.bytes()));
             let values = [bind(&id), bind(&message), bind(&at)];
             let mut connection = self.database().connection().await?;
             let opened = connection.first((rows::RESEND, "deliveries"), &values, get_delivery);

@@ -48,7 +48,7 @@ use self::published::LiveState;
 use self::readers::Readers;
 use self::writer::{Job, Writer};
 use super::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Read,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, Migrated, Observer, OpenEffect, Page, Read,
     Transaction, Webhooks, Write,
 };
 use crate::keys::{ApiKey, KeyId};
@@ -240,13 +240,8 @@ impl Ledger for SqliteLedger {
             .read(move |connection| tables::bookings::find(connection, booking))
     }
 
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Hold>> {
-        let newest = self.shared.holds_of(&holder, before, limit);
+    fn holds_of(&self, holder: Holder, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
+        let newest = self.shared.holds_of(&holder, page);
         self.readers.read(move |connection| {
             let ids = newest.into_iter();
             let found = ids.map(|id| tables::holds::find(connection, id).transpose());
@@ -254,29 +249,19 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn bookings_of(&self, holder: Holder, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
         self.readers
-            .read(move |connection| tables::bookings::of_holder(connection, &holder, before, limit))
+            .read(move |connection| tables::bookings::of_holder(connection, &holder, page))
     }
 
-    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
+    fn holds_in(&self, event: EventNo, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
         self.readers
-            .read(move |connection| tables::holds::page(connection, event, after, limit))
+            .read(move |connection| tables::holds::page(connection, event, page))
     }
 
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn bookings_in(&self, event: EventNo, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
         self.readers
-            .read(move |connection| tables::bookings::page(connection, event, after, limit))
+            .read(move |connection| tables::bookings::page(connection, event, page))
     }
 
     fn take_effects(&self, _keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
@@ -286,21 +271,16 @@ impl Ledger for SqliteLedger {
             .read(move |connection| tables::outbox::open(connection, &none, limit))
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
         let recent = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::outbox::open(connection, &recent, limit))
+            .read(move |connection| tables::outbox::open(connection, &recent, usize::MAX))
     }
 
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
+    fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {
         let span = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::bookings::unsettled(connection, span, after, limit))
+            .read(move |connection| tables::bookings::unsettled(connection, span, page))
     }
 
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use soldonce_clock::Clock;
 use soldonce_core::{HoldId, Holder, Inventory, Rejection, Timestamp};
 
+use crate::ledger::Page;
 use crate::ledger::clock::LedgerClock;
 use crate::locks::lock;
 
@@ -57,14 +58,8 @@ impl LiveState {
         self.clock.now()
     }
 
-    /// Lists at most `limit` holds of a holder that are older than `before` and not written down as
-    /// over, newest first.
-    pub(super) fn holds_of(
-        &self,
-        holder: &Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> Vec<HoldId> {
+    /// Lists holds of a holder that are not written down as over, newest first.
+    pub(super) fn holds_of(&self, holder: &Holder, (before, limit): Page<HoldId>) -> Vec<HoldId> {
         let of_holder = |id| (holder.clone(), HoldId::from_bytes(id));
         let end = before.map_or([u8::MAX; 16], |id| *id.bytes());
         let holds = lock(&self.holds);

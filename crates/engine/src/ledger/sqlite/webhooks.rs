@@ -4,7 +4,7 @@ use soldonce_core::{Span, Timestamp};
 
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
-use crate::ledger::{AddOutcome, Ledger, NewEndpoint, Read, Webhooks, Write};
+use crate::ledger::{AddOutcome, Ledger, NewEndpoint, Page, Read, Webhooks, Write};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
 };
@@ -18,13 +18,9 @@ impl Webhooks for SqliteLedger {
         self.own(|writer| writer.add_endpoint(new))
     }
 
-    fn change_endpoint(
-        &self,
-        endpoint: EndpointId,
-        change: EndpointChange,
-        at: Timestamp,
-    ) -> Write<'_, Option<Endpoint>> {
-        self.own(move |writer| writer.change_endpoint(endpoint, change, at).map(Ok))
+    fn change_endpoint(&self, id: EndpointId, how: EndpointChange) -> Write<'_, Option<Endpoint>> {
+        let at = self.now();
+        self.own(move |writer| writer.change_endpoint(id, how, at).map(Ok))
     }
 
     fn take_deliveries(&self, _keep: Span, limit: usize) -> Read<'_, Vec<DueDelivery>> {
@@ -39,22 +35,13 @@ impl Webhooks for SqliteLedger {
         self.own(move |writer| writer.note_attempts(&attempts).map(Ok))
     }
 
-    fn deliveries(
-        &self,
-        endpoint: EndpointId,
-        before: i64,
-        limit: usize,
-    ) -> Read<'_, Vec<Delivery>> {
+    fn deliveries(&self, endpoint: EndpointId, page: Page<i64>) -> Read<'_, Vec<Delivery>> {
         self.readers
-            .read(move |connection| deliveries::log(connection, endpoint, before, limit))
+            .read(move |connection| deliveries::log(connection, endpoint, page))
     }
 
-    fn resend(
-        &self,
-        endpoint: EndpointId,
-        message: MessageId,
-        at: Timestamp,
-    ) -> Write<'_, Option<Delivery>> {
+    fn resend(&self, endpoint: EndpointId, message: MessageId) -> Write<'_, Option<Delivery>> {
+        let at = self.now();
         self.own_commit(move |tables| deliveries::resend(tables, endpoint, message, at))
     }
 

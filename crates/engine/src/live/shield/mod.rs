@@ -16,15 +16,6 @@ use self::memory::Memory;
 use self::word::{Tag, Word};
 use crate::shield::{Known, KnownState, Thing, Who};
 
-/// The answer of the shield to wanted seats.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// No conflict is known: ask the ledger.
-    Passed,
-    /// Another holder has a wanted seat.
-    Refused(Box<Unavailable>),
-}
-
 /// Whether other servers sell the same units and share a shield with this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Company {
@@ -114,7 +105,8 @@ impl LocalShield {
         self.shown.store(seq.0, Ordering::Relaxed);
     }
 
-    /// Checks whether another holder has one of the wanted seats, which are sorted.
+    /// Returns a refusal if another holder has one of the wanted seats, which are sorted. None asks
+    /// the ledger.
     ///
     /// On SQLite, a refusal is exactly what the ledger would have said at the commit number it
     /// carries; on PostgreSQL the seats may be ahead of or behind that number. When a seat may be
@@ -125,13 +117,11 @@ impl LocalShield {
         wanted: &[UnitNo],
         holder: &Holder,
         now: Timestamp,
-    ) -> Verdict {
+    ) -> Option<Box<Unavailable>> {
         let before = self.stamp.load(Ordering::Acquire);
-        let Some(conflicts) = self.conflicts(wanted, Tag::of(Who::of(holder)), now) else {
-            return Verdict::Passed;
-        };
+        let conflicts = self.conflicts(wanted, Tag::of(Who::of(holder)), now)?;
         if conflicts.is_empty() {
-            return Verdict::Passed;
+            return None;
         }
         let seq = Seq(self.shown.load(Ordering::Relaxed));
         let hall = ShieldAt {
@@ -142,14 +132,12 @@ impl LocalShield {
         let alternatives = alternatives_near(chart, &hall, wanted);
         fence(Ordering::Acquire);
         let same = self.stamp.load(Ordering::Relaxed) == before;
-        if !same || before % 2 == 1 {
-            return Verdict::Passed;
-        }
-        Verdict::Refused(Box::new(Unavailable {
+        let refusal = Unavailable {
             conflicts,
             alternatives,
             seq,
-        }))
+        };
+        (same && before.is_multiple_of(2)).then(|| Box::new(refusal))
     }
 
     /// Tells whether a seat may be in a hold of this holder.

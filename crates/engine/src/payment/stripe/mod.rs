@@ -213,7 +213,8 @@ impl Stripe {
             ("metadata[key]", key.as_str().to_owned()),
         ];
         for key_in_turn in keys(key.as_str()) {
-            match self.post("/v1/refunds", &fields, &key_in_turn).await {
+            let ask = Ask::post("/v1/refunds", &fields, &key_in_turn);
+            match self.wire.call(&ask).await {
                 // The call that got that answer first has ended: there is a refund now, or none comes.
                 Err(CallError::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
                 Err(CallError::Stuck(_)) => {}
@@ -243,21 +244,13 @@ impl Stripe {
         key: &str,
     ) -> Result<Vec<u8>, ProviderError> {
         for key_in_turn in keys(key) {
-            match self.post(path, fields, &key_in_turn).await {
+            let ask = Ask::post(path, fields, &key_in_turn);
+            match self.wire.call(&ask).await {
                 Err(CallError::Stuck(_)) => {}
                 answered => return Ok(answered?),
             }
         }
         Err(all_stuck())
-    }
-
-    async fn post(
-        &self,
-        path: &str,
-        fields: &[(&str, String)],
-        key: &str,
-    ) -> Result<Vec<u8>, CallError> {
-        self.wire.call(&Ask::post(path, fields, key)).await
     }
 }
 
@@ -299,28 +292,20 @@ impl PaymentProvider for Stripe {
         Box::pin(async move { Ok(self.seen(intent).await?.intent) })
     }
 
-    fn capture<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.end(intent, key, Ending::Capture))
+    fn capture<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move { self.end(intent, &key, Ending::Capture).await })
     }
 
-    fn cancel<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.end(intent, key, Ending::Cancel))
+    fn cancel<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move { self.end(intent, &key, Ending::Cancel).await })
     }
 
     fn refund<'a>(
         &'a self,
         intent: &'a IntentId,
         amount: Amount,
-        key: &'a ProviderKey,
+        key: ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
-        Box::pin(self.refund_once(intent, amount, key))
+        Box::pin(async move { self.refund_once(intent, amount, &key).await })
     }
 }

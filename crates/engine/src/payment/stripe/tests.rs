@@ -41,6 +41,11 @@ fn with(mut shape: Value, fields: &[(&str, Value)]) -> Value {
     shape
 }
 
+fn charged(amounts: [i64; 3]) -> Value {
+    let charge = charge("succeeded", amounts);
+    with(shape("succeeded"), &[("latest_charge", charge)])
+}
+
 fn read(shape: &Value) -> Result<Intent, ProviderError> {
     intent(shape.to_string().as_bytes()).map(|seen| seen.intent)
 }
@@ -81,10 +86,7 @@ fn a_declined_intent_may_still_be_paid() {
 
 #[test]
 fn totals_are_those_of_the_charge() {
-    let of = |amounts| {
-        let charge = charge("succeeded", amounts);
-        told(&with(shape("succeeded"), &[("latest_charge", charge)]))
-    };
+    let of = |amounts| told(&charged(amounts));
     assert_eq!(of([900, 900, 0]), (P::Captured, 900, 0, false));
     assert_eq!(of([900, 900, 400]), (P::PartlyRefunded, 900, 400, false));
     assert_eq!(of([900, 900, 900]), (P::Refunded, 900, 900, false));
@@ -92,10 +94,7 @@ fn totals_are_those_of_the_charge() {
 
 #[test]
 fn what_was_never_taken_is_not_given_back() {
-    let of = |amounts| {
-        let charge = charge("succeeded", amounts);
-        told(&with(shape("succeeded"), &[("latest_charge", charge)]))
-    };
+    let of = |amounts| told(&charged(amounts));
     assert_eq!(of([900, 600, 300]), (P::Captured, 600, 0, false));
     assert_eq!(of([900, 600, 500]), (P::PartlyRefunded, 600, 200, false));
     assert_eq!(of([900, 600, 900]), (P::Refunded, 600, 600, false));
@@ -163,10 +162,6 @@ fn names_and_money_are_ours() {
 
 #[test]
 fn odd_money_is_not_believed() {
-    let charged = |amounts| {
-        let charge = charge("succeeded", amounts);
-        with(shape("succeeded"), &[("latest_charge", charge)])
-    };
     for odd in [
         with(shape("processing"), &[("amount", json!(-1))]),
         with(shape("processing"), &[("amount", json!(1.5))]),

@@ -20,10 +20,7 @@ use crate::payment::{AccountId, IntentId, Notice, NoticeId, Subject};
 
 /// The signing secrets of the webhook: two while one is being replaced.
 #[derive(Clone)]
-pub struct WebhookSecrets {
-    current: SecretString,
-    previous: Option<SecretString>,
-}
+pub struct WebhookSecrets(Vec<SecretString>);
 
 impl WebhookSecrets {
     /// Takes the secret in use, and the one before it while that still signs.
@@ -32,21 +29,11 @@ impl WebhookSecrets {
     /// [`StripeSetupError::SigningSecret`] when one is too short to be a secret.
     pub fn new(current: &str, previous: Option<&str>) -> Result<Self, StripeSetupError> {
         let min = STRIPE_SIGNING_SECRET_BYTES_MIN;
-        if current.len() < min || previous.is_some_and(|previous| previous.len() < min) {
+        let secrets: Vec<&str> = [Some(current), previous].into_iter().flatten().collect();
+        if secrets.iter().any(|secret| secret.len() < min) {
             return Err(StripeSetupError::SigningSecret(min));
         }
-        Ok(Self {
-            current: current.into(),
-            previous: previous.map(Into::into),
-        })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &[u8]> {
-        let secrets = [Some(&self.current), self.previous.as_ref()];
-        secrets
-            .into_iter()
-            .flatten()
-            .map(|secret| secret.expose_secret().as_bytes())
+        Ok(Self(secrets.into_iter().map(SecretString::from).collect()))
     }
 }
 
@@ -149,7 +136,8 @@ impl<'a> SignatureHeader<'a> {
     /// not, in constant time.
     fn is_by_one_of(&self, secrets: &WebhookSecrets, body: &[u8]) -> bool {
         let mut any = Choice::from(0);
-        for secret in secrets.all() {
+        for secret in &secrets.0 {
+            let secret = secret.expose_secret().as_bytes();
             let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else {
                 continue;
             };

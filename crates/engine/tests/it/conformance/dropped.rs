@@ -189,12 +189,8 @@ pub(super) async fn an_event_that_is_over_is_dropped_for_good(mut test: TestLedg
         );
         assert_eq!(test.ledger.hold(hold.id).await.unwrap(), None);
         assert_eq!(test.ledger.booking(booking.id).await.unwrap(), None);
-        let of_ann = test
-            .ledger
-            .bookings_of(holder("ann"), None, 9)
-            .await
-            .unwrap();
-        assert_eq!(of_ann.len(), 1, "the one of the other event");
+        let of_ann = test.ledger.bookings_of(holder("ann"), (None, 9));
+        assert_eq!(of_ann.await.unwrap().len(), 1, "the one of the other event");
         let release = Command::Release { on: on(&hold) };
         assert_eq!(held(test.ask(release).await), Err(Rejection::HoldNotFound));
         let again = test.hold(&event, "bob", &["B-2"]).await;

@@ -14,7 +14,8 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Read, Transaction, Webhooks, Write,
+    Done, Ledger, LedgerFuture, MadeAt, MasterKey, OpenEffect, Page, Read, Transaction, Webhooks,
+    Write,
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
@@ -149,52 +150,32 @@ impl Ledger for MortalLedger {
         self.inner.booking(booking)
     }
 
-    fn holds_of(
-        &self,
-        holder: Holder,
-        before: Option<HoldId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Hold>> {
-        self.inner.holds_of(holder, before, limit)
+    fn holds_of(&self, holder: Holder, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
+        self.inner.holds_of(holder, page)
     }
 
-    fn bookings_of(
-        &self,
-        holder: Holder,
-        before: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.bookings_of(holder, before, limit)
+    fn bookings_of(&self, holder: Holder, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        self.inner.bookings_of(holder, page)
     }
 
-    fn holds_in(&self, event: EventNo, after: Option<HoldId>, limit: usize) -> Read<'_, Vec<Hold>> {
-        self.inner.holds_in(event, after, limit)
+    fn holds_in(&self, event: EventNo, page: Page<HoldId>) -> Read<'_, Vec<Hold>> {
+        self.inner.holds_in(event, page)
     }
 
-    fn bookings_in(
-        &self,
-        event: EventNo,
-        after: Option<BookingId>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.bookings_in(event, after, limit)
+    fn bookings_in(&self, event: EventNo, page: Page<BookingId>) -> Read<'_, Vec<Booking>> {
+        self.inner.bookings_in(event, page)
     }
 
     fn take_effects(&self, keep: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
         self.inner.take_effects(keep, limit)
     }
 
-    fn overdue_effects(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<OpenEffect>> {
-        self.inner.overdue_effects(before, limit)
+    fn overdue_effects(&self, before: Timestamp) -> Read<'_, Vec<OpenEffect>> {
+        self.inner.overdue_effects(before)
     }
 
-    fn unsettled(
-        &self,
-        before: Timestamp,
-        after: Option<MadeAt>,
-        limit: usize,
-    ) -> Read<'_, Vec<Booking>> {
-        self.inner.unsettled(before, after, limit)
+    fn unsettled(&self, before: Timestamp, page: Page<MadeAt>) -> Read<'_, Vec<Booking>> {
+        self.inner.unsettled(before, page)
     }
 
     fn unit_history(&self, event: EventNo, unit: UnitNo, limit: usize) -> Read<'_, Vec<Commit>> {
@@ -305,23 +286,15 @@ impl PaymentProvider for MortalProvider {
         Box::pin(self.heart.step("the call of retrieve", call))
     }
 
-    fn capture<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
+    fn capture<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
         Box::pin(async move {
-            self.require_sold(key).await;
+            self.require_sold(&key).await;
             let call = self.inner.capture(intent, key);
             self.heart.step("the call of capture", call).await
         })
     }
 
-    fn cancel<'a>(
-        &'a self,
-        intent: &'a IntentId,
-        key: &'a ProviderKey,
-    ) -> ProviderFuture<'a, Intent> {
+    fn cancel<'a>(&'a self, intent: &'a IntentId, key: ProviderKey) -> ProviderFuture<'a, Intent> {
         let call = self.inner.cancel(intent, key);
         Box::pin(self.heart.step("the call of cancel", call))
     }
@@ -330,7 +303,7 @@ impl PaymentProvider for MortalProvider {
         &'a self,
         intent: &'a IntentId,
         amount: Amount,
-        key: &'a ProviderKey,
+        key: ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
         self.answers
             .refund_keys

@@ -139,7 +139,7 @@ async fn a_checkout_that_failed_makes_no_intent_later() {
 async fn make_unheard(rig: &Rig, hold: HoldId) -> (BookingId, Intent) {
     let ledger = rig.engine.ledger();
     let event = ledger.hold(hold).await.unwrap().unwrap().event;
-    let id = ledger.bookings_in(event, None, 1).await.unwrap()[0].id;
+    let id = ledger.bookings_in(event, (None, 1)).await.unwrap()[0].id;
     let ask = CreateIntent {
         booking: id,
         amount: Amount::from_minor(PRICE),

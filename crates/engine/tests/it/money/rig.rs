@@ -347,7 +347,7 @@ impl Rig {
             let later = self.engine.now().plus(Span::from_ms(1));
             let ledger = self.engine.ledger();
             let open = ledger.take_effects(Span::from_ms(1), 1_000).await.unwrap();
-            let unsettled = ledger.unsettled(later, None, 1_000).await.unwrap();
+            let unsettled = ledger.unsettled(later, (None, 1_000)).await.unwrap();
             if open.is_empty() && unsettled.is_empty() {
                 return;
             }

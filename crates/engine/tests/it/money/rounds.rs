@@ -52,11 +52,11 @@ impl PaymentProvider for Silent {
         silence()
     }
 
-    fn capture<'a>(&'a self, _: &'a IntentId, _: &'a ProviderKey) -> ProviderFuture<'a, Intent> {
+    fn capture<'a>(&'a self, _: &'a IntentId, _: ProviderKey) -> ProviderFuture<'a, Intent> {
         silence()
     }
 
-    fn cancel<'a>(&'a self, _: &'a IntentId, _: &'a ProviderKey) -> ProviderFuture<'a, Intent> {
+    fn cancel<'a>(&'a self, _: &'a IntentId, _: ProviderKey) -> ProviderFuture<'a, Intent> {
         silence()
     }
 
@@ -64,7 +64,7 @@ impl PaymentProvider for Silent {
         &'a self,
         _: &'a IntentId,
         _: Amount,
-        _: &'a ProviderKey,
+        _: ProviderKey,
     ) -> ProviderFuture<'a, Intent> {
         silence()
     }

@@ -467,7 +467,7 @@ async fn money_that_was_sent_back_in_part_unheard_goes_back_in_full() {
         let key = ProviderKey::of(paying.booking, "dashboard").unwrap();
         let part = Amount::from_minor(PRICE / 3);
         let provider = rig.engine.provider().unwrap();
-        provider.refund(&intent, part, &key).await.unwrap();
+        provider.refund(&intent, part, key).await.unwrap();
         rig.engine.release(&rig.call(), hold, None).await.unwrap();
         rig.run_outbox();
         rig.until_paid_as(paying.booking, PaymentState::Refunded)

@@ -67,7 +67,8 @@ async fn goes_on_selling(test: &TestLedger, confirmed: &str, now_ms: i64) {
     );
     assert_eq!(is, (BookingState::Confirmed, 2, true));
     let now = Timestamp::from_ms(now_ms);
-    assert_eq!(test.ledger.unsettled(now, None, 10).await.unwrap().len(), 2);
+    let unsettled = test.ledger.unsettled(now, (None, 10)).await.unwrap();
+    assert_eq!(unsettled.len(), 2);
     assert_eq!(test.ledger.keys().await.unwrap().len(), 2);
     assert_eq!(test.ledger.webhooks().endpoints().await.unwrap().len(), 1);
 

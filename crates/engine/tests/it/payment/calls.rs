@@ -113,7 +113,7 @@ async fn money_is_taken_once_under_two_keys() {
         (P::Captured, PRICE, 0)
     );
     let other_key = super::rig::key(&intent, "again");
-    let again = rig.stripe.capture(&intent, &other_key).await.unwrap();
+    let again = rig.stripe.capture(&intent, other_key).await.unwrap();
     assert_eq!(told(&again), (P::Captured, PRICE, 0));
     assert_eq!(rig.money(&intent).captures, 1);
     assert!(is_refused(rig.cancel(&intent).await, 400));
@@ -160,7 +160,7 @@ async fn a_cancel_ends_an_intent_once_under_two_keys() {
         let cancelled = rig.cancel(&intent).await.unwrap();
         assert_eq!((cancelled.state, cancelled.may_be_paid), (state, false));
         let other_key = super::rig::key(&intent, "again");
-        let again = rig.stripe.cancel(&intent, &other_key).await.unwrap();
+        let again = rig.stripe.cancel(&intent, other_key).await.unwrap();
         assert_eq!((again.state, again.may_be_paid), (state, false));
         assert!(rig.money(&intent).voids <= 1);
     }
@@ -259,7 +259,7 @@ async fn a_wrong_key_is_a_matter_of_settings() {
         stranger.create(ask(2)).await,
         stranger.retrieve(&intent).await,
         stranger
-            .cancel(&intent, &super::rig::key(&intent, "cancel"))
+            .cancel(&intent, super::rig::key(&intent, "cancel"))
             .await,
     ];
     for result in refused {
@@ -318,9 +318,9 @@ async fn every_call_names_the_connected_account() {
     let intent = stripe.create(ask(1)).await.unwrap().id;
     rig.fake.pay(intent.as_str(), "pm_card_visa").await.unwrap();
     let key = |step| ProviderKey::of(BookingId::from_bits(1), step).unwrap();
-    stripe.capture(&intent, &key("capture")).await.unwrap();
+    stripe.capture(&intent, key("capture")).await.unwrap();
     let part = Amount::from_minor(100);
-    stripe.refund(&intent, part, &key("refund")).await.unwrap();
+    stripe.refund(&intent, part, key("refund")).await.unwrap();
     let calls = rig.fake.calls();
     let named = calls
         .iter()

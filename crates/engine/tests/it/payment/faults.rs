@@ -205,7 +205,7 @@ async fn a_provider_that_hangs_is_waited_for_once() {
     let intent = rig.authorised(1).await;
     let stripe = adapter(rig.fake.secret_key(), &rig.fake.url(), SHORT_MS);
     rig.fake.next_call(Route::Capture, CallFault::HoldReply);
-    let hung = stripe.capture(&intent, &key(&intent, "capture")).await;
+    let hung = stripe.capture(&intent, key(&intent, "capture")).await;
     let error = hung.unwrap_err();
     assert!(matches!(error, ProviderError::Unknown(_)), "{error}");
     let calls = rig.fake.calls();

@@ -77,11 +77,11 @@ impl Rig {
     }
 
     pub(super) async fn capture(&self, intent: &IntentId) -> Result<Intent, ProviderError> {
-        self.stripe.capture(intent, &key(intent, "capture")).await
+        self.stripe.capture(intent, key(intent, "capture")).await
     }
 
     pub(super) async fn cancel(&self, intent: &IntentId) -> Result<Intent, ProviderError> {
-        self.stripe.cancel(intent, &key(intent, "cancel")).await
+        self.stripe.cancel(intent, key(intent, "cancel")).await
     }
 
     pub(super) async fn refund(
@@ -91,7 +91,7 @@ impl Rig {
         step: &str,
     ) -> Result<Intent, ProviderError> {
         let amount = Amount::from_minor(minor);
-        self.stripe.refund(intent, amount, &key(intent, step)).await
+        self.stripe.refund(intent, amount, key(intent, step)).await
     }
 
     pub(super) async fn shown(&self, intent: &IntentId) -> Intent {

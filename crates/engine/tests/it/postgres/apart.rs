@@ -266,11 +266,11 @@ async fn a_list_of_holds_does_not_wait_for_an_event_whose_memory_is_taken() {
     let has_come = || servers.database.query(waits).is_ok_and(|some| some == "t");
     until("the memory is taken", PATIENCE, has_come).unwrap();
     let listed = servers.ledgers[1]
-        .holds_of(holder("ann"), None, 10)
+        .holds_of(holder("ann"), (None, 10))
         .await
         .unwrap();
     let strangers = servers.ledgers[1]
-        .holds_of(holder("zoe"), None, 10)
+        .holds_of(holder("zoe"), (None, 10))
         .await
         .unwrap();
     assert!(asked.try_join_next().is_none(), "the memory is taken still");

@@ -57,7 +57,7 @@ async fn problem_at(url: &str, by: Destinations, lookup: impl Lookup) -> (Option
         ..endpoint.clone()
     };
     let delete = soldonce_engine::webhook::EndpointChange::Delete;
-    let gone = webhooks.change_endpoint(endpoint.id, delete, endpoint.created_at);
+    let gone = webhooks.change_endpoint(endpoint.id, delete);
     gone.await.unwrap();
     let new = soldonce_engine::ledger::NewEndpoint::new(rest.clone(), None);
     webhooks.add_endpoint(new).await.unwrap();

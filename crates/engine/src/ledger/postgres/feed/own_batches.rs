@@ -52,16 +52,8 @@ impl OwnBatches {
     }
 
     /// Finds the commits of a batch, without their numbers. None if it is not in memory.
-    fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
-        let commits = Arc::clone(lock(&self.0).commits.get(&id)?);
-        if commits.iter().all(|commit| commit.event == event) {
-            return Some(commits);
-        }
-        let of_event = |commit: &Commit| Commit {
-            event,
-            ..commit.clone()
-        };
-        Some(Arc::new(commits.iter().map(of_event).collect()))
+    fn find(&self, id: Id) -> Option<Arc<Vec<Commit>>> {
+        lock(&self.0).commits.get(&id).map(Arc::clone)
     }
 
     /// Removes batches that are about to be published.
@@ -84,8 +76,8 @@ impl OwnBatches {
         connection: &mut Connection,
         events: &BTreeMap<Id, EventNo>,
     ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
-        let own = |(id, event): (&Id, &EventNo)| Some((*id, self.find(*id, *event)?));
-        let mut commits: BTreeMap<Id, Arc<Vec<Commit>>> = events.iter().filter_map(own).collect();
+        let own = |id: &Id| Some((*id, self.find(*id)?));
+        let mut commits: BTreeMap<Id, Arc<Vec<Commit>>> = events.keys().filter_map(own).collect();
         let is_missing = |id: &Id| !commits.contains_key(id);
         let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
         if !missing.is_empty() {
@@ -104,29 +96,8 @@ fn steps(commits: &[Commit]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::{Cause, Fence, Origin, Seq, Transition, UnitNo, UnitState, Version};
-
     use super::*;
-
-    fn commit(units: u32) -> Commit {
-        let transition = |unit| Transition {
-            unit: UnitNo(unit),
-            from: UnitState::Free,
-            to: UnitState::Blocked,
-            fence: Fence(1),
-            version: Version(1),
-            cause: Cause::Blocked,
-            hold: None,
-        };
-        Commit {
-            event: EventNo(0),
-            seq: Seq(7),
-            at: Timestamp::from_ms(1),
-            origin: Origin::system("test"),
-            reason: None,
-            transitions: (0..units).map(transition).collect(),
-        }
-    }
+    use crate::ledger::batch::tests::commit;
 
     fn id(n: u128) -> Id {
         Id(n.to_be_bytes())
@@ -135,18 +106,14 @@ mod tests {
     #[test]
     fn what_was_stored_is_found_as_it_was_stored_until_it_is_forgotten() {
         let recent = OwnBatches::default();
-        let (at, event) = (Timestamp::from_ms(9), EventNo(3));
+        let at = Timestamp::from_ms(9);
         recent.add(id(1), at, [commit(2), commit(1)].into_iter());
-        let found = recent.find(id(1), event).unwrap();
+        let found = recent.find(id(1)).unwrap();
         assert_eq!(found.len(), 2);
-        assert!(
-            found
-                .iter()
-                .all(|commit| (commit.at, commit.event) == (at, event))
-        );
-        assert_eq!(recent.find(id(2), event), None);
+        assert!(found.iter().all(|commit| commit.at == at));
+        assert_eq!(recent.find(id(2)), None);
         recent.forget([id(1)]);
-        assert_eq!(recent.find(id(1), event), None);
+        assert_eq!(recent.find(id(1)), None);
         let batches = lock(&recent.0);
         assert_eq!((batches.steps, batches.commits.len()), (0, 0));
     }
@@ -155,7 +122,7 @@ mod tests {
     fn a_commit_without_rows_is_not_kept() {
         let recent = OwnBatches::default();
         recent.add(id(1), Timestamp::from_ms(9), [commit(0)].into_iter());
-        assert_eq!(recent.find(id(1), EventNo(0)), None);
+        assert_eq!(recent.find(id(1)), None);
     }
 
     #[test]
@@ -168,13 +135,13 @@ mod tests {
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
         let recent = OwnBatches::default();
-        let half = u32::try_from(OWN_STEPS_MAX / 2).unwrap();
+        let half = [commit(OWN_STEPS_MAX / 2)];
         for n in 1..=3 {
-            recent.add(id(n), Timestamp::from_ms(9), [commit(half)].into_iter());
+            recent.add(id(n), Timestamp::from_ms(9), half.clone().into_iter());
         }
-        assert_eq!(recent.find(id(1), EventNo(0)), None);
-        assert!(recent.find(id(2), EventNo(0)).is_some());
-        assert!(recent.find(id(3), EventNo(0)).is_some());
+        assert_eq!(recent.find(id(1)), None);
+        assert!(recent.find(id(2)).is_some());
+        assert!(recent.find(id(3)).is_some());
         assert!(lock(&recent.0).steps <= OWN_STEPS_MAX);
     }
 }

@@ -20,4 +20,4 @@ pub(in super::super) const OVERDUE_EFFECTS: &str = "-- overdue_effects
 SELECT at, kind, booking, amount, total FROM (
     SELECT DISTINCT ON (booking) n, at, kind, booking, amount, total
     FROM outbox WHERE done_at IS NULL ORDER BY booking, n
-) first WHERE at < $1 ORDER BY n LIMIT $2";
+) first WHERE at < $1 ORDER BY n";

@@ -86,8 +86,7 @@ pub async fn verify(
     Ok(report)
 }
 
-/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own, and
-/// its event. For `soldonce why`.
+/// Reads the transitions of a unit, oldest first, each as a commit of its own. For `soldonce why`.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
@@ -99,8 +98,7 @@ pub async fn unit_history(
     options: &PostgresOptions,
     event: &str,
     unit: &str,
-    limit: usize,
-) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
+) -> Result<Option<Vec<Commit>>, OpenError> {
     let mut connection = open(options).await?;
     let id = [bind(&event)];
     let rows = connection.rows(events::EVENT_BY_ID, &id).await?;
@@ -111,8 +109,8 @@ pub async fn unit_history(
     let Some(unit) = event.chart.find_unit(unit) else {
         return Ok(None);
     };
-    let commits = reads::unit_history(&mut connection, event.no, unit, limit).await?;
-    Ok(Some((event, commits)))
+    let commits = reads::unit_history(&mut connection, event.no, unit, usize::MAX).await?;
+    Ok(Some(commits))
 }
 
 /// Connects to a database, which may be a standby. Fails unless it has our tables.

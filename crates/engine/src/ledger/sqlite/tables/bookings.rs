@@ -7,13 +7,13 @@ use soldonce_core::{Booking, BookingId, EventNo, Holder, Line, LineState, Timest
 
 use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, lines, summed};
-use crate::ledger::MadeAt;
 use crate::ledger::rows::bookings::{detail, get, put};
 use crate::ledger::rows::checksum::Checksum;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::most;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::Fault;
+use crate::ledger::{MadeAt, Page};
 
 const TABLE: &str = "bookings";
 
@@ -215,12 +215,11 @@ pub(crate) fn each_whole(
     Ok(())
 }
 
-/// Reads the newest bookings of a holder that are older than `before`, at most `limit`.
+/// Reads bookings of a holder, newest first.
 pub(crate) fn of_holder(
     connection: &Connection,
     holder: &Holder,
-    before: Option<BookingId>,
-    limit: usize,
+    (before, limit): Page<BookingId>,
 ) -> Result<Vec<Booking>, Fault> {
     let key = holder_key(holder);
     let before = before.map_or([u8::MAX; 16], |id| *id.bytes());
@@ -229,12 +228,11 @@ pub(crate) fn of_holder(
     bookings_selected_by(connection, BOOKINGS_OF_HOLDER, values)
 }
 
-/// Reads the bookings of an event with ids above `after`, in the order of ids, at most `limit`.
+/// Reads bookings of an event, in the order of ids.
 pub(crate) fn page(
     connection: &Connection,
     event: EventNo,
-    after: Option<BookingId>,
-    limit: usize,
+    (after, limit): Page<BookingId>,
 ) -> Result<Vec<Booking>, Fault> {
     let after = after.map_or([0; 16], |id| *id.bytes());
     let values = params![event.0, after, most(limit)];
@@ -242,12 +240,11 @@ pub(crate) fn page(
 }
 
 /// Reads bookings whose payment has not ended, or whose money must go back, unless made in
-/// `recent`: older ones, and those made before the clock was set back. Oldest first, after `after`.
+/// `recent`: older ones, and those made before the clock was set back. Oldest first.
 pub(crate) fn unsettled(
     connection: &Connection,
     recent: Range<Timestamp>,
-    after: Option<MadeAt>,
-    limit: usize,
+    (after, limit): Page<MadeAt>,
 ) -> Result<Vec<Booking>, Fault> {
     let (at, id) = after.unwrap_or((Timestamp::MIN, BookingId::from_bytes([0; 16])));
     let values = params![

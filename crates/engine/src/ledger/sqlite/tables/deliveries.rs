@@ -4,6 +4,7 @@ use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
 
 use super::{all_rows, each_row, execute, first_row, summed};
+use crate::ledger::Page;
 use crate::ledger::rows::codes::number;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::deliveries::{get, get_due, put};
@@ -175,14 +176,13 @@ pub(crate) fn note<'a>(
     Ok(counted)
 }
 
-/// Reads the deliveries of an endpoint with numbers below `before`, newest first.
+/// Reads deliveries of an endpoint, newest first; the key is their number.
 pub(crate) fn log(
     connection: &Connection,
     endpoint: EndpointId,
-    before: i64,
-    limit: usize,
+    (before, limit): Page<i64>,
 ) -> Result<Vec<Delivery>, Fault> {
-    let values = params![endpoint.bytes(), before, most(limit)];
+    let values = params![endpoint.bytes(), before.unwrap_or(i64::MAX), most(limit)];
     all_rows(connection, LOG_OF_ENDPOINT, values, read)
 }
 

@@ -5,6 +5,7 @@ use soldonce_core::{EventNo, Hold, HoldId, HoldTerms};
 
 use super::summed::RowWriter;
 use super::{all_rows, each_row, first_row, summed};
+use crate::ledger::Page;
 use crate::ledger::rows::holds::{get, put};
 use crate::ledger::rows::most;
 use crate::ledger::rows::packed::pack;
@@ -87,12 +88,11 @@ pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, 
     first_row(connection, HOLD, [id.bytes()], read)
 }
 
-/// Reads the holds of an event with ids above `after`, in the order of ids, at most `limit`.
+/// Reads holds of an event, in the order of ids.
 pub(crate) fn page(
     connection: &Connection,
     event: EventNo,
-    after: Option<HoldId>,
-    limit: usize,
+    (after, limit): Page<HoldId>,
 ) -> Result<Vec<Hold>, Fault> {
     let after = after.map_or([0; 16], |id| *id.bytes());
     let values = params![event.0, after, most(limit)];

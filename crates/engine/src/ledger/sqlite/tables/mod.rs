@@ -31,7 +31,7 @@ use rusqlite::{Connection, Params, Row};
 use super::fault::Fault;
 
 /// Passes every row of a statement to `take`; the statement is not cached.
-fn each_row(
+pub(super) fn each_row(
     connection: &Connection,
     sql: &str,
     values: impl Params,

@@ -201,8 +201,8 @@ fn check_pages(folder: &Folder) -> Result<Vec<String>, OpenError> {
     Ok(lines.filter(|line| line != "ok").collect())
 }
 
-/// Reads the newest `limit` transitions of a unit, oldest first, each as a commit of its own, and
-/// its event. For `soldonce why`, on a live folder or a stopped one.
+/// Reads the transitions of a unit, oldest first, each as a commit of its own. For `soldonce why`,
+/// on a live folder or a stopped one.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
@@ -211,8 +211,7 @@ pub fn unit_history(
     folder: &Path,
     event: &str,
     unit: &str,
-    limit: usize,
-) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
+) -> Result<Option<Vec<Commit>>, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
     let all = events::all(&connection, |number| charts::find(&connection, number))?;
     let Some(event) = all.into_iter().find(|known| known.id.as_str() == event) else {
@@ -221,8 +220,8 @@ pub fn unit_history(
     let Some(unit) = event.chart.find_unit(unit) else {
         return Ok(None);
     };
-    let commits = audit::of_unit(&connection, event.no, unit, limit)?;
-    Ok(Some((event, commits)))
+    let commits = audit::of_unit(&connection, event.no, unit, usize::MAX)?;
+    Ok(Some(commits))
 }
 
 /// Finds the row of a dropped event. For `soldonce why`, on a live folder or a stopped one.
@@ -243,7 +242,7 @@ pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenErro
 /// [`OpenError`] when there is no ledger or it cannot be read.
 pub fn open_money(folder: &Path, recent: Range<Timestamp>) -> Result<OpenMoney, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
-    let unsettled = bookings::unsettled(&connection, recent.clone(), None, usize::MAX)?;
+    let unsettled = bookings::unsettled(&connection, recent.clone(), (None, usize::MAX))?;
     let mut steps = Vec::new();
     for open in outbox::open(&connection, &recent, usize::MAX)? {
         let booking = bookings::find(&connection, open.effect.booking())?;

@@ -8,7 +8,9 @@ use rusqlite::Connection;
 use super::note;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::guards;
-use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, idempotency, keys, outbox};
+use crate::ledger::sqlite::tables::{
+    deliveries, dropped, each_row, endpoints, idempotency, keys, outbox,
+};
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist or are dropped and cleared, table by table.
@@ -56,17 +58,8 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
     note(report, None, keys::all(connection))?;
     note(report, None, keys::masters(connection))?;
     note(report, None, dropped::all(connection))?;
-    stray_rows(connection, report)
-}
-
-fn stray_rows(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
-    let mut statement = connection.prepare(STRAY_ROWS)?;
-    let counts = statement.query_map([], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-    })?;
-    for count in counts {
-        let (table, rows) = count?;
-        report.strays(&table, rows);
-    }
-    Ok(())
+    each_row(connection, STRAY_ROWS, [], |row| {
+        report.strays(&row.get::<_, String>(0)?, row.get(1)?);
+        Ok(())
+    })
 }

@@ -181,7 +181,8 @@ impl Writer {
 
     /// Works until the ledger is closed or dropped; returns the caller that waits for the closing.
     fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
-        while let Some(job) = self.next_job(jobs) {
+        // None when the ledger was dropped.
+        while let Some(job) = self.deferred.take().or_else(|| jobs.recv().ok()) {
             match job {
                 Job::Transact(transaction, reply) => {
                     self.queued.push((transaction, reply));
@@ -200,11 +201,6 @@ impl Writer {
             }
         }
         Ok(None)
-    }
-
-    /// Waits for the next job; none when the ledger was dropped.
-    fn next_job(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
-        self.deferred.take().or_else(|| jobs.recv().ok())
     }
 
     /// Queues waiting commands, as many as fit into a batch, up to the first job that is no

@@ -24,8 +24,8 @@ async fn a_database_that_is_away_is_told_from_a_damaged_one() {
     let ledger = &servers.ledgers[0];
     let reads = [
         ledger.hold(hold.id).await.err(),
-        ledger.holds_of(holder("ann"), None, 10).await.err(),
-        ledger.bookings_of(holder("ann"), None, 10).await.err(),
+        ledger.holds_of(holder("ann"), (None, 10)).await.err(),
+        ledger.bookings_of(holder("ann"), (None, 10)).await.err(),
         ledger.unit_history(event.no, UnitNo(0), 10).await.err(),
         ledger.history(event.id.clone()).await.err(),
     ];
