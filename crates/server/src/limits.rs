@@ -71,7 +71,8 @@ pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
 
 /// Largest body of a request, in bytes (api.md 2).
 pub const BODY_BYTES_MAX: usize = 64 * 1_024;
-/// Largest body of a command of staff that names units, in bytes (api.md 2): room for as many as such a command may have.
+/// Largest body of a command of staff that names units, in bytes (api.md 2): room for as many as such a command
+/// may have.
 pub const UNITS_BODY_BYTES_MAX: usize = 1_024 * 1_024;
 /// Longest wait for commands whose callers hung up, after shutdown began.
 pub const COMMANDS_END_MS: u64 = 9_500;

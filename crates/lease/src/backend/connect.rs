@@ -59,8 +59,9 @@ pub struct BackendContext {
     pub entropy: Arc<dyn Entropy>,
     /// The source of what tokens need to rise through loss of data.
     pub fencing: Fencing,
-    /// Longest wait for one answer: nine tenths of that of the facade, so that the backend sees first that an answer did
-    /// not come, and leaves a silent connection.
+    /// Longest wait for one answer. [`crate::Builder::connect`] gives nine tenths of its own, so that the backend
+    /// sees first that an answer did not come, and leaves a silent connection. A backend that is made elsewhere, for
+    /// [`crate::Leases::backend`], needs less than its builder, too.
     pub call_timeout: Duration,
     /// Receives the notices of a backend, about epochs, connections and orphans.
     pub notices: Notices,

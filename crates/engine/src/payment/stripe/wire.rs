@@ -120,7 +120,7 @@ impl Wire {
         let method = if ask.posted.is_some() { "POST" } else { "GET" };
         let span = tracing::info_span!(
             target: SPANS, "stripe.request", otel.kind = "client", http.request.method = method,
-            url.path = ask.path, http.response.status_code = Empty,
+            url.path = ask.path.split('?').next(), http.response.status_code = Empty,
         );
         let answer = self.send(ask, wait).instrument(span.clone()).await;
         if let Ok(answer) = &answer {

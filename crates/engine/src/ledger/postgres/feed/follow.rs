@@ -294,7 +294,9 @@ impl EventPublisher {
         if batches.is_empty() {
             return Ok(());
         }
-        let events = batches.iter().map(|(id, ..)| (*id, self.slot.no));
+        // What is behind a damaged row waits for it: it would be read in vain each time.
+        let whole = batches.iter().take_while(|(.., hash)| hash.is_some());
+        let events = whole.map(|(id, ..)| (*id, self.slot.no));
         let mut found = {
             let _one = self.connections.acquire().await;
             let mut connection = self.context.database.connection().await?;
