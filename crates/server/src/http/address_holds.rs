@@ -12,6 +12,7 @@ use soldonce_core::{Event, EventId, HoldId, HoldState, Span, Timestamp};
 use soldonce_engine::rate::{HeldSums, OwnHeld};
 use soldonce_engine::{Caller, Reply};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::answer;
 use super::api_request::ApiRequest;
@@ -77,7 +78,8 @@ impl AddressHolds {
             return command(self).await;
         };
         let _gone = shopper.gone.clone().drop_guard();
-        let ended = self.app.commands.clone().spawn(command(self)).await;
+        let commands = self.app.commands.clone();
+        let ended = commands.spawn(command(self).in_current_span()).await;
         ended.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Problem::new(&kinds::OUTCOME_UNKNOWN)),

@@ -14,6 +14,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::route::Route;
 
+/// The size of a `traceparent` of version 00; later ones may be longer (W3C Trace Context, 3.2.2).
+const TRACEPARENT_BYTES_MIN: usize = 55;
+
 /// The span of a request. Without an exporter it is only the trace that the caller named.
 pub(super) struct Trace {
     pub(super) span: Span,
@@ -31,7 +34,7 @@ impl Trace {
             http.response.status_code = Empty, error.r#type = Empty, soldonce.request_id = request_id,
             soldonce.event = Empty, soldonce.hold = Empty, soldonce.booking = Empty,
         );
-        let caller = headers.get("traceparent").and_then(|_| caller(headers));
+        let caller = caller(headers);
         let id = match caller {
             Some(caller) => {
                 let id = trace_id(&caller);
@@ -73,6 +76,10 @@ impl Trace {
 
 /// Reads the trace that the caller began.
 fn caller(headers: &HeaderMap) -> Option<Context> {
+    // The library takes shorter ids than the document allows.
+    headers
+        .get("traceparent")
+        .filter(|value| value.len() >= TRACEPARENT_BYTES_MIN)?;
     let propagator = TraceContextPropagator::new();
     let context = propagator.extract_with_context(&Context::new(), &HeaderExtractor(headers));
     context.has_active_span().then_some(context)
@@ -103,6 +110,7 @@ mod tests {
             (&whole.to_uppercase(), None),
             (&zero, None),
             ("00-x", None),
+            ("00-1-1-01", None),
             ("", None),
         ] {
             let mut headers = HeaderMap::new();

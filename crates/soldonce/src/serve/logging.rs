@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use soldonce_engine::metrics::SPANS;
+use tracing::subscriber::with_default;
 use tracing::{Level, Metadata};
-use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, registry};
@@ -21,16 +22,27 @@ const VARIABLE: &str = "SOLDONCE_LOG";
 pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy()).map_err(usage)?;
-    let filter = filter.and(filter_fn(is_free_of_values));
-    let traces = settings.otlp_endpoint.as_deref().map(Traces::to);
+    let lines = lines(settings.log_format, filter);
+    // The exporter warns of OpenTelemetry's variables while it is made.
+    let early = registry().with(written(settings.log_format).with_filter(LevelFilter::WARN));
+    let traces = with_default(early, || settings.otlp_endpoint.as_deref().map(Traces::to));
     let traces = traces.transpose().map_err(usage)?;
-    let mut layers = vec![lines(settings.log_format).with_filter(filter).boxed()];
+    let mut layers = vec![lines];
     layers.extend(traces.as_ref().map(|traces| traces.layer().boxed()));
     registry().with(layers).init();
     Ok(traces)
 }
 
-fn lines(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
+type Lines = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Builds what writes the lines that `filter` lets through and that carry no values.
+fn lines(format: LogFormat, filter: EnvFilter) -> Lines {
+    // Without a hint of its own no callsite would be off by its level alone, those of drivers among them.
+    let free = filter_fn(is_free_of_values).with_max_level_hint(LevelFilter::TRACE);
+    written(format).with_filter(filter.and(free)).boxed()
+}
+
+fn written(format: LogFormat) -> Lines {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false);
@@ -61,6 +73,14 @@ fn is_free_of_values(line: &Metadata<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Drivers ask the level before they build a line.
+    #[test]
+    fn lines_below_info_are_off_by_their_level() {
+        let level = |given| lines(LogFormat::Text, filter(given).unwrap()).max_level_hint();
+        assert_eq!(level(""), Some(LevelFilter::INFO));
+        assert_eq!(level("debug"), Some(LevelFilter::DEBUG));
+    }
 
     #[test]
     fn a_filter_of_some_lines_leaves_the_others_at_info() {

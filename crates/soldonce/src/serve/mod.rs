@@ -158,7 +158,8 @@ pub(crate) struct ServeArgs {
     log_format: LogFormat,
     /// The collector that gets spans of requests, by OTLP over HTTP: its address, such as `http://127.0.0.1:4318`
     /// [default: nowhere]
-    #[arg(long, env = "SOLDONCE_OTLP_ENDPOINT", value_name = "URL")]
+    #[arg(long, env = "SOLDONCE_OTLP_ENDPOINT", hide_env_values = true)]
+    #[arg(value_name = "URL")]
     otlp_endpoint: Option<String>,
     #[command(flatten)]
     limits: LimitArgs,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use soldonce_server::limits::COMMANDS_END_MS;
 use tokio::task::JoinError;
 
 use super::fault::until_a_restart_helps;
@@ -11,6 +12,7 @@ use crate::exit::Exit;
 /// Longest time from the signal to the end, milliseconds: supervisors kill after ten seconds and more, and the last
 /// spans may have to be sent.
 const END_MS_MAX: u64 = 9_000;
+const _: () = assert!(COMMANDS_END_MS < END_MS_MAX);
 
 /// Waits for SIGINT, SIGTERM, a fault of the ledger that a restart repairs, or a task that ends by itself; then ends
 /// everything in order: no new requests, those in flight answered, the ledger closed.

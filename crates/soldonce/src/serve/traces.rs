@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use opentelemetry::trace::TracerProvider;
+use opentelemetry::{Key, KeyValue};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
@@ -35,12 +35,16 @@ impl Traces {
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(format!("{}/{PATH}", endpoint.trim_end_matches('/')))
             .build()
-            .with_context(|| format!("otlp_endpoint: {endpoint} cannot be used"))?;
+            // Its own error quotes the address, which may have a token.
+            .map_err(|_| anyhow::anyhow!("otlp_endpoint: it is no address of a collector"))?;
         let mut resource = Resource::builder();
-        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+        let name = Resource::builder()
+            .build()
+            .get(&Key::from_static_str("service.name"));
+        if name.is_none_or(|name| name.as_str().starts_with("unknown_service")) {
             resource = resource.with_service_name("soldonce");
         }
-        let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let provider = SdkTracerProvider::builder()
             .with_resource(resource.with_attribute(version).build())
             .with_batch_exporter(exporter)

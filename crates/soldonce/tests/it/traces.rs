@@ -15,7 +15,7 @@ use serde_json::json;
 use soldonce_testkit::webhooks::Receiver;
 use soldonce_testkit::{Authority, PATIENCE, Validity, until};
 
-use crate::crash::client::Ask;
+use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server, serving};
 use crate::operate::sell_one;
 use crate::program::said;
@@ -93,10 +93,17 @@ fn a_request_is_a_span_of_its_callers_trace_and_its_commit_one_of_its_own() {
     let collector = Receiver::start_encrypted(&certificate).unwrap();
     let mut command = serving(&folder.join("data"));
     command.args(["--otlp-endpoint", &collector.url()]);
+    command.args(["--shoppers", "open", "--free-sales=on"]);
     command.env("SSL_CERT_FILE", roots);
     command.env("SOLDONCE_LOG", "soldonce_server=debug");
     let server = Server::run(command, &folder.join("server")).unwrap();
-    sell_one(&mut server.client("ann"));
+    let mut ann = server.client("ann");
+    sell_one(&mut ann);
+    let session = done(&mut ann, &Ask::post("/v1/sessions", json!({})));
+    let token = session["session"].as_str().unwrap().to_owned();
+    let mut shopper = Client::new(server.address, token.leak(), "shopper");
+    let seat = json!({"units": [{"seat": "A-2"}]});
+    done(&mut shopper, &Ask::post("/v1/events/hamlet-1/holds", seat));
     read_traced(&server, &format!("00-{TRACE}-b7ad6b7169203331-01"));
     // Its caller does not record its trace.
     read_traced(
@@ -112,36 +119,30 @@ fn a_request_is_a_span_of_its_callers_trace_and_its_commit_one_of_its_own() {
         let all = spans.iter().map(|(_, span)| span);
         all.filter(|span| span.name == name).collect()
     };
-    for (name, event, hold) in [
-        ("POST /v1/events", None, false),
-        ("POST /v1/events/{event}/holds", Some("hamlet-1"), false),
-        ("POST /v1/holds/{hold}/confirm", None, true),
+    // One hold is of an API key, the other of a shopper, whose command runs in a task of its own.
+    for (name, count, event, hold) in [
+        ("POST /v1/events", 1, None, false),
+        ("POST /v1/events/{event}/holds", 2, Some("hamlet-1"), false),
+        ("POST /v1/holds/{hold}/confirm", 1, None, true),
     ] {
-        let [request] = named(name)[..] else {
-            panic!("{name}: {spans:#?}");
-        };
-        assert_eq!(request.parent_span_id, [0; 0], "{name}");
-        let fields = fields(request);
-        assert!(
-            fields["http.response.status_code"].starts_with("20"),
-            "{fields:?}"
-        );
-        assert_eq!(
-            fields.get("soldonce.event").map(String::as_str),
-            event,
-            "{fields:?}"
-        );
-        assert_eq!(fields.contains_key("soldonce.hold"), hold, "{fields:?}");
-        let of = |span: &&Span| span.parent_span_id == request.span_id;
-        let commits: Vec<_> = named("ledger.transact").into_iter().filter(of).collect();
-        assert_eq!(commits.len(), 1, "{name}: {spans:#?}");
-        assert_eq!(commits[0].trace_id, request.trace_id, "{name}");
-        let line = format!(
-            "request_id=\"{}\" trace_id=\"{}\"",
-            fields["soldonce.request_id"],
-            hex(&request.trace_id)
-        );
-        assert!(log.contains(&line), "{line}: {log}");
+        let requests = named(name);
+        assert_eq!(requests.len(), count, "{name}: {spans:#?}");
+        for request in requests {
+            assert_eq!(request.parent_span_id, [0; 0], "{name}");
+            let fields = fields(request);
+            let status = &fields["http.response.status_code"];
+            assert!(status.starts_with("20"), "{fields:?}");
+            let named_event = fields.get("soldonce.event").map(String::as_str);
+            assert_eq!(named_event, event, "{fields:?}");
+            assert_eq!(fields.contains_key("soldonce.hold"), hold, "{fields:?}");
+            let of = |span: &&Span| span.parent_span_id == request.span_id;
+            let commits: Vec<_> = named("ledger.transact").into_iter().filter(of).collect();
+            assert_eq!(commits.len(), 1, "{name}: {spans:#?}");
+            assert_eq!(commits[0].trace_id, request.trace_id, "{name}");
+            let (id, trace) = (&fields["soldonce.request_id"], hex(&request.trace_id));
+            let line = format!("request_id=\"{id}\" trace_id=\"{trace}\"");
+            assert!(log.contains(&line), "{line}: {log}");
+        }
     }
     let read = named("GET /v1/events/{event}");
     assert_eq!(read.len(), 1, "{spans:#?}");
@@ -226,9 +227,12 @@ fn an_address_that_is_none_of_a_collector_is_refused() {
         "serve",
         "--print-settings",
         "--otlp-endpoint",
-        "collector:4318",
+        "token:secret@collector:4318",
     ]);
     let (code, said) = said(&mut command);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("write http://HOST:4318"), "{said}");
+    assert!(
+        said.contains("write http://HOST:4318") && !said.contains("secret"),
+        "{said}"
+    );
 }

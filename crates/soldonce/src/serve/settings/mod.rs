@@ -157,7 +157,7 @@ impl Settings {
             let (scheme, rest) = url.split_once("://").unwrap_or_default();
             anyhow::ensure!(
                 ["http", "https"].contains(&scheme) && !rest.is_empty(),
-                "otlp_endpoint: `{url}` is no address of a collector; write http://HOST:4318 or https://HOST"
+                "otlp_endpoint: this is no address of a collector; write http://HOST:4318 or https://HOST"
             );
         }
         for origin in &self.origins {
