@@ -12,7 +12,7 @@ use soldonce_engine::reply::Rfc3339;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use crate::serve::{EPOCHS, LedgerArgs, LedgerPlace};
+use crate::serve::{EPOCHS, LEDGER, LedgerArgs, LedgerPlace};
 use crate::verify::{describe, watched};
 
 /// Arguments of `soldonce backup`.
@@ -51,8 +51,6 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
-/// The file of a ledger, in its folder.
-pub(crate) const LEDGER: &str = "ledger.sqlite";
 /// The files of a ledger that a server must be able to open.
 pub(crate) const FILES: [&str; 3] = [LEDGER, "ledger.lock", "high-water"];
 

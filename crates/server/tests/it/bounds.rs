@@ -158,7 +158,7 @@ async fn a_chart_has_a_size_of_its_own() {
 #[tokio::test]
 async fn staff_may_name_as_many_units_as_a_command_may_have() {
     let app = TestApp::open().await;
-    let seats = (1..=UNITS_PER_STAFF_COMMAND_MAX).map(|n| format!("Upper circle-Row 12-Seat {n}"));
+    let seats = (1..=UNITS_PER_STAFF_COMMAND_MAX).map(|n| format!("Upper.circle-Row.12-Seat.{n}"));
     let seats: Vec<String> = seats.collect();
     let chart: Vec<_> = seats
         .iter()

@@ -41,7 +41,7 @@ async fn a_request_is_logged_by_its_route_without_what_it_carried() {
     let lines = log::lines();
     let line = lines
         .iter()
-        .find(|line| line.contains("request_id=\"logged-once\""))
+        .find(|line| line.contains(" request_id=\"logged-once\""))
         .unwrap();
     assert!(line.starts_with("DEBUG message=request served "), "{line}");
     for field in [
@@ -89,7 +89,7 @@ async fn a_request_that_takes_a_second_is_a_warning() {
             .any(|line| line.contains("slow-twice") && line.starts_with("WARN"))
     );
     let of = |id: &str| lines.iter().find(|line| line.contains(id)).unwrap();
-    let slow = of("request_id=\"slow-once\"");
+    let slow = of(" request_id=\"slow-once\"");
     assert!(
         slow.starts_with("WARN message=a request took long "),
         "{slow}"
@@ -99,9 +99,9 @@ async fn a_request_that_takes_a_second_is_a_warning() {
         slow.contains("trace_id=\"0af7651916cd43dd8448eb211c80319c\""),
         "{slow}"
     );
-    let later = of("request_id=\"slow-later\"");
+    let later = of(" request_id=\"slow-later\"");
     assert!(later.contains("left_out=1"), "{later}");
-    let quick = of("request_id=\"quick-once\"");
+    let quick = of(" request_id=\"quick-once\"");
     let named = format!("hold={:?}", hold["id"].as_str().unwrap());
     assert!(quick.contains(&named), "{quick}");
 }

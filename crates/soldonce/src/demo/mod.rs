@@ -14,12 +14,11 @@ use anyhow::Context;
 use clap::Args;
 use fake_stripe::FakeStripe;
 
-use crate::backup::LEDGER;
 use crate::env;
 use crate::exit::{Exit, usage};
 use crate::limits::DEMO_BOTS_MAX;
 use crate::serve::{
-    NewAdminKey, PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped,
+    LEDGER, NewAdminKey, PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped,
 };
 use bank::Bank;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use soldonce_engine::Engine;
 
 use super::admin_key::private_file;
-use crate::backup::LEDGER;
+use super::ledger::LEDGER;
 use crate::limits::{FAULT_LOOK_MS, FAULT_PROBE_BYTES, FAULT_READ_ONLY_MS};
 
 /// A file that is written and removed to see whether the disk takes any.

@@ -18,9 +18,11 @@ use soldonce_engine::{Engine, World};
 use soldonce_lease::backend::postgres::PgConfig;
 
 use super::words;
-use crate::backup::LEDGER;
 use crate::env;
 use crate::exit::usage;
+
+/// The file of a ledger, in its folder.
+pub(crate) const LEDGER: &str = "ledger.sqlite";
 
 /// The database of a ledger that many servers share.
 #[derive(Clone, Debug, Default, Args)]

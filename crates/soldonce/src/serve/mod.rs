@@ -24,7 +24,7 @@ use soldonce_server::{Access, CookieSecurity, PageFeed};
 
 pub(crate) use admin_key::{NewAdminKey, private_file};
 pub(crate) use leases::EPOCHS;
-pub(crate) use ledger::{DatabaseArgs, LedgerArgs, LedgerPlace, in_use};
+pub(crate) use ledger::{DatabaseArgs, LEDGER, LedgerArgs, LedgerPlace, in_use};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{PaymentArgs, capture, stripe};
 pub(crate) use settings::{FreeSales, LimitArgs, LogFormat, Settings, Sources};
