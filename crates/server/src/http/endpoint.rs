@@ -121,7 +121,7 @@ impl Endpoint {
         };
         if let Some(metrics) = app.metrics.route(self.at) {
             metrics.answered(status, took);
-            served.log(&metrics.slow, now);
+            served.end(&metrics.slow, now);
         }
         response
     }

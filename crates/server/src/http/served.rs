@@ -27,7 +27,7 @@ pub(super) struct Served<'a> {
 
 impl Served<'_> {
     /// Ends the request's span. Logs it at debug level; a slow one as a warning, once in a while for each route.
-    pub(super) fn log(self, slow: &Throttle, now: BootTime) {
+    pub(super) fn end(self, slow: &Throttle, now: BootTime) {
         let is_slow = self.took >= Duration::from_millis(SLOW_REQUEST_MS) && !self.route.waits;
         let slow = is_slow.then(|| slow.pass(now)).flatten();
         let is_logged = slow.is_some() || tracing::enabled!(tracing::Level::DEBUG);
